@@ -1,0 +1,124 @@
+#include "data/file.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+#include "core/error.h"
+
+namespace plimsoll::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+Bytes read_raw(const fs::path& path, int64_t limit) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  check<DataError>(fs::exists(status), "read_file: there is no such file: ", path.string(),
+                   ". Check the path, or fetch the data with get_data.");
+  check<DataError>(fs::is_regular_file(status),
+                   "read_file: this is not a regular file: ", path.string(), ". Name a file.");
+  const auto size = static_cast<int64_t>(fs::file_size(path));
+  check<DataError>(size <= limit, "read_file: the file is too large: ", path.string(), " has ",
+                   size, " bytes, at most ", limit, " are read. Use a smaller file.");
+  std::ifstream file(path, std::ios::binary);
+  check<DataError>(file.is_open(), "read_file: the file cannot be opened: ", path.string(), ": ",
+                   std::strerror(errno), ". Check its permissions.");
+  Bytes bytes(static_cast<size_t>(size));
+  file.read(reinterpret_cast<char*>(bytes.data()), size);
+  check<DataError>(file.gcount() == size,
+                   "read_file: the file could not be read to its end: ", path.string(), ": ",
+                   static_cast<int64_t>(file.gcount()), " of ", size, " bytes. Check the disk.");
+  return bytes;
+}
+
+// zlib's state, released on every way out.
+class Inflater {
+ public:
+  Inflater() {
+    check<DataError>(inflateInit2(&stream, /*windowBits: gzip only=*/15 + 16) == Z_OK,
+                     "read_file: zlib could not be started. Free some memory.");
+  }
+  ~Inflater() { inflateEnd(&stream); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  z_stream stream{};
+};
+
+// zlib counts in 32 bits: hand it this much at a time.
+constexpr int64_t kChunk = int64_t{1} << 30;
+
+Bytes gunzip(Bytes packed, const std::string& name, int64_t limit) {
+  Inflater inflater;
+  z_stream& stream = inflater.stream;
+  Bytes bytes;
+  int64_t read = 0, written = 0;
+  const auto packed_size = static_cast<int64_t>(packed.size());
+  for (;;) {
+    if (written == static_cast<int64_t>(bytes.size())) {
+      // Doubling, so memory follows what was really unpacked; one byte past the limit tells "just
+      // fits" from "too much".
+      const int64_t grown = std::max<int64_t>(4 * packed_size, 2 * written);
+      bytes.resize(static_cast<size_t>(std::clamp<int64_t>(grown, 1, limit + 1)));
+    }
+    const int64_t in = std::min(packed_size - read, kChunk);
+    const int64_t out = std::min(static_cast<int64_t>(bytes.size()) - written, kChunk);
+    stream.next_in = packed.data() + read;
+    stream.avail_in = static_cast<uInt>(in);
+    stream.next_out = bytes.data() + written;
+    stream.avail_out = static_cast<uInt>(out);
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    read += in - stream.avail_in;
+    written += out - stream.avail_out;
+    check<DataError>(written <= limit, "read_file: the gzip file unpacks to more than ", limit,
+                     " bytes: ", name, " of ", packed_size, " bytes. Use a smaller file.");
+    if (status == Z_STREAM_END) {
+      if (read == packed_size) break;
+      inflateReset(&stream);  // another member follows; garbage fails its header check
+      continue;
+    }
+    check<DataError>(status != Z_BUF_ERROR || read < packed_size || stream.avail_out == 0,
+                     "read_file: the gzip file is cut short: ", name, " ends after ", packed_size,
+                     " bytes, which unpack to ", written, ". Fetch it again.");
+    check<DataError>(status == Z_OK || status == Z_BUF_ERROR, "read_file: the gzip file is ",
+                     "damaged: ", name, " at byte ", read, " of ", packed_size, ": ",
+                     stream.msg ? stream.msg : zError(status), ". Fetch it again.");
+  }
+  bytes.resize(static_cast<size_t>(written));
+  return bytes;
+}
+
+}  // namespace
+
+Bytes read_file(const fs::path& path, int64_t limit) {
+  Bytes bytes = read_raw(path, limit);
+  const bool gzip = bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+  return gzip ? gunzip(std::move(bytes), path.string(), limit) : bytes;
+}
+
+std::string read_text(const fs::path& path, int64_t limit) {
+  const Bytes bytes = read_file(path, limit);
+  return {bytes.begin(), bytes.end()};
+}
+
+void check_folder(const fs::path& dir) {
+  std::error_code error;
+  check<DataError>(fs::is_directory(dir, error), "data: there is no such folder: ", dir.string(),
+                   ". Check the path, or fetch the data with get_data.");
+}
+
+fs::path find_file(const fs::path& dir, const std::string& name) {
+  check_folder(dir);
+  std::error_code error;
+  for (const std::string& candidate : {name, name + ".gz"})
+    if (fs::exists(dir / candidate, error)) return dir / candidate;
+  fail<DataError>("data: neither ", name, " nor ", name, ".gz is in the folder: ", dir.string(),
+                  ". Check the path, or fetch the data with get_data.");
+}
+
+}  // namespace plimsoll::data

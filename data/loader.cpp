@@ -1,0 +1,78 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "data/random.h"
+
+namespace plimsoll::data {
+
+std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t epoch) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  Random random(seed, epoch);
+  for (int64_t i = n - 1; i > 0; --i) std::swap(order[i], order[random.index(i + 1)]);
+  return order;
+}
+
+Loader::Loader(const ImageDataset& dataset, LoaderAttrs attrs) : dataset_(dataset), attrs_(attrs) {
+  check_dataset(dataset);
+  check<ValueError>(attrs.batch >= 1, "loader: a batch needs at least one image: ", attrs.batch,
+                    ". Pass 1 or more.");
+  check<ValueError>(attrs.prefetch >= 0, "loader: prefetch counts batches: ", attrs.prefetch,
+                    ". Pass 0 or more.");
+  check<DataError>(attrs.batch <= dataset.count(),
+                   "loader: the batch is larger than the data: ", attrs.batch, " images wanted, ",
+                   dataset.name, " has ", dataset.count(), ". Use a smaller batch.");
+  for (int64_t channel = 0; channel < dataset.channels; ++channel)
+    for (int byte = 0; byte < 256; ++byte)
+      normalized_.push_back((static_cast<float>(byte) / 255 - dataset.normalization.mean[channel]) /
+                            dataset.normalization.stddev[channel]);
+}
+
+int64_t Loader::batches() const {
+  const int64_t n = dataset_.count();
+  return attrs_.drop_last ? n / attrs_.batch : (n + attrs_.batch - 1) / attrs_.batch;
+}
+
+Loader::HostBatch Loader::gather(const std::vector<int64_t>& order, int64_t index) const {
+  const int64_t begin = index * attrs_.batch;
+  const int64_t end = std::min(begin + attrs_.batch, dataset_.count());
+  const int64_t channels = dataset_.channels, bytes = dataset_.image_bytes();
+  HostBatch batch;
+  batch.x.resize(static_cast<size_t>((end - begin) * bytes));
+  float* x = batch.x.data();
+  for (int64_t i = begin; i < end; ++i) {
+    const uint8_t* pixels = dataset_.pixels.data() + order[i] * bytes;
+    for (int64_t j = 0; j < bytes; j += channels)
+      for (int64_t channel = 0; channel < channels; ++channel)
+        *x++ = normalized_[256 * channel + pixels[j + channel]];
+    batch.y.push_back(dataset_.labels[order[i]]);
+  }
+  return batch;
+}
+
+void Loader::start(uint64_t epoch) {
+  std::vector<int64_t> order;
+  if (attrs_.shuffle) {
+    order = permutation(dataset_.count(), attrs_.seed, epoch);
+  } else {
+    order.resize(static_cast<size_t>(dataset_.count()));
+    std::iota(order.begin(), order.end(), 0);
+  }
+  epoch_.emplace(batches(), attrs_.prefetch,
+                 [this, order = std::move(order)](int64_t index) { return gather(order, index); });
+}
+
+std::optional<Batch> Loader::next() {
+  check<StateError>(epoch_.has_value(), "loader: no epoch was begun. Call start(epoch) first.");
+  const std::optional<HostBatch> host = epoch_->next();
+  if (!host) return std::nullopt;
+  const MemoryScope scope(MemoryClass::input);
+  const auto n = static_cast<int64_t>(host->y.size());
+  const Shape shape{n, dataset_.height, dataset_.width, dataset_.channels};  // [N, H, W, C]
+  return Batch{Tensor::of<float>(std::span(host->x), shape),
+               Tensor::of<int64_t>(std::span(host->y), {n})};
+}
+
+}  // namespace plimsoll::data

@@ -1,0 +1,41 @@
+#include "data/source.h"
+
+#include "data/builtin_images.h"
+#include "data/builtin_text.h"
+#include "data/cifar10.h"
+#include "data/idx.h"
+
+namespace plimsoll::data {
+namespace {
+
+struct ImageFormat {
+  const char* prefix;
+  ImageDataset (*load)(const std::filesystem::path& dir, Split split);
+};
+
+constexpr ImageFormat kImageFormats[] = {
+    {"mnist:", load_mnist}, {"fashion:", load_fashion_mnist}, {"cifar10:", load_cifar10}};
+
+// What follows the prefix; empty when it is another prefix, or nothing follows.
+std::string after(const std::string& source, std::string_view prefix) {
+  return source.starts_with(prefix) ? source.substr(prefix.size()) : "";
+}
+
+}  // namespace
+
+ImageSource load_images(const std::string& source) {
+  if (source == "builtin") return {draw_images(Split::train), draw_images(Split::test)};
+  for (const auto& [prefix, load] : kImageFormats)
+    if (const std::string dir = after(source, prefix); !dir.empty())
+      return {load(dir, Split::train), load(dir, Split::test)};
+  fail<UsageError>("data: this names no images: \"", source, "\". Use ", kImageSources, ".");
+}
+
+TextDataset load_text(const std::string& source) {
+  if (source == "builtin") return split_text(source, read_sources(source_folder()));
+  if (const std::string file = after(source, "text:"); !file.empty())
+    return split_text(file, read_text(file));
+  fail<UsageError>("data: this names no text: \"", source, "\". Use ", kTextSources, ".");
+}
+
+}  // namespace plimsoll::data
