@@ -1,0 +1,185 @@
+#include "autograd/gradients.h"
+
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "autograd/no_grad.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/full/full.h"
+
+namespace plimsoll {
+namespace {
+
+using NodePtr = std::shared_ptr<Node>;
+
+struct BySeq {
+  bool operator()(const NodePtr& a, const NodePtr& b) const { return a->seq < b->seq; }
+};
+using Newest = std::priority_queue<NodePtr, std::vector<NodePtr>, BySeq>;
+
+// The nodes on some path from `loss` to a target. Found in ascending seq: a node is on a path when
+// it is a target or one of its parents is.
+std::unordered_set<const Node*> on_path(const NodePtr& loss,
+                                        const std::unordered_set<const Node*>& targets) {
+  std::vector<const Node*> reachable, pending{loss.get()};
+  std::unordered_set<const Node*> seen{loss.get()};
+  while (!pending.empty()) {
+    const Node* node = pending.back();
+    pending.pop_back();
+    reachable.push_back(node);
+    for (const Edge& edge : node->parents)
+      if (edge.node && seen.insert(edge.node.get()).second) pending.push_back(edge.node.get());
+  }
+  std::sort(reachable.begin(), reachable.end(),
+            [](const Node* a, const Node* b) { return a->seq < b->seq; });
+  std::unordered_set<const Node*> result;
+  for (const Node* node : reachable) {
+    bool wanted = targets.contains(node);
+    for (const Edge& edge : node->parents) wanted = wanted || result.contains(edge.node.get());
+    if (wanted) result.insert(node);
+  }
+  return result;
+}
+
+Tensor seed_of(const Tensor& loss, const Tensor& seed) {
+  if (!seed.defined()) {
+    check<ShapeError>(loss.count() == 1, "gradients: the loss has several elements: ", loss.meta(),
+                      ". Reduce it to one, or give a seed of its shape.");
+    return full(loss.shape(), 1, {loss.dtype(), loss.device()});
+  }
+  check<ShapeError>(seed.meta() == loss.meta(), "gradients: the seed does not match the loss: ",
+                    seed.meta(), " for ", loss.meta(), ". Give one of the same shape and type.");
+  return seed;
+}
+
+// One walk over the tape, newest node first.
+class Walk {
+ public:
+  Walk(const Tensor& loss, std::span<const Tensor> xs, const GradientOptions& options)
+      : options_(options) {
+    for (const Tensor& x : xs) targets_.insert(x.edge().node.get());
+    path_ = on_path(loss.edge().node, targets_);
+    send(loss.edge(), seed_of(loss, options.seed));
+  }
+
+  void run() {
+    while (!queue_.empty()) {
+      const NodePtr node = queue_.top();
+      queue_.pop();
+      visit(node);
+    }
+  }
+
+  // What has arrived at an output; undefined: nothing, the gradient is zero.
+  Tensor arrived(const Edge& edge) const {
+    const auto found = grads_.find(edge.node.get());
+    return found == grads_.end() ? Tensor() : found->second[edge.slot];
+  }
+
+ private:
+  void send(const Edge& edge, const Tensor& grad) {
+    if (!edge.node || !grad.defined() || !path_.contains(edge.node.get())) return;
+    auto [entry, is_new] = grads_.try_emplace(edge.node.get());
+    if (is_new) {
+      entry->second.resize(edge.node->out_metas.size());
+      queue_.push(edge.node);
+    }
+    Tensor& sum = entry->second[edge.slot];
+    sum = sum.defined() ? add(sum, grad) : grad;
+  }
+
+  void visit(const NodePtr& node) {
+    if (!node->op) return;  // a leaf: its gradient stays where it arrived
+    Bits needed = 0;
+    for (size_t i = 0; i < node->parents.size(); ++i)
+      if (path_.contains(node->parents[i].node.get())) needed |= bits(i);
+    if (needed == 0) return;  // a target whose own inputs nobody asked about
+    check<StateError>(node->op->vjp != nullptr, node->op->name,
+                      ": this op has no gradient: output ", node->out_metas[0],
+                      ". Use detach() on its input or another op.");
+    check<StateError>(!node->released, node->op->name, ": the saved values of output ",
+                      node->out_metas[0], " were freed by an earlier backward pass. "
+                      "Pass .retain = true to the earlier one.");
+    const bool is_target = targets_.contains(node.get());
+    const std::vector<Tensor> grads = is_target ? grads_[node.get()]
+                                                : std::move(grads_.extract(node.get()).mapped());
+    const std::vector<Tensor> results = node->op->vjp(Backward(node, grads, needed));
+    if (!options_.retain && !options_.create_graph) node->release();
+    for (size_t i = 0; i < results.size(); ++i)
+      if (has(needed, static_cast<int>(i))) send(node->parents[i], results[i]);
+  }
+
+  const GradientOptions& options_;
+  std::unordered_set<const Node*> targets_, path_;
+  std::unordered_map<const Node*, std::vector<Tensor>> grads_;
+  Newest queue_;
+};
+
+void check_on_tape(const Tensor& tensor, const char* what) {
+  check<StateError>(tensor.defined() && tensor.needs_grad(), "gradients: ", what,
+                    " is not on the tape. Compute it from tensors made by require_grad().");
+}
+
+// Every leaf below a node, in order of creation.
+std::vector<Tensor> leaves_of(const Tensor& loss) {
+  std::vector<NodePtr> pending{loss.edge().node}, leaves;
+  std::unordered_set<const Node*> seen{pending[0].get()};
+  while (!pending.empty()) {
+    const NodePtr node = std::move(pending.back());
+    pending.pop_back();
+    if (!node->op) leaves.push_back(node);
+    for (const Edge& edge : node->parents)
+      if (edge.node && seen.insert(edge.node.get()).second) pending.push_back(edge.node);
+  }
+  std::sort(leaves.begin(), leaves.end(),
+            [](const NodePtr& a, const NodePtr& b) { return a->seq < b->seq; });
+  std::vector<Tensor> result;
+  for (const NodePtr& leaf : leaves)
+    result.emplace_back(Value{leaf->out_metas[0], {}, 0, nullptr}, Edge{leaf, 0});
+  return result;
+}
+
+}  // namespace
+
+std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> xs,
+                              const GradientOptions& options) {
+  check_on_tape(loss, "the loss");
+  for (const Tensor& x : xs)
+    check<StateError>(x.needs_grad(), "gradients: a tensor to differentiate by is not on the tape: ",
+                      x.meta(), ". Make it with require_grad().");
+  ApplyMode mode = apply_mode();
+  mode.record = options.create_graph;
+  const ApplyModeScope scope(mode);
+  Walk walk(loss, xs, options);
+  walk.run();
+  std::vector<Tensor> results;
+  for (const Tensor& x : xs) {
+    Tensor grad = walk.arrived(x.edge());
+    if (!grad.defined()) grad = full(x.shape(), 0, {x.dtype(), x.device()});
+    set_memory_class(grad, MemoryClass::gradient);
+    results.push_back(std::move(grad));
+  }
+  return results;
+}
+
+void backward(const Tensor& loss, const GradientOptions& options) {
+  check_on_tape(loss, "the loss");
+  const std::vector<Tensor> leaves = leaves_of(loss);
+  const std::vector<Tensor> grads = gradients(loss, leaves, options);
+  const NoGrad scope;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    Value& sum = leaves[i].edge().node->grad;
+    Tensor total = sum.storage ? add(Tensor(sum), grads[i]) : grads[i];
+    set_memory_class(total, MemoryClass::gradient);
+    sum = total.value();
+  }
+}
+
+void zero_grad(std::span<const Tensor> leaves) {
+  for (const Tensor& leaf : leaves)
+    if (leaf.edge().node) leaf.edge().node->grad = {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,26 @@
+# Flags for everything in the tree.
+#
+# Kernels are plain loops that the compiler turns into vector code. They are optimised in every build
+# type, because Eigen's matrix product is some 250 times slower without; -ffast-math is never used:
+# it breaks exp() and the tests for NaN.
+add_compile_options(-Wall -Wextra -march=${PLIMSOLL_ARCH} -fno-math-errno -fno-trapping-math
+                    -fopenmp-simd)
+if(PLIMSOLL_WERROR)
+  add_compile_options(-Werror)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O3")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+if(PLIMSOLL_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+# plimsoll_part(): the calling folder's sources (and its cpu/ folder's) join the library. Tests lie
+# beside the code they test and do not.
+function(plimsoll_part)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp
+       ${CMAKE_CURRENT_SOURCE_DIR}/cpu/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  target_sources(plimsoll PRIVATE ${sources})
+endfunction()

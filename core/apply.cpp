@@ -1,0 +1,154 @@
+#include "core/apply.h"
+
+#include "core/cpu/finite.h"
+#include "core/trace.h"
+
+namespace plimsoll {
+namespace {
+
+void check_inputs(const OpDef& op, std::span<const Tensor> inputs) {
+  const uint64_t tracing = Trace::current() ? Trace::current()->id() : 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& tensor = inputs[i];
+    check<StateError>(tensor.defined(), op.name, ": input ", i,
+                      " is undefined. Pass a tensor that was computed.");
+    const uint64_t trace = tensor.value().storage->trace();
+    check<StateError>(trace == 0 || trace == tracing, op.name, ": input ", i,
+                      " belongs to a captured step that has ended: ", tensor.meta(),
+                      ". Return it from the step instead.");
+    check<DeviceError>(tensor.device() == inputs[0].device(), op.name,
+                       ": the inputs are on different devices: ", inputs[0].meta(), " and ",
+                       tensor.meta(), ". Move them to one device first.");
+    check<StateError>(has(op.strided, static_cast<int>(i)) || op.view || tensor.contiguous(),
+                      op.name, ": input ", i, " is not contiguous: ", tensor.meta(),
+                      ". Call contiguous() on it first.");
+  }
+}
+
+void check_finite(const OpDef& op, std::span<const Value> out) {
+  for (size_t k = 0; k < out.size(); ++k)
+    check<NumericError>(all_finite(view_of(out[k])), op.name, ": output ", k,
+                        " holds NaN or infinity: ", out[k].meta,
+                        ". Lower the learning rate or look at this op's inputs.");
+}
+
+void run(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
+         std::span<const Value> outputs, Device device) {
+  const Kernel kernel = kernel_for(op, device);
+  std::vector<View> in, out;
+  Metas in_metas, out_metas;
+  bool work = outputs.empty();
+  for (const Tensor& tensor : inputs) in.push_back(view_of(tensor.value()));
+  for (const Value& value : outputs) {
+    out.push_back(view_of(value));
+    work = work || count(value.meta.shape) > 0;
+  }
+  std::shared_ptr<Storage> scratch;
+  if (op.workspace) {
+    for (const View& view : in) in_metas.push_back(view.meta);
+    for (const View& view : out) out_metas.push_back(view.meta);
+    scratch = Storage::allocate(device, workspace_bytes(op, in_metas, out_metas, attrs),
+                                MemoryClass::workspace, op.name);
+  }
+  std::span<std::byte> workspace;
+  if (scratch && scratch->data())
+    workspace = {scratch->data(), static_cast<size_t>(scratch->bytes())};
+  if (work) kernel({in, out, attrs, workspace});  // nothing to write: nothing runs
+  if (apply_mode().check_finite) check_finite(op, outputs);
+}
+
+std::vector<Value> make_outputs(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
+                                const Metas& metas) {
+  if (op.view) return {op.view(inputs[0].value(), metas[0], attrs)};
+  if (Trace* trace = Trace::current()) return trace->append(op, attrs, inputs, metas);
+  std::vector<Value> outputs;
+  for (const Meta& meta : metas)
+    outputs.push_back({meta, row_major(meta.shape), 0,
+                       Storage::allocate(meta.device, bytes_of(meta), MemoryScope::current(),
+                                         op.name)});
+  run(op, attrs, inputs, outputs, metas.empty() ? inputs[0].device() : metas[0].device);
+  return outputs;
+}
+
+// Keeps what the op declared; everything else only by its shape.
+void keep(Bits saved, int number, const Value& value, std::vector<Value>& values,
+          std::vector<uint32_t>& versions) {
+  values.push_back(has(saved, number) ? value : Value{});
+  versions.push_back(value.storage->version());
+}
+
+std::shared_ptr<Node> make_node(const OpDef& op, Attrs attrs, std::span<const Tensor> inputs,
+                                std::span<const Value> outputs) {
+  auto node = std::make_shared<Node>();
+  node->op = &op;
+  node->attrs = std::move(attrs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    node->parents.push_back(inputs[i].edge());
+    node->in_metas.push_back(inputs[i].meta());
+    keep(op.saves.inputs, static_cast<int>(i), inputs[i].value(), node->in, node->in_versions);
+  }
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    node->out_metas.push_back(outputs[k].meta);
+    keep(op.saves.outputs, static_cast<int>(k), outputs[k], node->out, node->out_versions);
+  }
+  return node;
+}
+
+void mark_mutated(const OpDef& op, std::span<const Tensor> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!has(op.mutates, static_cast<int>(i))) continue;
+    check<StateError>(!apply_mode().record || !inputs[i].needs_grad(), op.name, ": input ", i,
+                      " is written in place but is part of the tape: ", inputs[i].meta(),
+                      ". Do it under NoGrad.");
+    inputs[i].value().storage->bump_version();
+  }
+}
+
+}  // namespace
+
+ApplyMode& apply_mode() {
+  thread_local ApplyMode mode;
+  return mode;
+}
+
+Kernel kernel_for(const OpDef& op, Device device) {
+  if (device == Device::null) return [](const Call&) {};
+  const Kernel kernel = device == Device::cpu ? op.cpu : op.cuda;
+  check<DeviceError>(kernel != nullptr, op.name, ": no ",
+                     device == Device::cuda ? "CUDA" : name_of(device),
+                     " kernel in this build: the inputs are on ", device, ". ",
+                     device == Device::cuda ? "Configure with -DPLIMSOLL_CUDA=ON."
+                                            : "Move them to another device.");
+  return kernel;
+}
+
+int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<const Meta> out,
+                        const Attrs& attrs) {
+  return op.workspace ? op.workspace(in, out, attrs) : 0;
+}
+
+std::vector<Tensor> apply(const OpDef& op, std::span<const Tensor> inputs, Attrs attrs) {
+  check_inputs(op, inputs);
+  if (op.mutates && apply_mode().recomputing) return {};
+  Metas in_metas;
+  bool wants_grad = false;
+  for (const Tensor& tensor : inputs) {
+    in_metas.push_back(tensor.meta());
+    wants_grad = wants_grad || tensor.needs_grad();
+  }
+  const Metas out_metas = op.infer(in_metas, attrs);
+  if (op.mutates) mark_mutated(op, inputs);
+  const std::vector<Value> outputs = make_outputs(op, attrs, inputs, out_metas);
+
+  std::shared_ptr<Node> node;
+  if (wants_grad && apply_mode().record && !op.mutates)
+    node = make_node(op, std::move(attrs), inputs, outputs);
+  std::vector<Tensor> results;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const bool differentiable = node && is_floating(outputs[k].meta.dtype);
+    results.emplace_back(outputs[k], differentiable ? Edge{node, static_cast<int>(k)} : Edge{});
+  }
+  return results;
+}
+
+}  // namespace plimsoll

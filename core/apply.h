@@ -1,0 +1,52 @@
+// apply(): the only maker of nodes. Every op of the engine goes through here.
+//
+//   infer the result -> [capturing] append to the Program
+//                    -> [eager]     allocate, run; if a gradient is wanted, keep the declared saves
+#pragma once
+
+#include "core/op.h"
+
+namespace plimsoll {
+
+// Errors: whatever op.infer throws; DeviceError for mixed devices or a missing kernel; StateError
+// for an undefined input or one that belongs to a capture which has ended; OutOfMemory.
+std::vector<Tensor> apply(const OpDef& op, std::span<const Tensor> inputs, Attrs attrs = {});
+
+inline std::vector<Tensor> apply(const OpDef& op, std::initializer_list<Tensor> inputs,
+                                 Attrs attrs = {}) {
+  return apply(op, std::span(inputs.begin(), inputs.size()), std::move(attrs));
+}
+
+// The same for ops with one output.
+inline Tensor apply1(const OpDef& op, std::initializer_list<Tensor> inputs, Attrs attrs = {}) {
+  return std::move(apply(op, inputs, std::move(attrs)).front());
+}
+
+// The kernel of `op` for `device`; the null device has one that does nothing. DeviceError when this
+// build has none. Replay uses it too: a captured step runs the very kernels that eager runs.
+Kernel kernel_for(const OpDef& op, Device device);
+
+int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<const Meta> out,
+                        const Attrs& attrs);
+
+// How apply() behaves on this thread.
+struct ApplyMode {
+  bool record = true;          // make nodes where a gradient is wanted (NoGrad turns it off)
+  bool recomputing = false;    // a checkpoint runs again: ops that mutate were done the first time
+  bool check_finite = false;   // eager: NumericError at the first op that writes NaN or infinity
+};
+ApplyMode& apply_mode();
+
+// Sets the mode until the scope ends.
+class ApplyModeScope {
+ public:
+  explicit ApplyModeScope(ApplyMode mode) : previous_(apply_mode()) { apply_mode() = mode; }
+  ~ApplyModeScope() { apply_mode() = previous_; }
+  ApplyModeScope(const ApplyModeScope&) = delete;
+  ApplyModeScope& operator=(const ApplyModeScope&) = delete;
+
+ private:
+  ApplyMode previous_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,26 @@
+// Matrix product on the CPU: Eigen's kernel on one thread, cut into panels by parallel_for.
+//
+//   gemm<float>(m, n, k, {a, k, 1}, {b, n, 1}, c, n);       // C[m,n] = A[m,k] B[k,n], row-major
+//   gemm<float>(m, n, k, {a, 1, m}, {b, n, 1}, c, n);       // A is stored as its transpose
+#pragma once
+
+#include <cstdint>
+
+namespace plimsoll {
+
+// A matrix to read: one of the two strides (in elements) must be 1.
+template <class T>
+struct MatrixRef {
+  const T* data;
+  int64_t row_stride, col_stride;
+};
+
+enum class Store { overwrite, accumulate };
+
+// C = A B, or C += A B; C is row-major with rows c_stride elements apart. T is float or double. The
+// panels depend on the sizes alone, so the bits do not depend on the number of threads.
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c, int64_t c_stride,
+          Store store = Store::overwrite);
+
+}  // namespace plimsoll

@@ -1,0 +1,52 @@
+#include "core/cpu/parallel.h"
+
+#include <omp.h>
+
+#include <atomic>
+#include <exception>
+
+#include "core/error.h"
+
+namespace plimsoll {
+namespace {
+
+std::atomic<int> threads_to_use = 0;  // 0: not set, use what the machine has
+
+}  // namespace
+
+void set_num_threads(int threads) {
+  check<ValueError>(threads >= 1, "set_num_threads: at least one thread is needed: ", threads,
+                    ". Pass 1 or more.");
+  threads_to_use = threads;
+}
+
+int num_threads() {
+  const int threads = threads_to_use;
+  return threads > 0 ? threads : omp_get_num_procs();
+}
+
+int thread_slot() { return omp_get_thread_num(); }
+
+void detail::parallel_for(int64_t n, int64_t grain, Body body, const void* context) {
+  const int64_t total = pieces(n, grain);
+  const int threads = static_cast<int>(std::min<int64_t>(num_threads(), total));
+  if (threads <= 1 || omp_in_parallel()) {
+    for (int64_t begin = 0; begin < n; begin += grain)
+      body(context, begin, std::min(n, begin + grain));
+    return;
+  }
+  std::exception_ptr error;
+  std::atomic<bool> failed = false;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (int64_t piece = 0; piece < total; ++piece) {
+    if (failed) continue;
+    try {
+      body(context, piece * grain, std::min(n, (piece + 1) * grain));
+    } catch (...) {
+      if (!failed.exchange(true)) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace plimsoll

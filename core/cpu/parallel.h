@@ -1,0 +1,48 @@
+// parallel_for: splits a range over the CPU's threads.
+//
+//   parallel_for(rows, 64, [&](int64_t begin, int64_t end) { ... rows begin..end-1 ... });
+//
+// The range is cut into pieces of `grain` (the last may be shorter) whatever the number of threads:
+// piece number begin / grain always covers the same elements. A kernel that keeps one partial
+// result per piece and adds them up in order therefore gives the same bits on any machine.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace plimsoll {
+
+// Threads that parallel_for may use. Default: the cores of this machine. ValueError below 1.
+void set_num_threads(int threads);
+int num_threads();
+
+// Number of the thread running this piece, 0 <= slot < num_threads(): to pick its own scratch.
+int thread_slot();
+
+inline int64_t pieces(int64_t n, int64_t grain) { return (n + grain - 1) / grain; }
+
+// A grain for work where the cut does not matter to the result: `cost` is roughly the number of
+// elements touched per index; pieces of about 16,000 elements outweigh the cost of a dispatch.
+inline int64_t grain_for(int64_t cost) {
+  return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, cost));
+}
+
+namespace detail {
+using Body = void (*)(const void* context, int64_t begin, int64_t end);
+void parallel_for(int64_t n, int64_t grain, Body body, const void* context);
+}  // namespace detail
+
+// Runs f(begin, end) on every piece. Called from inside a piece it runs on that thread alone. The
+// first exception is rethrown once all threads have stopped.
+template <class F>
+void parallel_for(int64_t n, int64_t grain, const F& f) {
+  detail::parallel_for(
+      n, grain,
+      [](const void* context, int64_t begin, int64_t end) {
+        (*static_cast<const F*>(context))(begin, end);
+      },
+      &f);
+}
+
+}  // namespace plimsoll

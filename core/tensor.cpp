@@ -1,0 +1,114 @@
+#include "core/tensor.h"
+
+#include <cstring>
+
+#include "core/cpu/copy.h"
+#include "core/trace.h"
+
+namespace plimsoll {
+
+Tensor Tensor::empty(const Meta& meta, const char* op) {
+  return Tensor(Value{meta, row_major(meta.shape), 0,
+                      Storage::allocate(meta.device, bytes_of(meta), MemoryScope::current(), op)});
+}
+
+Tensor Tensor::copied(const void* values, int64_t n, const Meta& meta) {
+  check<ShapeError>(n == plimsoll::count(meta.shape), "tensor: the number of values is wrong: ", n,
+                    " values for shape ", meta.shape, ". Give one value for each element.");
+  Tensor tensor = empty(meta, "tensor");
+  tensor.write_bytes(values, n, meta.dtype);
+  return tensor;
+}
+
+int64_t Tensor::size(int axis) const { return shape()[normal_axis("size", axis, rank())]; }
+
+void Tensor::require_bytes(const char* op) const {
+  check<StateError>(defined(), op, ": the tensor is undefined. Pass one that was computed.");
+  if (value_.storage->is_symbolic()) {
+    const bool capturing = Trace::current() && Trace::current()->id() == value_.storage->trace();
+    check<StateError>(!capturing, op, ": the value is not known while a step is being captured: ",
+                      meta(), ". Return it from the step instead.");
+    fail<StateError>(op, ": the value belongs to a captured step that has ended: ", meta(),
+                     ". Return it from the step instead.");
+  }
+  check<DeviceError>(device() == Device::cpu, op, ": the bytes cannot be read here: ", meta(),
+                     ". Compute on the cpu device to look at values.");
+}
+
+void* Tensor::address(DType wanted) const {
+  require_bytes("data");
+  check<DTypeError>(dtype() == wanted, "data: asked for ", wanted, " but the tensor is ", meta(),
+                    ". Ask for its own type.");
+  return view_of(value_).data;
+}
+
+void Tensor::write_bytes(const void* values, int64_t n, DType type) const {
+  check<ShapeError>(n == count(), "write: the number of values is wrong: ", n, " values for shape ",
+                    shape(), ". Give one value for each element.");
+  check<DTypeError>(type == dtype(), "write: got ", type, " values for ", meta(),
+                    ". Convert them first.");
+  if (device() == Device::null || n == 0) return;
+  require_bytes("write");
+  check<StateError>(contiguous(), "write: the tensor is not contiguous: ", meta(),
+                    ". Write into the whole tensor.");
+  std::memcpy(view_of(value_).data, values, static_cast<size_t>(n * size_of(type)));
+  value_.storage->bump_version();
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  require_bytes("to_vector");
+  std::vector<T> result(static_cast<size_t>(count()));
+  visit_any(dtype(), [&]<class S>() {
+    int64_t next = 0;
+    for_each_offset(shape(), value_.strides, [&](int64_t offset) {
+      const S element = view_of(value_).template as<S>()[offset];
+      if constexpr (std::is_same_v<S, Half> || std::is_same_v<S, BFloat16>)
+        result[next++] = static_cast<T>(static_cast<float>(element));
+      else
+        result[next++] = static_cast<T>(element);
+    });
+  });
+  return result;
+}
+
+template <class T>
+T Tensor::item() const {
+  require_bytes("item");
+  check<ShapeError>(count() == 1, "item: the tensor has ", count(), " elements: ", meta(),
+                    ". Reduce it to one first.");
+  return to_vector<T>().front();
+}
+
+template std::vector<double> Tensor::to_vector() const;
+template std::vector<float> Tensor::to_vector() const;
+template std::vector<int64_t> Tensor::to_vector() const;
+template std::vector<int32_t> Tensor::to_vector() const;
+template std::vector<uint8_t> Tensor::to_vector() const;
+template double Tensor::item() const;
+template float Tensor::item() const;
+template int64_t Tensor::item() const;
+
+Tensor Tensor::require_grad() const {
+  check<StateError>(defined(), "require_grad: the tensor is undefined. Give it a value first.");
+  check<DTypeError>(is_floating(dtype()), "require_grad: only floating types have gradients: ",
+                    meta(), ". Cast it first.");
+  auto leaf = std::make_shared<Node>();
+  leaf->out_metas.push_back(meta());
+  return Tensor(value_, {std::move(leaf), 0});
+}
+
+Tensor Tensor::grad() const {
+  if (!edge_.node || edge_.node->op || !edge_.node->grad.storage) return {};
+  return Tensor(edge_.node->grad);
+}
+
+void set_memory_class(const Tensor& tensor, MemoryClass memory_class) {
+  Storage& storage = *tensor.value().storage;
+  if (!storage.is_symbolic())
+    storage.reclassify(memory_class);
+  else if (Trace::current() && Trace::current()->id() == storage.trace())
+    Trace::current()->set_memory_class(storage.buffer(), memory_class);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+// Text for messages: cat("conv2d: ", shape, " has ", 3, " axes") joins anything that has append_text().
+// A type joins in by declaring `void append_text(std::string& out, const T&)` in its own header.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace plimsoll {
+
+inline void append_text(std::string& out, std::string_view text) { out += text; }
+
+// A template, or every string literal would prefer its conversion to bool.
+template <std::same_as<bool> T>
+void append_text(std::string& out, T value) {
+  out += value ? "true" : "false";
+}
+
+// Numbers in their shortest form that reads back to the same value.
+template <class T>
+  requires((std::integral<T> || std::floating_point<T>) && !std::same_as<T, bool>)
+void append_text(std::string& out, T value) {
+  char buffer[64];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
+  out.append(buffer, end.ptr);
+}
+
+template <class... Parts>
+std::string cat(const Parts&... parts) {
+  std::string out;
+  (append_text(out, parts), ...);
+  return out;
+}
+
+}  // namespace plimsoll

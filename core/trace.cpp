@@ -1,0 +1,92 @@
+#include "core/trace.h"
+
+#include "core/apply.h"
+
+namespace plimsoll {
+namespace {
+
+thread_local Trace* current_trace = nullptr;
+
+uint64_t next_id() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+Trace* Trace::current() { return current_trace; }
+
+Trace::Trace(std::span<const Meta> inputs) : id_(next_id()) {
+  check<StateError>(!current_trace, "capture: a step is already being captured on this thread. "
+                                    "Capture one step at a time.");
+  for (const Meta& meta : inputs) {
+    program_.device = meta.device;
+    inputs_.emplace_back(temporary(meta, Buffer::Kind::input, MemoryClass::input));
+    program_.inputs.push_back(operand(inputs_.back().value()));
+  }
+  current_trace = this;
+}
+
+Trace::~Trace() { current_trace = nullptr; }
+
+Value Trace::temporary(const Meta& meta, Buffer::Kind kind, MemoryClass memory_class) {
+  const int number = static_cast<int>(program_.buffers.size());
+  const int64_t bytes = bytes_of(meta);
+  program_.buffers.push_back({.kind = kind, .bytes = bytes, .memory_class = memory_class});
+  return {meta, row_major(meta.shape), 0, Storage::symbolic(id_, number, bytes)};
+}
+
+Operand Trace::operand(const Value& value) {
+  const Storage& storage = *value.storage;
+  int buffer = storage.buffer();
+  if (!storage.is_symbolic()) {  // a real tensor from outside: pinned, found again by its storage
+    const auto [entry, is_new] =
+        externals_.try_emplace(&storage, static_cast<int>(program_.buffers.size()));
+    if (is_new)
+      program_.buffers.push_back({Buffer::Kind::external, storage.bytes(), storage.memory_class(),
+                                  value.storage});
+    buffer = entry->second;
+  }
+  return {buffer, value.meta, value.strides, value.offset};
+}
+
+std::vector<Value> Trace::append(const OpDef& op, const Attrs& attrs, std::span<const Tensor> in,
+                                 const Metas& out) {
+  Instruction instruction{.op = &op, .attrs = attrs};
+  Metas in_metas;
+  for (const Tensor& tensor : in) {
+    instruction.in.push_back(operand(tensor.value()));
+    in_metas.push_back(tensor.meta());
+    program_.device = tensor.device();
+  }
+  std::vector<Value> values;
+  for (const Meta& meta : out) {
+    values.push_back(temporary(meta, Buffer::Kind::temporary, MemoryScope::current()));
+    instruction.out.push_back(operand(values.back()));
+    program_.device = meta.device;
+  }
+  instruction.workspace = workspace_bytes(op, in_metas, out, attrs);
+  program_.instructions.push_back(std::move(instruction));
+  return values;
+}
+
+void Trace::set_memory_class(int buffer, MemoryClass memory_class) {
+  program_.buffers[buffer].memory_class = memory_class;
+}
+
+Program Trace::finish(std::span<const Tensor> results) {
+  for (const Tensor& tensor : results) {
+    check<StateError>(tensor.defined(), "capture: the step returned an undefined tensor. "
+                                        "Return only tensors that were computed.");
+    program_.results.push_back(operand(tensor.value()));
+  }
+  return std::move(program_);
+}
+
+Program capture(const StepFunction& step, std::span<const Meta> inputs) {
+  Trace trace(inputs);
+  const std::vector<Tensor> results = step(trace.inputs());
+  return trace.finish(results);
+}
+
+}  // namespace plimsoll

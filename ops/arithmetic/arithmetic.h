@@ -1,0 +1,35 @@
+// Arithmetic with NumPy broadcasting, on floating tensors of one dtype.
+//
+//   Tensor y = (x - mean) / std;       // [N, D], [D], [D]
+//   Tensor z = 1.0 - 0.5 * y;          // constants never become tensors
+//
+// add, sub, mul, div: y[i] = a[i] (+ - * /) b[i] over the broadcast shape. Errors: DTypeError when
+// the dtypes differ or are not floating, ShapeError when the shapes do not broadcast.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace plimsoll {
+
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, const Tensor& b);
+Tensor div(const Tensor& a, const Tensor& b);
+
+// y = scale * x + shift, any shape. The constants are frozen when a step is captured.
+Tensor affine(const Tensor& x, double scale, double shift);
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator-(const Tensor& x) { return affine(x, -1, 0); }
+inline Tensor operator+(const Tensor& x, double c) { return affine(x, 1, c); }
+inline Tensor operator+(double c, const Tensor& x) { return affine(x, 1, c); }
+inline Tensor operator-(const Tensor& x, double c) { return affine(x, 1, -c); }
+inline Tensor operator-(double c, const Tensor& x) { return affine(x, -1, c); }
+inline Tensor operator*(const Tensor& x, double c) { return affine(x, c, 0); }
+inline Tensor operator*(double c, const Tensor& x) { return affine(x, c, 0); }
+inline Tensor operator/(const Tensor& x, double c) { return affine(x, 1 / c, 0); }
+
+}  // namespace plimsoll

@@ -1,0 +1,5 @@
+#include "tests/op_case.h"
+
+namespace plimsoll {
+OpCases copy_cases() { return {}; }
+}  // namespace plimsoll

@@ -1,0 +1,50 @@
+#include "ops/full/full.h"
+
+#include "core/apply.h"
+#include "core/cpu/parallel.h"
+
+namespace plimsoll {
+namespace {
+
+struct FullAttrs {
+  Meta meta;
+  double value;
+  bool operator==(const FullAttrs&) const = default;
+};
+
+Metas full_infer(std::span<const Meta>, const Attrs& attrs) {
+  const Meta& meta = attrs.as<FullAttrs>().meta;
+  bytes_of(meta);  // refuses sizes that are negative or overflow
+  return {meta};
+}
+
+void full_cpu(const Call& call) {
+  const double value = call.attrs.as<FullAttrs>().value;
+  visit_any(call.out[0].dtype(), [&]<class T>() {
+    T element;
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+      element = T(static_cast<float>(value));
+    else
+      element = static_cast<T>(value);
+    T* y = call.out[0].as<T>();
+    parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+      std::fill(y + begin, y + end, element);
+    });
+  });
+}
+
+constexpr OpDef full_op{.name = "full", .infer = full_infer, .cpu = full_cpu};
+
+}  // namespace
+
+Tensor full(const Shape& shape, double value, Placement placement) {
+  return apply1(full_op, {}, FullAttrs{{shape, placement.dtype, placement.device}, value});
+}
+
+Tensor zeros(const Shape& shape, Placement placement) { return full(shape, 0, placement); }
+Tensor ones(const Shape& shape, Placement placement) { return full(shape, 1, placement); }
+
+extern const std::vector<const OpDef*> full_ops;
+const std::vector<const OpDef*> full_ops{&full_op};
+
+}  // namespace plimsoll

@@ -1,0 +1,115 @@
+#include "ops/matmul/matmul.h"
+
+#include "core/apply.h"
+#include "core/cpu/gemm.h"
+#include "core/cpu/parallel.h"
+#include "core/cpu/widen.h"
+#include "ops/copy/copy.h"
+#include "ops/sum/sum.h"
+#include "ops/view/view.h"
+
+namespace plimsoll {
+namespace {
+
+Shape batch_of(const Shape& shape) {
+  return Shape(std::span(shape.begin(), shape.rank() - 2));
+}
+
+Metas matmul_infer(std::span<const Meta> in, const Attrs&) {
+  const Shape &a = in[0].shape, &b = in[1].shape;
+  check<DTypeError>(in[0].dtype == in[1].dtype && is_floating(in[0].dtype),
+                    "matmul: two tensors of one floating type are needed: got ", in[0].dtype,
+                    " and ", in[1].dtype, ". Cast one of them.");
+  check<ShapeError>(a.rank() >= 2 && b.rank() >= 2, "matmul: matrices are needed: got ", a, " and ",
+                    b, ". Reshape vectors to have a size of 1.");
+  check<ShapeError>(a.back() == b[b.rank() - 2], "matmul: the inner sizes differ: ", a, " and ", b,
+                    ". The last axis of the first must equal the last but one of the second.");
+  Shape out = broadcast("matmul", batch_of(a), batch_of(b));
+  out.push_back(a[a.rank() - 2]);
+  out.push_back(b.back());
+  return {{out, in[0].dtype, in[0].device}};
+}
+
+
+// Offset of matrix number `index` of the broadcast batch.
+int64_t batch_offset(const View& x, const Shape& batch, int64_t index) {
+  int64_t offset = 0;
+  const int own = x.shape().rank() - 2;
+  for (int axis = batch.rank() - 1; axis >= 0; --axis) {
+    const int mine = axis - (batch.rank() - own);
+    if (mine >= 0 && x.shape()[mine] != 1) offset += index % batch[axis] * x.strides[mine];
+    index /= batch[axis];
+  }
+  return offset;
+}
+
+template <class T>
+MatrixRef<T> matrix(const View& x, const Shape& batch, int64_t index) {
+  const int r = x.shape().rank();
+  return {x.as<T>() + batch_offset(x, batch, index), x.strides[r - 2], x.strides[r - 1]};
+}
+
+template <class T>
+void matmul_typed(const View& a, const View& b, const View& out) {
+  const int r = out.shape().rank();
+  const int64_t m = out.shape()[r - 2], n = out.shape()[r - 1], k = a.shape().back();
+  const Shape batch = batch_of(out.shape());
+  T* c = out.as<T>();
+  const auto product = [&](int64_t i) {
+    gemm<T>(m, n, k, matrix<T>(a, batch, i), matrix<T>(b, batch, i), c + i * m * n, n);
+  };
+  const int64_t matrices = count(batch);
+  if (matrices == 1) return product(0);
+  parallel_for(matrices, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) product(i);
+  });
+}
+
+// 16-bit operands are widened to f32 first, as dense copies: a, b and the result.
+int64_t matmul_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
+  return widened_bytes(in[0]) + widened_bytes(in[1]) + widened_bytes(out[0]);
+}
+
+void matmul_cpu(const Call& call) {
+  switch (call.out[0].dtype()) {
+    case DType::f64: return matmul_typed<double>(call.in[0], call.in[1], call.out[0]);
+    case DType::f32: return matmul_typed<float>(call.in[0], call.in[1], call.out[0]);
+    default: {
+      std::byte* scratch = call.workspace.data();
+      const View a = widen(call.in[0], scratch), b = widen(call.in[1], scratch);
+      const View c = widened_like(call.out[0], scratch);
+      matmul_typed<float>(a, b, c);
+      narrow(c, call.out[0]);
+    }
+  }
+}
+
+std::vector<Tensor> matmul_vjp(const Backward& b) {
+  Tensor da, db;
+  if (b.needs(0))
+    da = sum_to(matmul(b.grad(), transpose(b.input(1))), b.input_meta(0).shape);
+  if (b.needs(1))
+    db = sum_to(matmul(transpose(b.input(0)), b.grad()), b.input_meta(1).shape);
+  return {da, db};
+}
+
+constexpr OpDef matmul_op{.name = "matmul", .infer = matmul_infer, .cpu = matmul_cpu,
+                          .vjp = matmul_vjp, .saves = {.inputs = bits(0, 1)},
+                          .strided = everything, .workspace = matmul_workspace};
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  const auto operand = [](const Tensor& x) {
+    if (!x.defined() || x.rank() < 2) return x;  // apply and the shape rule refuse it
+    const int r = x.rank();
+    const Strides& s = x.value().strides;
+    return s[r - 1] == 1 || s[r - 2] == 1 ? x : contiguous(x);
+  };
+  return apply1(matmul_op, {operand(a), operand(b)});
+}
+
+extern const std::vector<const OpDef*> matmul_ops;
+const std::vector<const OpDef*> matmul_ops{&matmul_op};
+
+}  // namespace plimsoll

@@ -1,0 +1,128 @@
+// Pointwise ops are one struct each; the drivers here make the kernels, the gradient and the OpDefs.
+//
+//   struct Relu {
+//     static constexpr const char *name = "relu", *grad_name = "relu_grad";
+//     static constexpr Reads reads = Reads::output;              // df is a function of y
+//     template <class T> static T f(T x) { return x > 0 ? x : T(0); }
+//     template <class T> static T df(T y) { return y > 0 ? T(1) : T(0); }
+//   };
+//   Tensor relu(const Tensor& x) { return apply1(Unary<Relu>::op, {contiguous(x)}); }
+//
+// f and df are computed in double for f64 and in float for everything else.
+#pragma once
+
+#include "core/apply.h"
+#include "core/cpu/parallel.h"
+#include "ops/copy/copy.h"
+
+namespace plimsoll {
+
+enum class Reads { input, output };  // what df is a function of, and so what the tape keeps
+
+// One input: y = f(x), dx = dy * df(x or y).
+template <class F>
+struct Unary {
+  static Metas infer(std::span<const Meta> in, const Attrs&) {
+    check<DTypeError>(is_floating(in[0].dtype), F::name, ": a floating type is needed: got ", in[0],
+                      ". Cast it first.");
+    return {in[0]};
+  }
+
+  static void cpu(const Call& call) {
+    visit_floating(F::name, call.out[0].dtype(), [&]<class T>() {
+      const T* x = call.in[0].as<T>();
+      T* y = call.out[0].as<T>();
+      parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+#pragma omp simd
+        for (int64_t i = begin; i < end; ++i)
+          y[i] = static_cast<T>(F::f(static_cast<Compute<T>>(x[i])));
+      });
+    });
+  }
+
+  static void grad_cpu(const Call& call) {
+    visit_floating(F::name, call.out[0].dtype(), [&]<class T>() {
+      const T* dy = call.in[0].as<T>();
+      const T* saved = call.in[1].as<T>();
+      T* dx = call.out[0].as<T>();
+      parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+#pragma omp simd
+        for (int64_t i = begin; i < end; ++i) {
+          // Both are loaded before df decides anything: a conditional load is not vectorised.
+          const auto g = static_cast<Compute<T>>(dy[i]);
+          const auto s = static_cast<Compute<T>>(saved[i]);
+          dx[i] = static_cast<T>(g * F::df(s));
+        }
+      });
+    });
+  }
+
+  static std::vector<Tensor> vjp(const Backward& b) {
+    const Tensor saved = F::reads == Reads::input ? b.input(0) : b.output(0);
+    return {apply1(grad, {contiguous(b.grad()), saved})};
+  }
+
+  static constexpr OpDef op{.name = F::name, .infer = infer, .cpu = cpu, .vjp = vjp,
+                            .saves = F::reads == Reads::input ? Saves{.inputs = bits(0)}
+                                                              : Saves{.outputs = bits(0)},
+                            .inplace = 0};
+  static constexpr OpDef grad{.name = F::grad_name, .infer = same_as_input, .cpu = grad_cpu,
+                              .inplace = 0};
+};
+
+// Two operands walked together after broadcasting, with neighbouring axes merged where both allow:
+// equal shapes become one long run, [N, H, W, C] with [C] becomes rows of C.
+struct PairWalk {
+  int64_t rows = 1, run = 1;            // `rows` runs of `run` elements
+  int64_t a_step = 1, b_step = 1;       // along a run; 0 repeats one element
+  Shape outer, a_outer, b_outer;        // sizes and strides of the axes that make up `rows`
+
+  PairWalk(const View& a, const View& b, const Shape& out);
+  std::pair<int64_t, int64_t> start(int64_t row) const;  // offsets of a row in a and in b
+};
+
+Metas infer_binary(const char* name, std::span<const Meta> in);
+
+// Two inputs with NumPy broadcasting: y = f(a, b). Gradients are each op's own.
+template <class F>
+struct Binary {
+  static Metas infer(std::span<const Meta> in, const Attrs&) { return infer_binary(F::name, in); }
+
+  static void cpu(const Call& call) {
+    const PairWalk walk(call.in[0], call.in[1], call.out[0].shape());
+    visit_floating(F::name, call.out[0].dtype(), [&]<class T>() {
+      const T *a = call.in[0].as<T>(), *b = call.in[1].as<T>();
+      T* y = call.out[0].as<T>();
+      // Long runs are cut too: a flat range over all elements, entered at any place.
+      parallel_for(walk.rows * walk.run, grain_for(1), [&](int64_t begin, int64_t end) {
+        while (begin < end) {
+          const int64_t row = begin / walk.run, first = begin % walk.run;
+          const int64_t n = std::min(end - begin, walk.run - first);
+          const auto [at_a, at_b] = walk.start(row);
+          run(a + at_a + first * walk.a_step, walk.a_step, b + at_b + first * walk.b_step,
+              walk.b_step, y + begin, n);
+          begin += n;
+        }
+      });
+    });
+  }
+
+  template <class T>
+  static void run(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
+    const auto f = [](T u, T v) {
+      return static_cast<T>(F::f(static_cast<Compute<T>>(u), static_cast<Compute<T>>(v)));
+    };
+    if (a_step == 1 && b_step == 1) {
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+    } else if (a_step == 1 && b_step == 0) {
+      const T v = *b;
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], v);
+    } else {
+      for (int64_t i = 0; i < n; ++i) y[i] = f(a[i * a_step], b[i * b_step]);
+    }
+  }
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,66 @@
+#include "ops/reduce_axes.h"
+
+#include "ops/copy/copy.h"
+#include "ops/view/view.h"
+
+namespace plimsoll {
+
+MiddleAxis middle_axis(const Shape& shape, const ReduceAttrs& attrs) {
+  MiddleAxis result;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    (axis < attrs.first ? result.outer : axis < attrs.last ? result.mid : result.inner) *=
+        shape[axis];
+  return result;
+}
+
+Shape reduced_shape(const Shape& shape, const ReduceAttrs& attrs, Keep keep) {
+  Shape result;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const bool reduced = axis >= attrs.first && axis < attrs.last;
+    if (!reduced) result.push_back(shape[axis]);
+    else if (keep == Keep::ones) result.push_back(1);
+  }
+  return result;
+}
+
+Shape all_axes(int rank) {
+  Shape axes;
+  for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  return axes;
+}
+
+Metas reduce_infer(std::span<const Meta> in, const Attrs& attrs) {
+  const auto& reduce = attrs.as<ReduceAttrs>();
+  return {{reduced_shape(in[0].shape, reduce, reduce.keep), in[0].dtype, in[0].device}};
+}
+
+Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep) {
+  check<DTypeError>(is_floating(x.dtype()), op.name, ": a floating type is needed: got ", x.dtype(),
+                    ". Cast it first.");
+  Bits reduced = 0;
+  for (const int64_t axis : axes) {
+    const int number = normal_axis(op.name, axis, x.rank());
+    check<ShapeError>(!has(reduced, number), op.name, ": an axis is named twice: ", axes,
+                      " for shape ", x.shape(), ". Name each axis once.");
+    reduced |= bits(number);
+  }
+  if (reduced == 0) return x;
+
+  Shape kept_axes, reduced_axes, shape_with_ones;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    (has(reduced, axis) ? reduced_axes : kept_axes).push_back(axis);
+    shape_with_ones.push_back(has(reduced, axis) ? 1 : x.shape()[axis]);
+  }
+  const int first = static_cast<int>(reduced_axes[0]);
+  const int n = reduced_axes.rank();
+  if (reduced_axes.back() - first == n - 1)
+    return apply1(op, {contiguous(x)}, ReduceAttrs{first, first + n, keep});
+
+  Shape order = kept_axes;
+  for (const int64_t axis : reduced_axes) order.push_back(axis);
+  const Tensor y = apply1(op, {contiguous(permute(x, order))},
+                          ReduceAttrs{x.rank() - n, x.rank(), Keep::none});
+  return keep == Keep::ones ? reshape(y, shape_with_ones) : y;
+}
+
+}  // namespace plimsoll

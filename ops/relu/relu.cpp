@@ -1,0 +1,22 @@
+#include "ops/relu/relu.h"
+
+#include "ops/pointwise.h"
+
+namespace plimsoll {
+namespace {
+
+struct Relu {
+  static constexpr const char *name = "relu", *grad_name = "relu_grad";
+  static constexpr Reads reads = Reads::output;
+  template <class T> static T f(T x) { return x < 0 ? T(0) : x; }
+  template <class T> static T df(T y) { return y > 0 ? T(1) : T(0); }
+};
+
+}  // namespace
+
+Tensor relu(const Tensor& x) { return apply1(Unary<Relu>::op, {contiguous(x)}); }
+
+extern const std::vector<const OpDef*> relu_ops;
+const std::vector<const OpDef*> relu_ops{&Unary<Relu>::op, &Unary<Relu>::grad};
+
+}  // namespace plimsoll

@@ -1,0 +1,28 @@
+// Sums and means over axes.
+//
+//   Tensor s = sum(x, {0, 1});                        // [N, T, D] -> [D]
+//   Tensor m = mean(x, {-1}, Keep::ones);             // [N, T, D] -> [N, T, 1]
+//
+// Accumulated in f32 within blocks of about a thousand elements and in f64 across them (f64 tensors
+// throughout), in an order that depends on the shape alone. A sum over no elements is 0.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace plimsoll {
+
+enum class Keep { none, ones };  // what becomes of a reduced axis: dropped, or kept with size 1
+
+// Over the given axes, floating types. ShapeError when an axis does not exist or is named twice.
+Tensor sum(const Tensor& x, const Shape& axes, Keep keep = Keep::none);
+Tensor mean(const Tensor& x, const Shape& axes, Keep keep = Keep::none);
+
+// Over all axes: a scalar.
+Tensor sum(const Tensor& x);
+Tensor mean(const Tensor& x);
+
+// Sums x down to `shape`, over the axes that broadcasting `shape` to x's shape would repeat: the
+// gradient of broadcasting.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+
+}  // namespace plimsoll

@@ -1,0 +1,5 @@
+#include "tests/op_case.h"
+
+namespace plimsoll {
+OpCases sum_cases() { return {}; }
+}  // namespace plimsoll

@@ -1,0 +1,38 @@
+// Shared by the op suites: one GoogleTest parameter per (family, case).
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "autograd/gradients.h"
+#include "core/apply.h"
+#include "tests/op_case.h"
+
+namespace plimsoll {
+
+struct SuiteParam {
+  std::string family;
+  OpCase op_case;
+};
+inline void PrintTo(const SuiteParam& param, std::ostream* out) {
+  *out << param.family << " " << param.op_case.name;
+}
+
+std::vector<SuiteParam> all_cases();
+std::string param_name(const testing::TestParamInfo<SuiteParam>& info);
+
+// The case's outputs followed by the gradients of its differentiable inputs, for a fixed covector:
+// what must not change by one bit from mode to mode.
+std::vector<Tensor> outputs_and_gradients(const OpCase& op_case, std::span<const Tensor> inputs);
+
+// The same tensor at other addresses or strides: equal values, storage of its own.
+Tensor as_strided_copy(const Tensor& tensor);
+
+// Bitwise equality of metas and elements.
+bool same_bits(const Tensor& a, const Tensor& b);
+
+#define PLIMSOLL_SUITE(Name)                                                            \
+  class Name : public testing::TestWithParam<plimsoll::SuiteParam> {};                  \
+  INSTANTIATE_TEST_SUITE_P(Ops, Name, testing::ValuesIn(plimsoll::all_cases()), plimsoll::param_name); \
+  TEST_P(Name, Holds)
+
+}  // namespace plimsoll
