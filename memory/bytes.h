@@ -1,0 +1,24 @@
+// Bytes by class, and bytes as people read them.
+//
+//   bytes_text(1'572'864);             // "1.5 MiB"
+//   bytes_text(by_class);              // "parameters 1.5 MiB, activations 20.0 MiB"
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "core/meta.h"
+
+namespace plimsoll {
+
+// Indexed by MemoryClass.
+using BytesByClass = std::array<int64_t, kMemoryClasses>;
+
+inline int64_t& at(BytesByClass& bytes, MemoryClass memory_class) {
+  return bytes[static_cast<size_t>(memory_class)];
+}
+
+std::string bytes_text(int64_t bytes);
+std::string bytes_text(const BytesByClass& bytes);  // classes that hold something; else "nothing"
+
+}  // namespace plimsoll

@@ -1,0 +1,207 @@
+#include "memory/pooled_allocator.h"
+
+namespace plimsoll {
+namespace {
+
+// Small blocks have segments of their own, so that a bias or an optimizer's counter does not come
+// to lie in, and pin, the segment of a large activation. Large blocks get exact segments.
+constexpr int64_t kSmallBlock = int64_t{1} << 20;
+constexpr int64_t kSmallSegment = int64_t{1} << 21;
+
+void observe(Peak& peak, int64_t in_use, const BytesByClass& by_class) {
+  if (in_use >= peak.bytes) peak = {in_use, by_class};
+}
+
+}  // namespace
+
+PooledAllocator::PooledAllocator(Provider provider, int64_t limit)
+    : provider_(std::move(provider)), limit_(limit) {}
+
+PooledAllocator::~PooledAllocator() { release_free_segments(); }
+
+void* PooledAllocator::allocate(int64_t bytes, MemoryClass memory_class, const char* op) {
+  const int64_t size = block_bytes(bytes);
+  if (size == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const bool small = size <= kSmallBlock;
+  std::byte* data = nullptr;
+  if (!take_free(size, small, &data)) {
+    const bool grown = grow(size, small);
+    // The other kind of segment is the last resort.
+    if (!take_free(size, grown ? small : !small, &data)) refuse(size, op);
+  }
+  ++allocations_;
+  record(size, memory_class);
+  return data;
+}
+
+void PooledAllocator::deallocate(void* data, int64_t bytes, MemoryClass memory_class) noexcept {
+  if (!data) return;
+  const std::lock_guard lock(mutex_);
+  ++frees_;
+  record(-block_bytes(bytes), memory_class);
+  auto block = blocks_.find(static_cast<std::byte*>(data));
+  FreeBlocks& free = free_[block->second.small];
+  const auto swallow_next = [&](Blocks::iterator left, Blocks::iterator right) {
+    left->second.bytes += right->second.bytes;
+    blocks_.erase(right);
+  };
+  if (const auto next = std::next(block);
+      next != blocks_.end() && next->second.free && !next->second.first) {
+    free.erase({next->second.bytes, next->first});
+    swallow_next(block, next);
+  }
+  if (!block->second.first && std::prev(block)->second.free) {
+    const auto previous = std::prev(block);
+    free.erase({previous->second.bytes, previous->first});
+    swallow_next(previous, block);
+    block = previous;
+  }
+  block->second.free = true;
+  free.insert({block->second.bytes, block->first});
+}
+
+// Best fit, cut to size.
+bool PooledAllocator::take_free(int64_t bytes, bool small, std::byte** data) {
+  FreeBlocks& free = free_[small];
+  const auto fit = free.lower_bound({bytes, nullptr});
+  if (fit == free.end()) return false;
+  const auto [available, address] = *fit;
+  free.erase(fit);
+  const auto block = blocks_.find(address);
+  block->second.free = false;
+  if (available > bytes) {
+    block->second.bytes = bytes;
+    blocks_.emplace(
+        address + bytes,
+        Block{.bytes = available - bytes, .free = true, .first = false, .small = small});
+    free.insert({available - bytes, address + bytes});
+  }
+  *data = address;
+  return true;
+}
+
+// A segment that holds `bytes`: of the preferred size, else after giving back what is cached, else
+// of the exact size.
+bool PooledAllocator::grow(int64_t bytes, bool small) {
+  const int64_t preferred = small ? kSmallSegment : bytes;
+  if (add_segment(preferred, small)) return true;
+  release_free_segments();
+  return add_segment(preferred, small) || add_segment(bytes, small);
+}
+
+bool PooledAllocator::add_segment(int64_t bytes, bool small) {
+  if (bytes > limit_ - reserved_) return false;
+  auto* data = static_cast<std::byte*>(provider_.acquire(bytes));
+  if (!data) return false;
+  reserved_ += bytes;
+  blocks_.emplace(data, Block{.bytes = bytes, .free = true, .first = true, .small = small});
+  free_[small].insert({bytes, data});
+  return true;
+}
+
+void PooledAllocator::release_free_segments() {
+  for (auto block = blocks_.begin(); block != blocks_.end();) {
+    const auto next = std::next(block);
+    const auto [bytes, free, first, small] = block->second;
+    if (free && first && (next == blocks_.end() || next->second.first)) {
+      free_[small].erase({bytes, block->first});
+      provider_.release(block->first, bytes);
+      reserved_ -= bytes;
+      blocks_.erase(block);
+    }
+    block = next;
+  }
+}
+
+void PooledAllocator::refuse(int64_t bytes, const char* op) const {
+  const MemoryStats now = snapshot();
+  const std::string limit =
+      limit_ == kUnlimited ? "none" : cat(bytes_text(limit_), " (", limit_, " bytes)");
+  const std::string raise =
+      limit_ == kUnlimited ? "" : cat(", or raise the limit to ", reserved_ + bytes, " bytes");
+  fail<OutOfMemory>(op, ": out of memory on ", device(), ": asked for ", bytes_text(bytes), " (",
+                    bytes, " bytes), in use ", bytes_text(in_use_), " (", bytes_text(by_class_),
+                    "), largest free block ", bytes_text(now.largest_free), ", limit ", limit,
+                    ". Use a smaller batch, checkpoint() or a captured Step", raise, ".");
+}
+
+void PooledAllocator::record(int64_t bytes, MemoryClass memory_class) {
+  in_use_ += bytes;
+  at(by_class_, memory_class) += bytes;
+  if (bytes < 0) return;
+  observe(peak_, in_use_, by_class_);
+  for (Peak* region : regions_) observe(*region, in_use_, by_class_);
+}
+
+void PooledAllocator::reclassify(int64_t bytes, MemoryClass from, MemoryClass to) noexcept {
+  const std::lock_guard lock(mutex_);
+  record(-block_bytes(bytes), from);
+  record(block_bytes(bytes), to);  // also corrects the peak, when this still is its moment
+}
+
+void PooledAllocator::trim() {
+  const std::lock_guard lock(mutex_);
+  release_free_segments();
+}
+
+void PooledAllocator::set_limit(int64_t limit) {
+  const std::lock_guard lock(mutex_);
+  limit_ = limit;
+  if (reserved_ > limit_) release_free_segments();
+}
+
+MemoryStats PooledAllocator::stats() const {
+  const std::lock_guard lock(mutex_);
+  return snapshot();
+}
+
+MemoryStats PooledAllocator::snapshot() const {
+  MemoryStats now{.in_use = in_use_,
+                  .reserved = reserved_,
+                  .free = reserved_ - in_use_,
+                  .allocations = allocations_,
+                  .frees = frees_,
+                  .by_class = by_class_,
+                  .peak = peak_};
+  for (const FreeBlocks& free : free_)
+    if (!free.empty()) now.largest_free = std::max(now.largest_free, free.rbegin()->first);
+  if (now.free > 0)
+    now.fragmentation = 1 - static_cast<double>(now.largest_free) / static_cast<double>(now.free);
+  return now;
+}
+
+void PooledAllocator::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  peak_ = {in_use_, by_class_};
+}
+
+PeakScope::PeakScope(PooledAllocator& pool) : pool_(pool) {
+  const std::lock_guard lock(pool_.mutex_);
+  peak_ = {pool_.in_use_, pool_.by_class_};
+  pool_.regions_.insert(&peak_);
+}
+
+PeakScope::~PeakScope() {
+  const std::lock_guard lock(pool_.mutex_);
+  pool_.regions_.erase(&peak_);
+}
+
+Peak PeakScope::peak() const {
+  const std::lock_guard lock(pool_.mutex_);
+  return peak_;
+}
+
+std::shared_ptr<PooledAllocator> default_pool(Device device) {
+  check<DeviceError>(device != Device::cuda,
+                     "default_pool: no CUDA in this build. "
+                     "Configure with -DPLIMSOLL_CUDA=ON.");
+  // Leaked on purpose: see the header.
+  static const auto& host = *new auto(std::make_shared<PooledAllocator>(host_provider()));
+  static const auto& null = *new auto(std::make_shared<PooledAllocator>(null_provider()));
+  return device == Device::cpu ? host : null;
+}
+
+std::shared_ptr<Allocator> default_allocator(Device device) { return default_pool(device); }
+
+}  // namespace plimsoll

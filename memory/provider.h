@@ -1,0 +1,26 @@
+// Provider: where a pool gets its segments from, as data. A new kind of memory is a new pair of
+// functions.
+//
+//   auto pool = std::make_shared<PooledAllocator>(host_provider(), /*limit=*/int64_t{1} << 30);
+#pragma once
+
+#include <functional>
+
+#include "core/meta.h"
+
+namespace plimsoll {
+
+struct Provider {
+  Device device;
+  // `bytes` is a multiple of kGranule, the address too; nullptr when there is no more.
+  std::function<void*(int64_t bytes)> acquire;
+  std::function<void(void* data, int64_t bytes)> release;
+};
+
+// The memory of the process.
+Provider host_provider();
+
+// Addresses with nothing behind them, all different: for counting what a model would take.
+Provider null_provider();
+
+}  // namespace plimsoll

@@ -1,0 +1,127 @@
+#include "memory/replay.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/cpu/copy.h"
+#include "core/cpu/finite.h"
+
+namespace plimsoll {
+namespace {
+
+std::byte* look_into(std::byte* base, const Operand& operand) {
+  return base ? base + operand.offset * size_of(operand.meta.dtype) : nullptr;
+}
+
+// Eager runs no kernel that has nothing to write, and so does replay.
+bool has_work(const Instruction& instruction) {
+  return instruction.out.empty() || std::ranges::any_of(instruction.out, [](const Operand& out) {
+           return count(out.meta.shape) > 0;
+         });
+}
+
+int count_operands(const Program& program) {
+  size_t n = program.results.size();
+  for (const Instruction& instruction : program.instructions)
+    n += instruction.in.size() + instruction.out.size();
+  return static_cast<int>(n);
+}
+
+}  // namespace
+
+Replay::Replay(const Program& program, const Plan& plan) : program_(program), plan_(plan) {
+  views_.reserve(count_operands(program));
+  std::set<int> mutated;
+  for (int i = 0; i < plan.instructions; ++i) {
+    const Instruction& instruction = program.instructions[i];
+    for (size_t k = 0; k < instruction.in.size(); ++k)
+      if (has(instruction.op->mutates, static_cast<int>(k)))
+        mutated.insert(instruction.in[k].buffer);
+    const Kernel kernel = kernel_for(*instruction.op, program.device);
+    if (program.device == Device::null || !has_work(instruction)) continue;
+    const auto in = add_views(instruction.in);
+    const auto out = add_views(instruction.out);
+    bound_.push_back({kernel, {in, out, instruction.attrs, {}}, i});
+  }
+  results_ = add_views(program.results);
+  for (const int buffer : mutated)
+    if (program.buffers[buffer].kind != Buffer::Kind::temporary) mutated_.push_back(buffer);
+
+  std::vector<int> input_of(program.buffers.size(), -1);
+  for (size_t i = 0; i < program.inputs.size(); ++i)
+    input_of[program.inputs[i].buffer] = static_cast<int>(i);
+  for (size_t v = 0; v < views_.size(); ++v)
+    if (const int input = input_of[operands_[v]->buffer]; input >= 0)
+      patches_.push_back({input, operands_[v], &views_[v]});
+}
+
+std::span<const View> Replay::add_views(const std::vector<Operand>& operands) {
+  const size_t first = views_.size();
+  for (const Operand& operand : operands) {
+    views_.push_back({nullptr, operand.meta, operand.strides});
+    operands_.push_back(&operand);
+  }
+  return {views_.data() + first, operands.size()};
+}
+
+void Replay::bind(std::byte* arena) {
+  for (size_t v = 0; v < views_.size(); ++v) {
+    const Operand& operand = *operands_[v];
+    const Buffer& buffer = program_.buffers[operand.buffer];
+    const int64_t offset = plan_.offsets[operand.buffer];
+    if (buffer.kind == Buffer::Kind::external)
+      views_[v].data = look_into(buffer.storage->data(), operand);
+    else if (offset != Plan::kNowhere)
+      views_[v].data = look_into(arena + offset, operand);
+  }
+  for (Bound& bound : bound_) {
+    const int64_t bytes = program_.instructions[bound.instruction].workspace;
+    if (bytes > 0)
+      bound.call.workspace = {arena + plan_.workspace_offsets[bound.instruction],
+                              static_cast<size_t>(bytes)};
+  }
+}
+
+void Replay::patch_inputs(std::span<const Tensor> inputs) {
+  for (const Patch& patch : patches_)
+    patch.view->data = look_into(static_cast<std::byte*>(view_of(inputs[patch.input].value()).data),
+                                 *patch.operand);
+}
+
+// As apply() does: whoever saved such a value before this run must not read it afterwards.
+void Replay::note_mutations(std::span<const Tensor> inputs) {
+  for (const int buffer : mutated_) {
+    if (const auto& storage = program_.buffers[buffer].storage) storage->bump_version();
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (program_.inputs[i].buffer == buffer) inputs[i].value().storage->bump_version();
+  }
+}
+
+void Replay::run_checked() {
+  for (const Bound& bound : bound_) {
+    bound.kernel(bound.call);
+    for (size_t k = 0; k < bound.call.out.size(); ++k)
+      check<NumericError>(all_finite(bound.call.out[k]),
+                          program_.instructions[bound.instruction].op->name, ": output ", k,
+                          " of instruction ", bound.instruction,
+                          " holds NaN or infinity: ", bound.call.out[k].meta,
+                          ". Lower the learning rate or look at this op's inputs.");
+  }
+}
+
+std::vector<Tensor> Replay::run(std::span<const Tensor> inputs) {
+  std::vector<Tensor> fresh;
+  for (const Operand& result : program_.results)
+    fresh.push_back(Tensor::empty(result.meta, "step"));
+  patch_inputs(inputs);
+  note_mutations(inputs);
+  if (apply_mode().check_finite)
+    run_checked();
+  else
+    for (const Bound& bound : bound_) bound.kernel(bound.call);
+  if (program_.device == Device::cpu)
+    for (size_t r = 0; r < fresh.size(); ++r) copy_strided(results_[r], view_of(fresh[r].value()));
+  return fresh;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,56 @@
+// Replay: a program bound to addresses. All views and calls are built once; a run writes the
+// addresses of the inputs where they are needed and calls one kernel after another.
+//
+//   Replay replay(program, plan);
+//   replay.bind(arena);                // plan.arena_bytes bytes, on a kGranule boundary
+//   auto results = replay.run(inputs); // fresh tensors
+#pragma once
+
+#include "core/apply.h"
+#include "memory/plan.h"
+
+namespace plimsoll {
+
+class Replay {
+ public:
+  // Both must outlive it. DeviceError when a kernel is missing in this build.
+  Replay(const Program& program, const Plan& plan);
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+  // Resolves every address that does not change from run to run.
+  void bind(std::byte* arena);
+
+  // `inputs` have the metas of the program's inputs and are contiguous. The results are allocated
+  // before the first kernel runs, so OutOfMemory changes nothing. NumericError naming op and
+  // instruction under apply_mode().check_finite.
+  std::vector<Tensor> run(std::span<const Tensor> inputs);
+
+ private:
+  struct Bound {  // one instruction with its kernel and addresses
+    Kernel kernel;
+    Call call;
+    int instruction;
+  };
+  struct Patch {  // an operand that looks into an input
+    int input;
+    const Operand* operand;
+    View* view;
+  };
+
+  std::span<const View> add_views(const std::vector<Operand>& operands);
+  void patch_inputs(std::span<const Tensor> inputs);
+  void note_mutations(std::span<const Tensor> inputs);
+  void run_checked();
+
+  const Program& program_;
+  const Plan& plan_;
+  std::vector<View> views_;               // of all operands; never grows after construction
+  std::vector<const Operand*> operands_;  // what each looks at
+  std::vector<Bound> bound_;
+  std::span<const View> results_;
+  std::vector<Patch> patches_;
+  std::vector<int> mutated_;  // externals and inputs that are written in place
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,117 @@
+#include "memory/step.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "memory/dead_code.h"
+#include "memory/difference.h"
+#include "memory/replay.h"
+
+namespace plimsoll {
+
+struct Step::Captured {
+  Captured(const StepFunction& function, const Metas& metas)
+      : inputs(metas), program(remove_dead(capture(function, metas))), plan(make_plan(program)) {}
+
+  const Metas inputs;
+  const Program program;
+  const Plan plan;
+  std::optional<Replay> replay{};  // made by the first run
+  const Storage* bound_to = nullptr;
+  uint64_t runs = 0;
+};
+
+Metas Step::metas_of(std::span<const Tensor> inputs) {
+  check<StateError>(!Trace::current(),
+                    "step: it is called while another step is being captured. "
+                    "Call its function instead.");
+  Metas metas;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& tensor = inputs[i];
+    check<StateError>(tensor.defined(), "step: input ", i,
+                      " is undefined. Pass a tensor that was computed.");
+    check<StateError>(!tensor.value().storage->is_symbolic(), "step: input ", i,
+                      " belongs to a captured step that has ended: ", tensor.meta(),
+                      ". Return it from that step instead.");
+    check<StateError>(tensor.contiguous(), "step: input ", i, " is not contiguous: ", tensor.meta(),
+                      ". Call contiguous() on it first.");
+    metas.push_back(tensor.meta());
+  }
+  return metas;
+}
+
+Step::Step(StepFunction function) : function_(std::move(function)) {}
+Step::~Step() = default;
+Step::Step(Step&&) noexcept = default;
+Step& Step::operator=(Step&&) noexcept = default;
+
+Step::Captured& Step::find(const Metas& inputs) {
+  const auto found =
+      std::ranges::find_if(captured_, [&](const auto& c) { return c->inputs == inputs; });
+  if (found != captured_.end()) {
+    std::rotate(captured_.begin(), found, found + 1);
+  } else {
+    auto captured =
+        std::make_unique<Captured>(function_, inputs);  // may throw: nothing changed yet
+    captured_.insert(captured_.begin(), std::move(captured));
+    if (captured_.size() > kPlans) captured_.pop_back();
+  }
+  return *captured_.front();
+}
+
+const Plan& Step::plan(const Metas& inputs) { return find(inputs).plan; }
+
+std::vector<Tensor> Step::run(std::span<const Tensor> inputs) {
+  return run(find(metas_of(inputs)), inputs);
+}
+
+Tensor Step::run_one(std::span<const Tensor> inputs) {
+  Captured& captured = find(metas_of(inputs));
+  check<StateError>(captured.program.results.size() == 1, "step: the function returned ",
+                    captured.program.results.size(),
+                    " tensors where one is asked for. Call run() to get them all.");
+  return run(captured, inputs).front();
+}
+
+std::vector<Tensor> Step::run(Captured& captured, std::span<const Tensor> inputs) {
+#ifndef NDEBUG
+  if (captured.runs > 0 && std::has_single_bit(captured.runs + 1)) recapture(captured);
+#endif
+  if (!captured.replay) captured.replay.emplace(captured.program, captured.plan);
+  provide_arena(captured);
+  std::vector<Tensor> results = captured.replay->run(inputs);
+  ++captured.runs;
+  return results;
+}
+
+void Step::recapture(const Captured& captured) const {
+  const Program now = remove_dead(capture(function_, captured.inputs));
+  const std::string difference = first_difference(captured.program, now);
+  check<StateError>(difference.empty(), "step: run ", captured.runs + 1,
+                    " would not be what was captured: ", difference,
+                    " changed. Host values are frozen by the capture: make those that change "
+                    "tensors.");
+}
+
+void Step::release_arena() {
+  arena_.reset();
+  arena_owner_.reset();
+}
+
+void Step::provide_arena(Captured& captured) {
+  const Device device = captured.program.device;
+  const int64_t bytes = captured.plan.arena_bytes;
+  auto allocator = current_allocator(device);
+  if (!arena_ || arena_->bytes() != bytes || arena_owner_ != allocator) {
+    release_arena();  // first: two arenas at once are in no plan
+    arena_ = Storage::allocate(device, bytes, MemoryClass::arena, "step");
+    arena_owner_ = std::move(allocator);
+    for (const auto& other : captured_) other->bound_to = nullptr;
+  }
+  if (captured.bound_to == arena_.get()) return;
+  captured.replay->bind(arena_->data());
+  captured.bound_to = arena_.get();
+}
+
+}  // namespace plimsoll

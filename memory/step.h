@@ -1,0 +1,79 @@
+// Step: a function of tensors that is captured once for each kind of input and then replayed: every
+// value at a planned address in one arena, no allocation and no tape between its kernels.
+//
+//   Step step([&](const Tensor& x, const Tensor& y) {
+//     Tensor loss = cross_entropy(model(x), y);
+//     optimizer.update(gradients(loss, model.parameters()));
+//     return loss;
+//   });
+//   step.plan(x, y).print();           // exact bytes, before anything is allocated
+//   for (...) loss = step(x, y);       // the same bits as calling the function itself
+//
+// Host values (numbers, branches) are frozen by the capture: what changes from step to step must be
+// a tensor. Unless NDEBUG is defined, runs 2, 4, 8, 16, ... of a plan capture the function again
+// and throw StateError where it has changed. Results are fresh tensors, off the tape.
+// Not thread-safe: one thread at a time.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "memory/plan.h"
+#include "memory/step_function.h"
+
+namespace plimsoll {
+
+class Step {
+ public:
+  static constexpr size_t kPlans = 8;  // plans kept, those used last
+
+  explicit Step(StepFunction function);
+  // Any callable that takes up to 8 const Tensor& and returns a Tensor or a std::vector<Tensor>.
+  template <StepCallable F>
+  explicit Step(F f) : Step(step_function(std::move(f))) {}
+  ~Step();
+  Step(Step&&) noexcept;
+  Step& operator=(Step&&) noexcept;
+
+  // Runs the step. Errors, all before anything is changed: StateError for an undefined, symbolic or
+  // non-contiguous input; whatever capturing the function throws; OutOfMemory. Under
+  // apply_mode().check_finite, NumericError at the first instruction that writes NaN or infinity.
+  std::vector<Tensor> run(std::span<const Tensor> inputs);
+  std::vector<Tensor> run(std::initializer_list<Tensor> inputs) {
+    return run(std::span(inputs.begin(), inputs.size()));
+  }
+  // The same for a step with one result; StateError when it has another number of them.
+  template <std::same_as<Tensor>... Inputs>
+  Tensor operator()(const Inputs&... inputs) {
+    return run_one(std::array<Tensor, sizeof...(Inputs)>{inputs...});
+  }
+
+  // What run() would take for such inputs. Allocates nothing and runs nothing. The reference holds
+  // until kPlans other kinds of input have been seen.
+  const Plan& plan(const Metas& inputs);
+  template <std::same_as<Tensor>... Inputs>
+  const Plan& plan(const Inputs&... inputs) {
+    return plan(metas_of(std::array<Tensor, sizeof...(Inputs)>{inputs...}));
+  }
+
+  // Gives the arena back to its pool; the next run takes one again.
+  void release_arena();
+
+ private:
+  struct Captured;  // one program with its plan and, once it has run, its replay
+
+  static Metas metas_of(std::span<const Tensor> inputs);
+  Captured& find(const Metas& inputs);
+  Tensor run_one(std::span<const Tensor> inputs);
+  std::vector<Tensor> run(Captured& captured, std::span<const Tensor> inputs);
+  void recapture(const Captured& captured) const;
+  void provide_arena(Captured& captured);
+
+  StepFunction function_;
+  std::vector<std::unique_ptr<Captured>> captured_;  // the one used last is in front
+  // One arena for all plans: exactly as large as the plan that ran last needs.
+  std::shared_ptr<Storage> arena_;
+  std::shared_ptr<Allocator> arena_owner_;
+};
+
+}  // namespace plimsoll
