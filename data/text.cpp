@@ -13,23 +13,21 @@ void check_windows(std::span<const uint8_t> tokens, WindowAttrs attrs) {
                     ", context ", attrs.context, ". Pass larger ones.");
   check<DataError>(
       std::ssize(tokens) > attrs.context,
-      "windows: the text is shorter than a window and its next character: ", tokens.size(), " of ",
-      attrs.context + 1, " characters. Use more text or a smaller context.");
+      "windows: the text is shorter than a window and its next character: ", tokens.size(),
+      " characters for context ", attrs.context, ". Use more text or a smaller context.");
 }
 
-// x: the windows that begin at `starts`; y: the same, one token later.
-Batch windows_at(std::span<const uint8_t> tokens, int64_t context,
-                 const std::vector<int64_t>& starts) {
+Batch empty_batch(int64_t batch, int64_t context) {
   const MemoryScope scope(MemoryClass::input);
-  const Meta meta{{std::ssize(starts), context}, DType::i64};  // [B, T]
-  Batch batch{Tensor::empty(meta, "windows"), Tensor::empty(meta, "windows")};
-  auto* x = batch.x.data<int64_t>();
-  auto* y = batch.y.data<int64_t>();
-  for (int64_t start : starts) {
-    x = std::copy_n(&tokens[start], context, x);
-    y = std::copy_n(&tokens[start + 1], context, y);
-  }
-  return batch;
+  const Meta meta{{batch, context}, DType::i64};  // [B, T]
+  return {Tensor::empty(meta, "windows"), Tensor::empty(meta, "windows")};
+}
+
+// Row `row` of x becomes the window that begins at `start`, that of y the same one token later.
+void set_window(const Batch& batch, int64_t row, std::span<const uint8_t> tokens, int64_t start) {
+  const int64_t context = batch.x.size(1);
+  std::copy_n(&tokens[start], context, batch.x.data<int64_t>() + row * context);
+  std::copy_n(&tokens[start + 1], context, batch.y.data<int64_t>() + row * context);
 }
 
 }  // namespace
@@ -80,16 +78,17 @@ TextDataset split_text(std::string name, std::string_view text) {
 Batch random_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, uint64_t key,
                      uint64_t step) {
   check_windows(tokens, attrs);
+  const Batch batch = empty_batch(attrs.batch, attrs.context);
   Random random(key, step);
-  std::vector<int64_t> starts(static_cast<size_t>(attrs.batch));
-  for (int64_t& start : starts) start = random.index(std::ssize(tokens) - attrs.context);
-  return windows_at(tokens, attrs.context, starts);
+  for (int64_t row = 0; row < attrs.batch; ++row)
+    set_window(batch, row, tokens, random.index(std::ssize(tokens) - attrs.context));
+  return batch;
 }
 
 int64_t evaluation_batches(std::span<const uint8_t> tokens, WindowAttrs attrs) {
   check_windows(tokens, attrs);
   const int64_t windows = (std::ssize(tokens) - 1) / attrs.context;
-  return (windows + attrs.batch - 1) / attrs.batch;
+  return (windows - 1) / attrs.batch + 1;  // windows >= 1
 }
 
 Batch evaluation_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, int64_t index) {
@@ -97,10 +96,11 @@ Batch evaluation_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, int
   check<IndexError>(0 <= index && index < batches, "windows: there is no such batch: ", index,
                     " of ", batches, ". Count from 0.");
   const int64_t windows = (std::ssize(tokens) - 1) / attrs.context;
-  std::vector<int64_t> starts;
-  for (int64_t w = index * attrs.batch; w < std::min(windows, (index + 1) * attrs.batch); ++w)
-    starts.push_back(w * attrs.context);
-  return windows_at(tokens, attrs.context, starts);
+  const int64_t first = index * attrs.batch;
+  const Batch batch = empty_batch(std::min(attrs.batch, windows - first), attrs.context);
+  for (int64_t row = 0; row < batch.x.size(0); ++row)
+    set_window(batch, row, tokens, (first + row) * attrs.context);
+  return batch;
 }
 
 }  // namespace plimsoll::data
