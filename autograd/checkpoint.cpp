@@ -19,7 +19,8 @@ std::vector<Tensor> checkpoint_vjp(const Backward& b) {
   std::vector<Tensor> xs, wanted;
   for (int i = 1; i < b.inputs(); ++i) {
     Tensor x = b.input(i);
-    // An inner value becomes a leaf of the piece's own tape; leaves (parameters) are leaves already.
+    // An inner value becomes a leaf of the piece's own tape; leaves (parameters) are leaves
+    // already.
     if (b.needs(i) && x.edge().node->op) x = x.detach().require_grad();
     if (b.needs(i)) wanted.push_back(x);
     xs.push_back(std::move(x));
@@ -39,8 +40,11 @@ std::vector<Tensor> checkpoint_vjp(const Backward& b) {
   return results;
 }
 
-constexpr OpDef checkpoint_op{.name = "checkpoint", .infer = same_as_input, .vjp = checkpoint_vjp,
-                              .view = checkpoint_view, .saves = {.inputs = all_but_first}};
+constexpr OpDef checkpoint_op{.name = "checkpoint",
+                              .infer = same_as_input,
+                              .vjp = checkpoint_vjp,
+                              .view = checkpoint_view,
+                              .saves = {.inputs = all_but_first}};
 
 }  // namespace
 

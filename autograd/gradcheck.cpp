@@ -23,8 +23,9 @@ Tensor weighted(const TensorFunction& f, std::span<const Tensor> inputs, uint64_
     const Tensor term = sum(y * Tensor::of<double>(std::span<const double>(u), y.shape()));
     total = total.defined() ? total + term : term;
   }
-  check<ValueError>(total.defined(), "gradcheck: the function has no f64 output among its results."
-                                     " Run it on f64 inputs.");
+  check<ValueError>(total.defined(),
+                    "gradcheck: the function has no f64 output among its results."
+                    " Run it on f64 inputs.");
   return total;
 }
 
@@ -37,8 +38,7 @@ GradcheckResult gradcheck(const TensorFunction& f, std::span<const Tensor> input
     leaves.push_back(x.dtype() == DType::f64 ? x.detach().require_grad() : x);
     if (x.dtype() == DType::f64) wanted.push_back(leaves.back());
   }
-  const std::vector<Tensor> analytic =
-      gradients(weighted(f, leaves, options.seed), wanted);
+  const std::vector<Tensor> analytic = gradients(weighted(f, leaves, options.seed), wanted);
 
   const NoGrad scope;
   GradcheckResult result;

@@ -16,15 +16,15 @@ namespace plimsoll {
 using TensorFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 
 struct GradcheckOptions {
-  double step = 1e-5;    // h of (f(x + h) - f(x - h)) / 2h; its error is of order h^2
-  double rtol = 1e-6;    // allowed: |numeric - analytic| <= rtol * max(1, |numeric|, |analytic|)
-  uint64_t seed = 1;     // of the covector the outputs are weighted with
+  double step = 1e-5;  // h of (f(x + h) - f(x - h)) / 2h; its error is of order h^2
+  double rtol = 1e-6;  // allowed: |numeric - analytic| <= rtol * max(1, |numeric|, |analytic|)
+  uint64_t seed = 1;   // of the covector the outputs are weighted with
 };
 
 struct GradcheckResult {
   bool ok = true;
-  double worst = 0;      // largest |numeric - analytic| / max(1, |numeric|, |analytic|)
-  std::string message;   // empty when ok
+  double worst = 0;     // largest |numeric - analytic| / max(1, |numeric|, |analytic|)
+  std::string message;  // empty when ok
 };
 
 // Checks d<u, f(x)>/dx for a random covector u, element by element, for every input of type f64.

@@ -49,8 +49,9 @@ Tensor seed_of(const Tensor& loss, const Tensor& seed) {
                       ". Reduce it to one, or give a seed of its shape.");
     return full(loss.shape(), 1, {loss.dtype(), loss.device()});
   }
-  check<ShapeError>(seed.meta() == loss.meta(), "gradients: the seed does not match the loss: ",
-                    seed.meta(), " for ", loss.meta(), ". Give one of the same shape and type.");
+  check<ShapeError>(seed.meta() == loss.meta(),
+                    "gradients: the seed does not match the loss: ", seed.meta(), " for ",
+                    loss.meta(), ". Give one of the same shape and type.");
   return seed;
 }
 
@@ -100,11 +101,12 @@ class Walk {
                       ": this op has no gradient: output ", node->out_metas[0],
                       ". Use detach() on its input or another op.");
     check<StateError>(!node->released, node->op->name, ": the saved values of output ",
-                      node->out_metas[0], " were freed by an earlier backward pass. "
+                      node->out_metas[0],
+                      " were freed by an earlier backward pass. "
                       "Pass .retain = true to the earlier one.");
     const bool is_target = targets_.contains(node.get());
-    const std::vector<Tensor> grads = is_target ? grads_[node.get()]
-                                                : std::move(grads_.extract(node.get()).mapped());
+    const std::vector<Tensor> grads =
+        is_target ? grads_[node.get()] : std::move(grads_.extract(node.get()).mapped());
     const std::vector<Tensor> results = node->op->vjp(Backward(node, grads, needed));
     if (!options_.retain && !options_.create_graph) node->release();
     for (size_t i = 0; i < results.size(); ++i)
@@ -147,8 +149,9 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> xs,
                               const GradientOptions& options) {
   check_on_tape(loss, "the loss");
   for (const Tensor& x : xs)
-    check<StateError>(x.needs_grad(), "gradients: a tensor to differentiate by is not on the tape: ",
-                      x.meta(), ". Make it with require_grad().");
+    check<StateError>(x.needs_grad(),
+                      "gradients: a tensor to differentiate by is not on the tape: ", x.meta(),
+                      ". Make it with require_grad().");
   ApplyMode mode = apply_mode();
   mode.record = options.create_graph;
   const ApplyModeScope scope(mode);

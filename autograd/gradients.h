@@ -12,8 +12,8 @@
 namespace plimsoll {
 
 struct GradientOptions {
-  Tensor seed{};              // gradient of `loss` itself; undefined: ones, and loss has one element
-  bool retain = false;        // keep the saved values, so that the tape can be walked again
+  Tensor seed{};        // gradient of `loss` itself; undefined: ones, and loss has one element
+  bool retain = false;  // keep the saved values, so that the tape can be walked again
   bool create_graph = false;  // record the gradients too, so that they can be differentiated
 };
 

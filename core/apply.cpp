@@ -63,9 +63,9 @@ std::vector<Value> make_outputs(const OpDef& op, const Attrs& attrs, std::span<c
   if (Trace* trace = Trace::current()) return trace->append(op, attrs, inputs, metas);
   std::vector<Value> outputs;
   for (const Meta& meta : metas)
-    outputs.push_back({meta, row_major(meta.shape), 0,
-                       Storage::allocate(meta.device, bytes_of(meta), MemoryScope::current(),
-                                         op.name)});
+    outputs.push_back(
+        {meta, row_major(meta.shape), 0,
+         Storage::allocate(meta.device, bytes_of(meta), MemoryScope::current(), op.name)});
   run(op, attrs, inputs, outputs, metas.empty() ? inputs[0].device() : metas[0].device);
   return outputs;
 }

@@ -9,9 +9,9 @@ struct Row {
   bool floating;
 };
 // In the order of the enumeration.
-constexpr Row kTable[] = {{"f64", 8, true},   {"f32", 4, true},  {"f16", 2, true},
-                          {"bf16", 2, true},  {"i64", 8, false}, {"i32", 4, false},
-                          {"u8", 1, false},   {"bool", 1, false}};
+constexpr Row kTable[] = {{"f64", 8, true},  {"f32", 4, true},  {"f16", 2, true},
+                          {"bf16", 2, true}, {"i64", 8, false}, {"i32", 4, false},
+                          {"u8", 1, false},  {"bool", 1, false}};
 
 const Row& row(DType dtype) { return kTable[static_cast<int>(dtype)]; }
 

@@ -32,19 +32,27 @@ struct BFloat16 {
   explicit operator double() const { return static_cast<float>(*this); }
 };
 
-int64_t size_of(DType dtype);           // bytes per element
-const char* name_of(DType dtype);       // "f32"
-bool is_floating(DType dtype);          // f64 f32 f16 bf16
+int64_t size_of(DType dtype);      // bytes per element
+const char* name_of(DType dtype);  // "f32"
+bool is_floating(DType dtype);     // f64 f32 f16 bf16
 inline void append_text(std::string& out, DType dtype) { out += name_of(dtype); }
 
-template <class T> constexpr DType dtype_of = DType::f32;
-template <> inline constexpr DType dtype_of<double> = DType::f64;
-template <> inline constexpr DType dtype_of<Half> = DType::f16;
-template <> inline constexpr DType dtype_of<BFloat16> = DType::bf16;
-template <> inline constexpr DType dtype_of<int64_t> = DType::i64;
-template <> inline constexpr DType dtype_of<int32_t> = DType::i32;
-template <> inline constexpr DType dtype_of<uint8_t> = DType::u8;
-template <> inline constexpr DType dtype_of<bool> = DType::boolean;
+template <class T>
+constexpr DType dtype_of = DType::f32;
+template <>
+inline constexpr DType dtype_of<double> = DType::f64;
+template <>
+inline constexpr DType dtype_of<Half> = DType::f16;
+template <>
+inline constexpr DType dtype_of<BFloat16> = DType::bf16;
+template <>
+inline constexpr DType dtype_of<int64_t> = DType::i64;
+template <>
+inline constexpr DType dtype_of<int32_t> = DType::i32;
+template <>
+inline constexpr DType dtype_of<uint8_t> = DType::u8;
+template <>
+inline constexpr DType dtype_of<bool> = DType::boolean;
 
 // The type a kernel computes in: double for double, float for f32 and both 16-bit types.
 template <class T>
@@ -54,11 +62,16 @@ using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 template <class F>
 decltype(auto) visit_floating(const char* op, DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f64: return f.template operator()<double>();
-    case DType::f32: return f.template operator()<float>();
-    case DType::f16: return f.template operator()<Half>();
-    case DType::bf16: return f.template operator()<BFloat16>();
-    default: fail<DTypeError>(op, ": a floating type is needed: got ", dtype, ". Cast it first.");
+    case DType::f64:
+      return f.template operator()<double>();
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f16:
+      return f.template operator()<Half>();
+    case DType::bf16:
+      return f.template operator()<BFloat16>();
+    default:
+      fail<DTypeError>(op, ": a floating type is needed: got ", dtype, ". Cast it first.");
   }
 }
 
@@ -66,14 +79,22 @@ decltype(auto) visit_floating(const char* op, DType dtype, F&& f) {
 template <class F>
 decltype(auto) visit_any(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f64: return f.template operator()<double>();
-    case DType::f32: return f.template operator()<float>();
-    case DType::f16: return f.template operator()<Half>();
-    case DType::bf16: return f.template operator()<BFloat16>();
-    case DType::i64: return f.template operator()<int64_t>();
-    case DType::i32: return f.template operator()<int32_t>();
-    case DType::u8: return f.template operator()<uint8_t>();
-    case DType::boolean: break;
+    case DType::f64:
+      return f.template operator()<double>();
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f16:
+      return f.template operator()<Half>();
+    case DType::bf16:
+      return f.template operator()<BFloat16>();
+    case DType::i64:
+      return f.template operator()<int64_t>();
+    case DType::i32:
+      return f.template operator()<int32_t>();
+    case DType::u8:
+      return f.template operator()<uint8_t>();
+    case DType::boolean:
+      break;
   }
   return f.template operator()<bool>();
 }

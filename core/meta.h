@@ -39,7 +39,13 @@ int64_t block_bytes(int64_t bytes);
 
 // What memory is held for; statistics and plans are divided by it.
 enum class MemoryClass : uint8_t {
-  parameter, gradient, optimizer, activation, workspace, input, arena
+  parameter,
+  gradient,
+  optimizer,
+  activation,
+  workspace,
+  input,
+  arena
 };
 constexpr int kMemoryClasses = 7;
 const char* name_of(MemoryClass memory_class);

@@ -22,13 +22,13 @@ struct Edge {
 struct Node {
   const OpDef* op = nullptr;  // nullptr: a leaf, made by Tensor::require_grad()
   Attrs attrs;
-  std::vector<Edge> parents;        // one per input
-  Metas in_metas, out_metas;        // shapes cost nothing and are always kept
-  std::vector<Value> in, out;       // the declared `saves`; others have no storage
+  std::vector<Edge> parents;                        // one per input
+  Metas in_metas, out_metas;                        // shapes cost nothing and are always kept
+  std::vector<Value> in, out;                       // the declared `saves`; others have no storage
   std::vector<uint32_t> in_versions, out_versions;  // of those storages when they were saved
-  uint64_t seq = 0;                 // order of creation: descending seq is a valid backward order
-  bool released = false;            // saved values were freed by a backward pass
-  Value grad;                       // leaves only: what backward() has added up so far
+  uint64_t seq = 0;       // order of creation: descending seq is a valid backward order
+  bool released = false;  // saved values were freed by a backward pass
+  Value grad;             // leaves only: what backward() has added up so far
 
   Node();
   ~Node();

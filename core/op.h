@@ -1,7 +1,8 @@
 // OpDef: everything the engine knows about an op, as data. An op is one constexpr OpDef, the free
 // functions it points to, and a public function that calls apply().
 //
-//   constexpr OpDef relu_op{.name = "relu", .infer = same_as_input, .cpu = relu_cpu, .vjp = relu_vjp,
+//   constexpr OpDef relu_op{.name = "relu", .infer = same_as_input, .cpu = relu_cpu, .vjp =
+//   relu_vjp,
 //                           .saves = {.outputs = bits(0)}, .inplace = 0};
 //   Tensor relu(const Tensor& x) { return apply1(relu_op, {contiguous(x)}); }
 #pragma once
@@ -15,13 +16,15 @@ namespace plimsoll {
 // A set of input or output numbers.
 using Bits = uint64_t;
 template <class... Ints>
-constexpr Bits bits(Ints... numbers) { return (Bits{0} | ... | (Bits{1} << numbers)); }
+constexpr Bits bits(Ints... numbers) {
+  return (Bits{0} | ... | (Bits{1} << numbers));
+}
 constexpr Bits all_but_first = ~Bits{1};
 constexpr Bits everything = ~Bits{0};
 constexpr bool has(Bits set, int number) { return (set >> number) & 1; }
 
-// What a kernel is called with. It writes every element of `out` (row-major, not initialised), reads
-// `in`, and may scribble on `workspace`, whose contents are undefined.
+// What a kernel is called with. It writes every element of `out` (row-major, not initialised),
+// reads `in`, and may scribble on `workspace`, whose contents are undefined.
 struct Call {
   std::span<const View> in;
   std::span<const View> out;
@@ -36,14 +39,16 @@ class Backward {
       : node_(node), grads_(grads), needed_(needed) {}
 
   const Tensor& grad(int output = 0) const { return grads_[output]; }  // undefined: it is zero
-  Tensor input(int number) const;    // StateError unless in saves.inputs
-  Tensor output(int number) const;   // StateError unless in saves.outputs
+  Tensor input(int number) const;   // StateError unless in saves.inputs
+  Tensor output(int number) const;  // StateError unless in saves.outputs
   const Meta& input_meta(int number) const { return node_->in_metas[number]; }
   const Meta& output_meta(int number) const { return node_->out_metas[number]; }
   int inputs() const { return static_cast<int>(node_->in_metas.size()); }
   bool needs(int input) const { return has(needed_, input); }  // is this gradient wanted at all?
   template <class T>
-  const T& attrs() const { return node_->attrs.as<T>(); }
+  const T& attrs() const {
+    return node_->attrs.as<T>();
+  }
 
  private:
   const std::shared_ptr<Node>& node_;
@@ -63,15 +68,15 @@ struct Saves {
 
 struct OpDef {
   const char* name;
-  Infer infer;               // shape rule: checks the inputs, names the outputs
+  Infer infer;  // shape rule: checks the inputs, names the outputs
   Kernel cpu = nullptr;
-  Kernel cuda = nullptr;     // nullptr: no kernel in this build
-  Vjp vjp = nullptr;         // gradients of the inputs, written in ops; nullptr: it has none
-  ViewRule view = nullptr;   // output 0 is a view of input 0: such an op has no kernel
-  Saves saves{};             // what vjp reads: the eager tape keeps exactly these
-  int inplace = -1;          // input whose memory output 0 may take (only the planner does it)
-  Bits mutates = 0;          // inputs written in place; such an op has no outputs
-  Bits strided = 0;          // inputs read through their strides; all others must be contiguous
+  Kernel cuda = nullptr;    // nullptr: no kernel in this build
+  Vjp vjp = nullptr;        // gradients of the inputs, written in ops; nullptr: it has none
+  ViewRule view = nullptr;  // output 0 is a view of input 0: such an op has no kernel
+  Saves saves{};            // what vjp reads: the eager tape keeps exactly these
+  int inplace = -1;         // input whose memory output 0 may take (only the planner does it)
+  Bits mutates = 0;         // inputs written in place; such an op has no outputs
+  Bits strided = 0;         // inputs read through their strides; all others must be contiguous
   Workspace workspace = nullptr;  // bytes of scratch, known from the metas alone
 };
 

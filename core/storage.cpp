@@ -22,8 +22,7 @@ std::shared_ptr<Allocator> current_allocator(Device device) {
 }
 
 AllocatorScope::AllocatorScope(std::shared_ptr<Allocator> allocator)
-    : device_(allocator->device()),
-      previous_(std::exchange(slot(device_), std::move(allocator))) {}
+    : device_(allocator->device()), previous_(std::exchange(slot(device_), std::move(allocator))) {}
 
 AllocatorScope::~AllocatorScope() { slot(device_) = std::move(previous_); }
 

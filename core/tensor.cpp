@@ -26,8 +26,9 @@ void Tensor::require_bytes(const char* op) const {
   check<StateError>(defined(), op, ": the tensor is undefined. Pass one that was computed.");
   if (value_.storage->is_symbolic()) {
     const bool capturing = Trace::current() && Trace::current()->id() == value_.storage->trace();
-    check<StateError>(!capturing, op, ": the value is not known while a step is being captured: ",
-                      meta(), ". Return it from the step instead.");
+    check<StateError>(!capturing, op,
+                      ": the value is not known while a step is being captured: ", meta(),
+                      ". Return it from the step instead.");
     fail<StateError>(op, ": the value belongs to a captured step that has ended: ", meta(),
                      ". Return it from the step instead.");
   }
@@ -91,8 +92,9 @@ template int64_t Tensor::item() const;
 
 Tensor Tensor::require_grad() const {
   check<StateError>(defined(), "require_grad: the tensor is undefined. Give it a value first.");
-  check<DTypeError>(is_floating(dtype()), "require_grad: only floating types have gradients: ",
-                    meta(), ". Cast it first.");
+  check<DTypeError>(is_floating(dtype()),
+                    "require_grad: only floating types have gradients: ", meta(),
+                    ". Cast it first.");
   auto leaf = std::make_shared<Node>();
   leaf->out_metas.push_back(meta());
   return Tensor(value_, {std::move(leaf), 0});

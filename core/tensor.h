@@ -22,8 +22,7 @@ class Tensor {
   // A copy of `values` in row-major order. ShapeError when their number is not count(shape).
   template <class T>
   static Tensor of(std::span<const T> values, const Shape& shape, Device device = Device::cpu) {
-    return copied(values.data(), static_cast<int64_t>(values.size()),
-                  {shape, dtype_of<T>, device});
+    return copied(values.data(), static_cast<int64_t>(values.size()), {shape, dtype_of<T>, device});
   }
   template <class T>
   static Tensor of(std::initializer_list<T> values, const Shape& shape) {
@@ -44,7 +43,9 @@ class Tensor {
   // Address of the first element. DTypeError when T is another type; StateError while the value is
   // only known symbolically or lives on a device without bytes.
   template <class T>
-  T* data() const { return static_cast<T*>(address(dtype_of<T>)); }
+  T* data() const {
+    return static_cast<T*>(address(dtype_of<T>));
+  }
 
   // The elements in row-major order, converted to T.
   template <class T>

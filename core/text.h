@@ -1,5 +1,6 @@
-// Text for messages: cat("conv2d: ", shape, " has ", 3, " axes") joins anything that has append_text().
-// A type joins in by declaring `void append_text(std::string& out, const T&)` in its own header.
+// Text for messages: cat("conv2d: ", shape, " has ", 3, " axes") joins anything that has
+// append_text(). A type joins in by declaring `void append_text(std::string& out, const T&)` in its
+// own header.
 #pragma once
 
 #include <charconv>
@@ -19,8 +20,9 @@ void append_text(std::string& out, T value) {
 
 // Numbers in their shortest form that reads back to the same value.
 template <class T>
-  requires((std::integral<T> || std::floating_point<T>) && !std::same_as<T, bool>)
-void append_text(std::string& out, T value) {
+requires((std::integral<T> ||
+          std::floating_point<T>)&&!std::same_as<T, bool>) void append_text(std::string& out,
+                                                                            T value) {
   char buffer[64];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
   out.append(buffer, end.ptr);

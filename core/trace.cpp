@@ -17,8 +17,9 @@ uint64_t next_id() {
 Trace* Trace::current() { return current_trace; }
 
 Trace::Trace(std::span<const Meta> inputs) : id_(next_id()) {
-  check<StateError>(!current_trace, "capture: a step is already being captured on this thread. "
-                                    "Capture one step at a time.");
+  check<StateError>(!current_trace,
+                    "capture: a step is already being captured on this thread. "
+                    "Capture one step at a time.");
   for (const Meta& meta : inputs) {
     program_.device = meta.device;
     inputs_.emplace_back(temporary(meta, Buffer::Kind::input, MemoryClass::input));
@@ -43,8 +44,8 @@ Operand Trace::operand(const Value& value) {
     const auto [entry, is_new] =
         externals_.try_emplace(&storage, static_cast<int>(program_.buffers.size()));
     if (is_new)
-      program_.buffers.push_back({Buffer::Kind::external, storage.bytes(), storage.memory_class(),
-                                  value.storage});
+      program_.buffers.push_back(
+          {Buffer::Kind::external, storage.bytes(), storage.memory_class(), value.storage});
     buffer = entry->second;
   }
   return {buffer, value.meta, value.strides, value.offset};
@@ -76,8 +77,9 @@ void Trace::set_memory_class(int buffer, MemoryClass memory_class) {
 
 Program Trace::finish(std::span<const Tensor> results) {
   for (const Tensor& tensor : results) {
-    check<StateError>(tensor.defined(), "capture: the step returned an undefined tensor. "
-                                        "Return only tensors that were computed.");
+    check<StateError>(tensor.defined(),
+                      "capture: the step returned an undefined tensor. "
+                      "Return only tensors that were computed.");
     program_.results.push_back(operand(tensor.value()));
   }
   return std::move(program_);

@@ -21,7 +21,9 @@ struct View {
   Strides strides;
 
   template <class T>
-  T* as() const { return static_cast<T*>(data); }
+  T* as() const {
+    return static_cast<T*>(data);
+  }
   const Shape& shape() const { return meta.shape; }
   DType dtype() const { return meta.dtype; }
   bool contiguous() const { return is_row_major(meta.shape, strides); }

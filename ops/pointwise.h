@@ -1,4 +1,5 @@
-// Pointwise ops are one struct each; the drivers here make the kernels, the gradient and the OpDefs.
+// Pointwise ops are one struct each; the drivers here make the kernels, the gradient and the
+// OpDefs.
 //
 //   struct Relu {
 //     static constexpr const char *name = "relu", *grad_name = "relu_grad";
@@ -62,20 +63,23 @@ struct Unary {
     return {apply1(grad, {contiguous(b.grad()), saved})};
   }
 
-  static constexpr OpDef op{.name = F::name, .infer = infer, .cpu = cpu, .vjp = vjp,
-                            .saves = F::reads == Reads::input ? Saves{.inputs = bits(0)}
-                                                              : Saves{.outputs = bits(0)},
-                            .inplace = 0};
-  static constexpr OpDef grad{.name = F::grad_name, .infer = same_as_input, .cpu = grad_cpu,
-                              .inplace = 0};
+  static constexpr OpDef op{
+      .name = F::name,
+      .infer = infer,
+      .cpu = cpu,
+      .vjp = vjp,
+      .saves = F::reads == Reads::input ? Saves{.inputs = bits(0)} : Saves{.outputs = bits(0)},
+      .inplace = 0};
+  static constexpr OpDef grad{
+      .name = F::grad_name, .infer = same_as_input, .cpu = grad_cpu, .inplace = 0};
 };
 
 // Two operands walked together after broadcasting, with neighbouring axes merged where both allow:
 // equal shapes become one long run, [N, H, W, C] with [C] becomes rows of C.
 struct PairWalk {
-  int64_t rows = 1, run = 1;            // `rows` runs of `run` elements
-  int64_t a_step = 1, b_step = 1;       // along a run; 0 repeats one element
-  Shape outer, a_outer, b_outer;        // sizes and strides of the axes that make up `rows`
+  int64_t rows = 1, run = 1;       // `rows` runs of `run` elements
+  int64_t a_step = 1, b_step = 1;  // along a run; 0 repeats one element
+  Shape outer, a_outer, b_outer;   // sizes and strides of the axes that make up `rows`
 
   PairWalk(const View& a, const View& b, const Shape& out);
   std::pair<int64_t, int64_t> start(int64_t row) const;  // offsets of a row in a and in b

@@ -8,8 +8,9 @@ namespace plimsoll {
 MiddleAxis middle_axis(const Shape& shape, const ReduceAttrs& attrs) {
   MiddleAxis result;
   for (int axis = 0; axis < shape.rank(); ++axis)
-    (axis < attrs.first ? result.outer : axis < attrs.last ? result.mid : result.inner) *=
-        shape[axis];
+    (axis < attrs.first  ? result.outer
+     : axis < attrs.last ? result.mid
+                         : result.inner) *= shape[axis];
   return result;
 }
 
@@ -17,8 +18,10 @@ Shape reduced_shape(const Shape& shape, const ReduceAttrs& attrs, Keep keep) {
   Shape result;
   for (int axis = 0; axis < shape.rank(); ++axis) {
     const bool reduced = axis >= attrs.first && axis < attrs.last;
-    if (!reduced) result.push_back(shape[axis]);
-    else if (keep == Keep::ones) result.push_back(1);
+    if (!reduced)
+      result.push_back(shape[axis]);
+    else if (keep == Keep::ones)
+      result.push_back(1);
   }
   return result;
 }
@@ -58,8 +61,8 @@ Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep kee
 
   Shape order = kept_axes;
   for (const int64_t axis : reduced_axes) order.push_back(axis);
-  const Tensor y = apply1(op, {contiguous(permute(x, order))},
-                          ReduceAttrs{x.rank() - n, x.rank(), Keep::none});
+  const Tensor y =
+      apply1(op, {contiguous(permute(x, order))}, ReduceAttrs{x.rank() - n, x.rank(), Keep::none});
   return keep == Keep::ones ? reshape(y, shape_with_ones) : y;
 }
 

@@ -24,8 +24,8 @@ Shape all_axes(int rank);
 // Shape rule of reductions with one output of the input's dtype.
 Metas reduce_infer(std::span<const Meta> in, const Attrs& attrs);
 
-// Applies a reduction op over any axes of x: neighbouring ones in place, others after moving them to
-// the end. ShapeError when an axis does not exist or is named twice.
+// Applies a reduction op over any axes of x: neighbouring ones in place, others after moving them
+// to the end. ShapeError when an axis does not exist or is named twice.
 Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep);
 
 }  // namespace plimsoll

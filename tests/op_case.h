@@ -35,7 +35,9 @@ struct InputSpec {
 };
 inline InputSpec real(Shape shape, double low = -1, double high = 1) { return {shape, low, high}; }
 inline InputSpec index(Shape shape, double below) { return {shape, 0, below, true}; }
-inline InputSpec given(Shape shape, std::vector<double> values) { return {shape, -1, 1, false, values}; }
+inline InputSpec given(Shape shape, std::vector<double> values) {
+  return {shape, -1, 1, false, values};
+}
 inline InputSpec given_index(Shape shape, std::vector<double> values) {
   return {shape, 0, 1, true, values};
 }
@@ -43,10 +45,10 @@ inline InputSpec given_index(Shape shape, std::vector<double> values) {
 struct OpCase {
   std::string name;
   std::vector<InputSpec> inputs;
-  std::function<std::vector<Tensor>(std::span<const Tensor>)> call;         // the public function
-  std::function<std::vector<Array>(const std::vector<Array>&)> reference;   // in double
-  double tolerance = 1;         // multiplies the suite's tolerance; say why where it is not 1
-  bool differentiable = true;   // gradients are checked for all real inputs
+  std::function<std::vector<Tensor>(std::span<const Tensor>)> call;        // the public function
+  std::function<std::vector<Array>(const std::vector<Array>&)> reference;  // in double
+  double tolerance = 1;        // multiplies the suite's tolerance; say why where it is not 1
+  bool differentiable = true;  // gradients are checked for all real inputs
   std::vector<DType> dtypes = {DType::f64, DType::f32, DType::bf16, DType::f16};
 };
 

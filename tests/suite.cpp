@@ -38,8 +38,7 @@ std::vector<Tensor> outputs_and_gradients(const OpCase& op_case, std::span<const
     std::vector<float> u;
     for (int64_t i = 0; i < y.count(); ++i)
       u.push_back(unit_float(random_words(7, stream, static_cast<uint64_t>(i))[0]) + 0.5f);
-    const Tensor weights =
-        cast(Tensor::of<float>(std::span<const float>(u), y.shape()), y.dtype());
+    const Tensor weights = cast(Tensor::of<float>(std::span<const float>(u), y.shape()), y.dtype());
     const Tensor term = sum(cast(y * weights, DType::f64));
     total = total.defined() ? total + term : term;
   }

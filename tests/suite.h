@@ -30,9 +30,10 @@ Tensor as_strided_copy(const Tensor& tensor);
 // Bitwise equality of metas and elements.
 bool same_bits(const Tensor& a, const Tensor& b);
 
-#define PLIMSOLL_SUITE(Name)                                                            \
-  class Name : public testing::TestWithParam<plimsoll::SuiteParam> {};                  \
-  INSTANTIATE_TEST_SUITE_P(Ops, Name, testing::ValuesIn(plimsoll::all_cases()), plimsoll::param_name); \
+#define PLIMSOLL_SUITE(Name)                                                    \
+  class Name : public testing::TestWithParam<plimsoll::SuiteParam> {};          \
+  INSTANTIATE_TEST_SUITE_P(Ops, Name, testing::ValuesIn(plimsoll::all_cases()), \
+                           plimsoll::param_name);                               \
   TEST_P(Name, Holds)
 
 }  // namespace plimsoll

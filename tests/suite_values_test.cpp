@@ -13,10 +13,14 @@ struct Tolerance {
 
 Tolerance tolerance(DType dtype) {
   switch (dtype) {
-    case DType::f64: return {1e-12, 1e-12};
-    case DType::f32: return {2e-6, 5e-6};
-    case DType::f16: return {5e-3, 1e-2};
-    default: return {2e-2, 4e-2};
+    case DType::f64:
+      return {1e-12, 1e-12};
+    case DType::f32:
+      return {2e-6, 5e-6};
+    case DType::f16:
+      return {5e-3, 1e-2};
+    default:
+      return {2e-2, 4e-2};
   }
 }
 
@@ -45,8 +49,7 @@ PLIMSOLL_SUITE(GradientDtypes) {
   for (const DType dtype : c.dtypes) {
     const std::vector<Tensor> narrow = make_inputs(c, dtype);
     std::vector<Tensor> wide;
-    for (const Tensor& x : narrow)
-      wide.push_back(is_floating(x.dtype()) ? cast(x, DType::f64) : x);
+    for (const Tensor& x : narrow) wide.push_back(is_floating(x.dtype()) ? cast(x, DType::f64) : x);
     const std::vector<Tensor> actual = outputs_and_gradients(c, narrow);
     const std::vector<Tensor> expected = outputs_and_gradients(c, wide);
     ASSERT_EQ(actual.size(), expected.size());

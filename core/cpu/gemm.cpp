@@ -1,6 +1,7 @@
 #include "core/cpu/gemm.h"
 
-// Panels are cut by parallel_for; Eigen must neither start threads nor choose blocks by their number.
+// Panels are cut by parallel_for; Eigen must neither start threads nor choose blocks by their
+// number.
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Core>
 
@@ -14,7 +15,9 @@ using MatrixMap = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynam
                              Eigen::Unaligned, Eigen::OuterStride<>>;
 
 template <class T>
-bool rows_are_contiguous(const MatrixRef<T>& a) { return a.col_stride == 1; }
+bool rows_are_contiguous(const MatrixRef<T>& a) {
+  return a.col_stride == 1;
+}
 
 // Calls f with an Eigen map of `a` in its own storage order.
 template <class T, class F>

@@ -36,7 +36,9 @@ inline float exp(float x) {
 inline double exp(double x) { return std::exp(x); }
 
 template <class T>
-T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+T sigmoid(T x) {
+  return T(1) / (T(1) + exp(-x));
+}
 
 // tanh(x) = sign(x) (1 - e) / (1 + e) with e = exp(-2|x|). Near zero that cancels, and the Taylor
 // series x - x^3/3 + 2x^5/15 - 17x^7/315 takes over.

@@ -8,19 +8,31 @@ namespace {
 
 struct Add {
   static constexpr const char* name = "add";
-  template <class T> static T f(T a, T b) { return a + b; }
+  template <class T>
+  static T f(T a, T b) {
+    return a + b;
+  }
 };
 struct Sub {
   static constexpr const char* name = "sub";
-  template <class T> static T f(T a, T b) { return a - b; }
+  template <class T>
+  static T f(T a, T b) {
+    return a - b;
+  }
 };
 struct Mul {
   static constexpr const char* name = "mul";
-  template <class T> static T f(T a, T b) { return a * b; }
+  template <class T>
+  static T f(T a, T b) {
+    return a * b;
+  }
 };
 struct Div {
   static constexpr const char* name = "div";
-  template <class T> static T f(T a, T b) { return a / b; }
+  template <class T>
+  static T f(T a, T b) {
+    return a / b;
+  }
 };
 
 // The gradient of input i when the broadcast result would have gradient g(): summed over the
@@ -52,8 +64,13 @@ std::vector<Tensor> div_vjp(const Backward& b) {
 
 template <class F>
 constexpr OpDef binary_op(Vjp vjp, Saves saves) {
-  return {.name = F::name, .infer = Binary<F>::infer, .cpu = Binary<F>::cpu, .vjp = vjp,
-          .saves = saves, .inplace = 0, .strided = everything};
+  return {.name = F::name,
+          .infer = Binary<F>::infer,
+          .cpu = Binary<F>::cpu,
+          .vjp = vjp,
+          .saves = saves,
+          .inplace = 0,
+          .strided = everything};
 }
 constexpr OpDef add_op = binary_op<Add>(add_vjp, {});
 constexpr OpDef sub_op = binary_op<Sub>(sub_vjp, {});
@@ -89,8 +106,8 @@ std::vector<Tensor> affine_vjp(const Backward& b) {
   return {affine(b.grad(), b.attrs<AffineAttrs>().scale, 0)};
 }
 
-constexpr OpDef affine_op{.name = "affine", .infer = affine_infer, .cpu = affine_cpu,
-                          .vjp = affine_vjp, .inplace = 0};
+constexpr OpDef affine_op{
+    .name = "affine", .infer = affine_infer, .cpu = affine_cpu, .vjp = affine_vjp, .inplace = 0};
 
 }  // namespace
 

@@ -20,17 +20,18 @@ double at(const Array& x, const Shape& out, int64_t index) {
   return x[offset];
 }
 
-OpCase binary(const char* name, InputSpec a, InputSpec b, Tensor (*op)(const Tensor&, const Tensor&),
-              double (*f)(double, double)) {
+OpCase binary(const char* name, InputSpec a, InputSpec b,
+              Tensor (*op)(const Tensor&, const Tensor&), double (*f)(double, double)) {
   return {.name = name,
           .inputs = {a, b},
           .call = [op](auto in) { return std::vector{op(in[0], in[1])}; },
-          .reference = [f](const std::vector<Array>& in) {
-            Array y(broadcast("reference", in[0].shape, in[1].shape));
-            for (int64_t i = 0; i < count(y.shape); ++i)
-              y[i] = f(at(in[0], y.shape, i), at(in[1], y.shape, i));
-            return std::vector{y};
-          }};
+          .reference =
+              [f](const std::vector<Array>& in) {
+                Array y(broadcast("reference", in[0].shape, in[1].shape));
+                for (int64_t i = 0; i < count(y.shape); ++i)
+                  y[i] = f(at(in[0], y.shape, i), at(in[1], y.shape, i));
+                return std::vector{y};
+              }};
 }
 
 }  // namespace
@@ -60,15 +61,19 @@ OpCases arithmetic_cases() {
                       for (int64_t i = 0; i < count(y.shape); ++i) y[i] = 1.0 - 2.5 * in[0][i];
                       return std::vector{y};
                     }}},
-      .bad = {{"shapes", [] { add(ones({2, 3}), ones({4})); },
-               "add: the shapes do not broadcast: [2, 3] and [4]. Sizes must be equal or 1, aligned "
-               "at the last axis."},
-              {"types", [] { mul(ones({2}), ones({2}, {.dtype = DType::f64})); },
-               "mul: the types differ: f32 and f64. Cast one of them."},
-              {"integers", [] { affine(ones({2}, {.dtype = DType::i64}), 2, 0); },
-               "affine: a floating type is needed: got i64. Cast it first."},
-              {"undefined", [] { add(Tensor(), ones({2})); },
-               "add: input 0 is undefined. Pass a tensor that was computed."}}};
+      .bad = {
+          {"shapes",
+           [] {
+             add(ones({2, 3}), ones({4}));
+           },
+           "add: the shapes do not broadcast: [2, 3] and [4]. Sizes must be equal or 1, aligned "
+           "at the last axis."},
+          {"types", [] { mul(ones({2}), ones({2}, {.dtype = DType::f64})); },
+           "mul: the types differ: f32 and f64. Cast one of them."},
+          {"integers", [] { affine(ones({2}, {.dtype = DType::i64}), 2, 0); },
+           "affine: a floating type is needed: got i64. Cast it first."},
+          {"undefined", [] { add(Tensor(), ones({2})); },
+           "add: input 0 is undefined. Pass a tensor that was computed."}}};
 }
 
 }  // namespace plimsoll

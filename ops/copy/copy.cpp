@@ -13,8 +13,8 @@ void copy_cpu(const Call& call) { copy_strided(call.in[0], call.out[0]); }
 
 std::vector<Tensor> copy_vjp(const Backward& b) { return {b.grad()}; }
 
-constexpr OpDef copy_op{.name = "copy", .infer = same_as_input, .cpu = copy_cpu, .vjp = copy_vjp,
-                        .strided = bits(0)};
+constexpr OpDef copy_op{
+    .name = "copy", .infer = same_as_input, .cpu = copy_cpu, .vjp = copy_vjp, .strided = bits(0)};
 
 struct CastAttrs {
   DType dtype;
@@ -79,8 +79,7 @@ Tensor contiguous(const Tensor& x) { return !x.defined() || x.contiguous() ? x :
 Tensor clone(const Tensor& x) { return apply1(copy_op, {x}); }
 
 Tensor cast(const Tensor& x, DType dtype) {
-  return x.defined() && x.dtype() == dtype ? x
-                                           : apply1(cast_op, {contiguous(x)}, CastAttrs{dtype});
+  return x.defined() && x.dtype() == dtype ? x : apply1(cast_op, {contiguous(x)}, CastAttrs{dtype});
 }
 
 extern const std::vector<const OpDef*> copy_ops;

@@ -27,9 +27,8 @@ void full_cpu(const Call& call) {
     else
       element = static_cast<T>(value);
     T* y = call.out[0].as<T>();
-    parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
-      std::fill(y + begin, y + end, element);
-    });
+    parallel_for(count(call.out[0].shape()), grain_for(1),
+                 [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, element); });
   });
 }
 

@@ -11,9 +11,7 @@
 namespace plimsoll {
 namespace {
 
-Shape batch_of(const Shape& shape) {
-  return Shape(std::span(shape.begin(), shape.rank() - 2));
-}
+Shape batch_of(const Shape& shape) { return Shape(std::span(shape.begin(), shape.rank() - 2)); }
 
 Metas matmul_infer(std::span<const Meta> in, const Attrs&) {
   const Shape &a = in[0].shape, &b = in[1].shape;
@@ -29,7 +27,6 @@ Metas matmul_infer(std::span<const Meta> in, const Attrs&) {
   out.push_back(b.back());
   return {{out, in[0].dtype, in[0].device}};
 }
-
 
 // Offset of matrix number `index` of the broadcast batch.
 int64_t batch_offset(const View& x, const Shape& batch, int64_t index) {
@@ -72,8 +69,10 @@ int64_t matmul_workspace(std::span<const Meta> in, std::span<const Meta> out, co
 
 void matmul_cpu(const Call& call) {
   switch (call.out[0].dtype()) {
-    case DType::f64: return matmul_typed<double>(call.in[0], call.in[1], call.out[0]);
-    case DType::f32: return matmul_typed<float>(call.in[0], call.in[1], call.out[0]);
+    case DType::f64:
+      return matmul_typed<double>(call.in[0], call.in[1], call.out[0]);
+    case DType::f32:
+      return matmul_typed<float>(call.in[0], call.in[1], call.out[0]);
     default: {
       std::byte* scratch = call.workspace.data();
       const View a = widen(call.in[0], scratch), b = widen(call.in[1], scratch);
@@ -86,16 +85,18 @@ void matmul_cpu(const Call& call) {
 
 std::vector<Tensor> matmul_vjp(const Backward& b) {
   Tensor da, db;
-  if (b.needs(0))
-    da = sum_to(matmul(b.grad(), transpose(b.input(1))), b.input_meta(0).shape);
-  if (b.needs(1))
-    db = sum_to(matmul(transpose(b.input(0)), b.grad()), b.input_meta(1).shape);
+  if (b.needs(0)) da = sum_to(matmul(b.grad(), transpose(b.input(1))), b.input_meta(0).shape);
+  if (b.needs(1)) db = sum_to(matmul(transpose(b.input(0)), b.grad()), b.input_meta(1).shape);
   return {da, db};
 }
 
-constexpr OpDef matmul_op{.name = "matmul", .infer = matmul_infer, .cpu = matmul_cpu,
-                          .vjp = matmul_vjp, .saves = {.inputs = bits(0, 1)},
-                          .strided = everything, .workspace = matmul_workspace};
+constexpr OpDef matmul_op{.name = "matmul",
+                          .infer = matmul_infer,
+                          .cpu = matmul_cpu,
+                          .vjp = matmul_vjp,
+                          .saves = {.inputs = bits(0, 1)},
+                          .strided = everything,
+                          .workspace = matmul_workspace};
 
 }  // namespace
 

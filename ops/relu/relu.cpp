@@ -8,8 +8,14 @@ namespace {
 struct Relu {
   static constexpr const char *name = "relu", *grad_name = "relu_grad";
   static constexpr Reads reads = Reads::output;
-  template <class T> static T f(T x) { return x < 0 ? T(0) : x; }
-  template <class T> static T df(T y) { return y > 0 ? T(1) : T(0); }
+  template <class T>
+  static T f(T x) {
+    return x < 0 ? T(0) : x;
+  }
+  template <class T>
+  static T df(T y) {
+    return y > 0 ? T(1) : T(0);
+  }
 };
 
 }  // namespace

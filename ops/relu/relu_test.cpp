@@ -12,12 +12,12 @@ OpCases relu_cases() {
     for (double& v : y.values) v = v > 0 ? v : 0;
     return std::vector{y};
   };
-  return {.good = {{.name = "matrix", .inputs = {real({5, 7})}, .call = call, .reference = reference},
-                   {.name = "scalar", .inputs = {real({})}, .call = call, .reference = reference},
-                   {.name = "empty", .inputs = {real({3, 0})}, .call = call,
-                    .reference = reference}},
-          .bad = {{"integers", [] { relu(ones({2}, {.dtype = DType::i32})); },
-                   "relu: a floating type is needed: got i32. Cast it first."}}};
+  return {
+      .good = {{.name = "matrix", .inputs = {real({5, 7})}, .call = call, .reference = reference},
+               {.name = "scalar", .inputs = {real({})}, .call = call, .reference = reference},
+               {.name = "empty", .inputs = {real({3, 0})}, .call = call, .reference = reference}},
+      .bad = {{"integers", [] { relu(ones({2}, {.dtype = DType::i32})); },
+               "relu: a floating type is needed: got i32 [2] on cpu. Cast it first."}}};
 }
 
 }  // namespace plimsoll

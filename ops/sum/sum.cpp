@@ -15,7 +15,10 @@ namespace {
 struct Cut {
   int64_t outer, mid, inner, chunk, chunks;
   explicit Cut(const MiddleAxis& a)
-      : outer(a.outer), mid(a.mid), inner(a.inner), chunk(grain_for(a.inner)),
+      : outer(a.outer),
+        mid(a.mid),
+        inner(a.inner),
+        chunk(grain_for(a.inner)),
         chunks(pieces(a.mid, chunk)) {}
 };
 
@@ -48,16 +51,16 @@ template <class T>
 void sum_typed(const Cut& cut, const T* x, T* y, double* partial) {
   parallel_for(cut.outer * cut.chunks, grain_for(cut.chunk * cut.inner),
                [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t first = piece % cut.chunks * cut.chunk;
-      const int64_t rows = std::min(cut.chunk, cut.mid - first);
-      const T* from = x + (piece / cut.chunks * cut.mid + first) * cut.inner;
-      if (cut.inner == 1)
-        partial[piece] = sum_run(from, rows);
-      else
-        sum_rows(from, rows, cut.inner, partial + piece * cut.inner);
-    }
-  });
+                 for (int64_t piece = begin; piece < end; ++piece) {
+                   const int64_t first = piece % cut.chunks * cut.chunk;
+                   const int64_t rows = std::min(cut.chunk, cut.mid - first);
+                   const T* from = x + (piece / cut.chunks * cut.mid + first) * cut.inner;
+                   if (cut.inner == 1)
+                     partial[piece] = sum_run(from, rows);
+                   else
+                     sum_rows(from, rows, cut.inner, partial + piece * cut.inner);
+                 }
+               });
   parallel_for(cut.outer * cut.inner, grain_for(cut.chunks), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const double* from = partial + i / cut.inner * cut.chunks * cut.inner + i % cut.inner;
@@ -83,11 +86,14 @@ void sum_cpu(const Call& call) {
 
 std::vector<Tensor> sum_vjp(const Backward& b) {
   const Shape& shape = b.input_meta(0).shape;
-  return {expand(reshape(b.grad(), reduced_shape(shape, b.attrs<ReduceAttrs>(), Keep::ones)),
-                 shape)};
+  return {
+      expand(reshape(b.grad(), reduced_shape(shape, b.attrs<ReduceAttrs>(), Keep::ones)), shape)};
 }
 
-constexpr OpDef sum_op{.name = "sum", .infer = reduce_infer, .cpu = sum_cpu, .vjp = sum_vjp,
+constexpr OpDef sum_op{.name = "sum",
+                       .infer = reduce_infer,
+                       .cpu = sum_cpu,
+                       .vjp = sum_vjp,
                        .workspace = sum_workspace};
 
 }  // namespace

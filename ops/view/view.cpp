@@ -30,8 +30,10 @@ Shape full_shape(const Shape& from, const Shape& to) {
   int unknown = -1;
   int64_t known = 1;
   for (int axis = 0; axis < to.rank(); ++axis) {
-    if (to[axis] == -1 && unknown < 0) unknown = axis;
-    else known = checked_mul(known, to[axis], "reshape");
+    if (to[axis] == -1 && unknown < 0)
+      unknown = axis;
+    else
+      known = checked_mul(known, to[axis], "reshape");
   }
   if (unknown >= 0 && known > 0) result[unknown] = count(from) / known;
   bool negative = false;
@@ -50,8 +52,8 @@ std::vector<Tensor> reshape_vjp(const Backward& b) {
   return {reshape(b.grad(), b.input_meta(0).shape)};
 }
 
-constexpr OpDef reshape_op{.name = "reshape", .infer = shape_infer, .vjp = reshape_vjp,
-                           .view = reshape_view};
+constexpr OpDef reshape_op{
+    .name = "reshape", .infer = shape_infer, .vjp = reshape_vjp, .view = reshape_view};
 
 // --- permute
 
@@ -83,8 +85,8 @@ std::vector<Tensor> permute_vjp(const Backward& b) {
   return {permute(b.grad(), inverse)};
 }
 
-constexpr OpDef permute_op{.name = "permute", .infer = permute_infer, .vjp = permute_vjp,
-                           .view = permute_view};
+constexpr OpDef permute_op{
+    .name = "permute", .infer = permute_infer, .vjp = permute_vjp, .view = permute_view};
 
 // --- slice
 
@@ -132,25 +134,28 @@ std::vector<Tensor> unslice_vjp(const Backward& b) {
   return {slice(b.grad(), axis, start, stop, step)};
 }
 
-constexpr OpDef unslice_op{.name = "slice_grad", .infer = unslice_infer, .cpu = unslice_cpu,
-                           .vjp = unslice_vjp, .strided = bits(0)};
+constexpr OpDef unslice_op{.name = "slice_grad",
+                           .infer = unslice_infer,
+                           .cpu = unslice_cpu,
+                           .vjp = unslice_vjp,
+                           .strided = bits(0)};
 
 std::vector<Tensor> slice_vjp(const Backward& b) {
-  return {apply1(unslice_op, {b.grad()},
-                 UnsliceAttrs{b.attrs<SliceAttrs>(), b.input_meta(0).shape})};
+  return {
+      apply1(unslice_op, {b.grad()}, UnsliceAttrs{b.attrs<SliceAttrs>(), b.input_meta(0).shape})};
 }
 
-constexpr OpDef slice_op{.name = "slice", .infer = slice_infer, .vjp = slice_vjp,
-                         .view = slice_view};
+constexpr OpDef slice_op{
+    .name = "slice", .infer = slice_infer, .vjp = slice_vjp, .view = slice_view};
 
 // --- expand
 
 Metas expand_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape& shape = attrs.as<ShapeAttrs>().shape;
-  check<ShapeError>(shape.rank() >= in[0].shape.rank() &&
-                        broadcast("expand", in[0].shape, shape) == shape,
-                    "expand: the shape cannot be reached: ", in[0].shape, " to ", shape,
-                    ". Only sizes of 1 are repeated.");
+  check<ShapeError>(
+      shape.rank() >= in[0].shape.rank() && broadcast("expand", in[0].shape, shape) == shape,
+      "expand: the shape cannot be reached: ", in[0].shape, " to ", shape,
+      ". Only sizes of 1 are repeated.");
   return shape_infer(in, attrs);
 }
 
@@ -168,8 +173,8 @@ std::vector<Tensor> expand_vjp(const Backward& b) {
   return {sum_to(b.grad(), b.input_meta(0).shape)};
 }
 
-constexpr OpDef expand_op{.name = "expand", .infer = expand_infer, .vjp = expand_vjp,
-                          .view = expand_view};
+constexpr OpDef expand_op{
+    .name = "expand", .infer = expand_infer, .vjp = expand_vjp, .view = expand_view};
 
 }  // namespace
 
@@ -191,8 +196,7 @@ Tensor transpose(const Tensor& x, int64_t axis0, int64_t axis1) {
 }
 
 Tensor slice(const Tensor& x, int64_t axis, int64_t start, int64_t stop, int64_t step) {
-  return apply1(slice_op, {x},
-                SliceAttrs{normal_axis("slice", axis, x.rank()), start, stop, step});
+  return apply1(slice_op, {x}, SliceAttrs{normal_axis("slice", axis, x.rank()), start, stop, step});
 }
 
 Tensor expand(const Tensor& x, const Shape& shape) {

@@ -1,0 +1,62 @@
+// parallel_for: the same pieces on any number of threads, and errors that arrive.
+#include "core/cpu/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "core/error.h"
+
+namespace plimsoll {
+namespace {
+
+TEST(ParallelFor, CutsBySizeAlone) {
+  const int before = num_threads();
+  std::set<std::pair<int64_t, int64_t>> expected;
+  for (const int threads : {1, 2, 5}) {
+    set_num_threads(threads);
+    std::mutex mutex;
+    std::set<std::pair<int64_t, int64_t>> seen;
+    parallel_for(103, 10, [&](int64_t begin, int64_t end) {
+      const std::lock_guard lock(mutex);
+      seen.emplace(begin, end);
+    });
+    if (threads == 1) expected = seen;
+    EXPECT_EQ(seen, expected);
+  }
+  EXPECT_EQ(expected.size(), 11U);
+  set_num_threads(before);
+}
+
+TEST(ParallelFor, EmptyRangeRunsNothing) {
+  parallel_for(0, 4, [](int64_t, int64_t) { FAIL(); });
+}
+
+TEST(ParallelFor, NestedRunsInline) {
+  const int before = num_threads();
+  set_num_threads(2);
+  std::vector<int> hits(64);
+  parallel_for(8, 1, [&](int64_t begin, int64_t) {
+    const int slot = thread_slot();
+    parallel_for(8, 1, [&](int64_t inner, int64_t) {
+      ++hits[static_cast<size_t>(begin * 8 + inner)];
+      (void)slot;
+    });
+  });
+  EXPECT_EQ(hits, std::vector<int>(64, 1));
+  set_num_threads(before);
+}
+
+TEST(ParallelFor, RethrowsOnTheCallingThread) {
+  EXPECT_THROW(parallel_for(100, 1, [](int64_t i, int64_t) {
+                 if (i == 57) fail<IndexError>("here");
+               }),
+               IndexError);
+}
+
+TEST(ParallelFor, RefusesNoThreads) { EXPECT_THROW(set_num_threads(0), ValueError); }
+
+}  // namespace
+}  // namespace plimsoll
