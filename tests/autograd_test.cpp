@@ -125,7 +125,7 @@ TEST(Tape, LeavesNothingBehindAndUnwindsWithoutRecursion) {
 TEST(Tape, BackwardFreesSavedValuesOneByOne) {
   const Tensor x = leaf({2, 3});
   const int64_t before = Storage::live();
-  Tensor loss = sum(exp(exp(exp(x))));
+  Tensor loss = sum(relu(relu(relu(x))));
   EXPECT_EQ(Storage::live(), before + 4);  // three saved outputs and the loss
   const auto g = gradients(loss, std::array{x});
   EXPECT_EQ(Storage::live(), before + 2);  // the loss and the gradient
@@ -133,7 +133,7 @@ TEST(Tape, BackwardFreesSavedValuesOneByOne) {
 
 TEST(Checkpoint, KeepsOnlyItsInputs) {
   const Tensor x = leaf({0.1, 0.2});
-  const auto f = [](std::span<const Tensor> in) { return exp(exp(exp(in[0]))); };
+  const auto f = [](std::span<const Tensor> in) { return relu(relu(relu(in[0]))); };
   const int64_t before = Storage::live();
   const Tensor plain = f(std::array{x});
   EXPECT_EQ(Storage::live(), before + 3);
@@ -147,13 +147,12 @@ TEST(Checkpoint, ReachesParametersAndNests) {
   const Tensor x = leaf({0.5}), w = leaf({2});
   const auto inner = [](std::span<const Tensor> in) { return in[0] * in[1]; };
   const auto outer = [&](std::span<const Tensor> in) {
-    return exp(checkpoint(inner, std::array{in[0] * in[1], w}));
+    return relu(checkpoint(inner, std::array{in[0] * in[1], w}));
   };
   const Tensor y = checkpoint(outer, std::array{x * 1.0, w});
-  const auto g = gradients(sum(y), std::array{x, w});  // y = exp(x w^2)
-  const double e = std::exp(0.5 * 4);
-  EXPECT_DOUBLE_EQ(g[0].item(), 4 * e);
-  EXPECT_DOUBLE_EQ(g[1].item(), 2 * e);
+  const auto g = gradients(sum(y), std::array{x, w});  // y = x w^2
+  EXPECT_DOUBLE_EQ(g[0].item(), 4);
+  EXPECT_DOUBLE_EQ(g[1].item(), 2);
 }
 
 TEST(Gradcheck, FindsAWrongGradient) {
