@@ -38,7 +38,7 @@ struct MemoryStats {
   Peak peak;                // of in_use since the last reset_peak()
 };
 
-class PooledAllocator final : public Allocator {
+class PooledAllocator : public Allocator {
  public:
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
