@@ -1,5 +1,6 @@
 #include "data/passages.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "data/random.h"
