@@ -1,0 +1,16 @@
+// checkpoint() for a module: of all that happens inside it, the forward pass keeps nothing.
+//
+//   Tensor y = nn::checkpointed(block, x, mode);       // instead of block(x, mode)
+//
+// The same bits, forward and backward, for one more forward pass: dropout draws the same mask again
+// from mode.key, and running statistics are updated by the first pass only. The module must live
+// until the backward pass has run. ValueError for modules with more than 60 parameters.
+#pragma once
+
+#include "nn/module.h"
+
+namespace plimsoll::nn {
+
+Tensor checkpointed(const Module& module, const Tensor& x, const Mode& mode = {});
+
+}  // namespace plimsoll::nn

@@ -1,0 +1,38 @@
+// What modules expect of their sizes and inputs, in the same words everywhere.
+//
+//   check_width("linear", x, 784);     // linear: the last axis of the input is not 784: ...
+#pragma once
+
+#include "core/tensor.h"
+
+namespace plimsoll::nn {
+
+// Sizes given to a constructor, all at least 1. ValueError.
+inline void check_positive(const char* module, const char* what, const Shape& sizes) {
+  for (const int64_t size : sizes)
+    check<ValueError>(size >= 1, module, ": the ", what, " are not all positive: ", sizes,
+                      ". Use sizes of at least 1.");
+}
+
+// x is [..., width]. ShapeError.
+inline void check_width(const char* module, const Tensor& x, int64_t width) {
+  check<ShapeError>(x.rank() >= 1 && x.shape().back() == width, module,
+                    ": the last axis of the input is not ", width, ": got ", x.shape(),
+                    ". Match the width that the module was built for.");
+}
+
+// x is [N, H, W, channels]. ShapeError.
+inline void check_image(const char* module, const Tensor& x, int64_t channels) {
+  check<ShapeError>(x.rank() == 4 && x.shape().back() == channels, module,
+                    ": the input is not [N, H, W, ", channels, "]: got ", x.shape(),
+                    ". Match the channels that the module was built for.");
+}
+
+// x is [B, T, width]. ShapeError.
+inline void check_sequence(const char* module, const Tensor& x, int64_t width) {
+  check<ShapeError>(x.rank() == 3 && x.shape().back() == width, module,
+                    ": the input is not [B, T, ", width, "]: got ", x.shape(),
+                    ". Match the width that the module was built for.");
+}
+
+}  // namespace plimsoll::nn

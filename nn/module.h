@@ -1,0 +1,91 @@
+// Module: parameters and buffers with names, and forward() as a function of ops.
+//
+//   struct Mlp : nn::Module {
+//     explicit Mlp(nn::Build& build)
+//         : hidden(add<nn::Linear>("hidden", 784, 128, build)),
+//           out(add<nn::Linear>("out", 128, 10, build)) {}
+//     Tensor forward(const Tensor& x, const nn::Mode& mode) const override {  // [B, 784] -> [B,
+//     10]
+//       return out(relu(hidden(x, mode)), mode);
+//     }
+//     const nn::Linear &hidden, &out;
+//   };
+//   Mlp model(build);
+//   Tensor loss = cross_entropy(model(x, nn::training()), labels);
+//   std::vector<Tensor> g = gradients(loss, model.parameters());
+//
+// A module never changes: training writes new bytes into its tensors in place, so a Tensor handle
+// stays valid for as long as anyone holds it. Modules are neither copied nor moved.
+#pragma once
+
+#include "nn/build.h"
+
+namespace plimsoll::nn {
+
+// What a call is for. There is no switch hidden in the model: every call says it.
+struct Mode {
+  bool training = false;
+  Tensor key{};  // of this step's dropout: make_key(seed, step). Only modules with dropout need it
+};
+
+inline Mode training(const Tensor& key = {}) { return {true, key}; }
+inline Mode evaluation() { return {}; }
+
+struct NamedTensor {
+  std::string name;  // "blocks.0.attention.qkv.weight"
+  Tensor tensor;
+};
+
+class Module {
+ public:
+  Module() = default;
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  virtual Tensor forward(const Tensor& x, const Mode& mode) const = 0;
+  Tensor operator()(const Tensor& x, const Mode& mode = {}) const { return forward(x, mode); }
+
+  // Own tensors in order of registration, then those of each child, depth first. Names are joined
+  // with dots.
+  std::vector<Tensor> parameters() const;
+  std::vector<NamedTensor> named_parameters() const { return named(&Module::parameters_); }
+  std::vector<NamedTensor> named_buffers() const { return named(&Module::buffers_); }
+  int64_t parameter_count() const;  // elements
+
+ protected:
+  // Registers a tensor that is trained, and returns it as a leaf of the tape. Buffers belong to the
+  // model but are not trained: running statistics, tables. Errors: ValueError (a name that is
+  // empty, taken or holds a dot), StateError (called while a step is being captured).
+  Tensor add_parameter(const std::string& name, const Tensor& value);
+  Tensor add_buffer(const std::string& name, const Tensor& value);
+
+  // Takes a child under a name; it lives as long as this module.
+  template <std::derived_from<Module> M>
+  M& add(const std::string& name, std::unique_ptr<M> child) {
+    M* const module = child.get();
+    add_child(name, std::move(child));  // refuses a null pointer
+    return *module;
+  }
+  // Makes the child from the arguments of its constructor.
+  template <std::derived_from<Module> M, class... Args>
+  M& add(const std::string& name, Args&&... args) {
+    return add(name, std::make_unique<M>(std::forward<Args>(args)...));
+  }
+
+ private:
+  struct Child {
+    std::string name;
+    std::unique_ptr<Module> module;
+  };
+
+  void check_name(const std::string& name) const;
+  void add_child(const std::string& name, std::unique_ptr<Module> child);
+  Tensor registered(const std::string& name, const Tensor& value) const;
+  std::vector<NamedTensor> named(std::vector<NamedTensor> Module::*own) const;
+
+  std::vector<NamedTensor> parameters_, buffers_;
+  std::vector<Child> children_;
+};
+
+}  // namespace plimsoll::nn
