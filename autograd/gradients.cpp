@@ -110,7 +110,7 @@ class Walk {
     const std::vector<Tensor> results = node->op->vjp(Backward(node, grads, needed));
     if (!options_.retain && !options_.create_graph) node->release();
     for (size_t i = 0; i < results.size(); ++i)
-      if (has(needed, static_cast<int>(i))) send(node->parents[i], results[i]);
+      if (path_.contains(node->parents[i].node.get())) send(node->parents[i], results[i]);
   }
 
   const GradientOptions& options_;

@@ -13,15 +13,16 @@
 
 namespace plimsoll {
 
-// A set of input or output numbers.
+// A set of input or output numbers. The last bit stands for number 63 and all after it, so that an
+// op (concat, a global norm) may take any number of inputs.
 using Bits = uint64_t;
 template <class... Ints>
 constexpr Bits bits(Ints... numbers) {
-  return (Bits{0} | ... | (Bits{1} << numbers));
+  return (Bits{0} | ... | (Bits{1} << (numbers < 63 ? numbers : 63)));
 }
 constexpr Bits all_but_first = ~Bits{1};
 constexpr Bits everything = ~Bits{0};
-constexpr bool has(Bits set, int number) { return (set >> number) & 1; }
+constexpr bool has(Bits set, int number) { return (set >> (number < 63 ? number : 63)) & 1; }
 
 // What a kernel is called with. It writes every element of `out` (row-major, not initialised),
 // reads `in`, and may scribble on `workspace`, whose contents are undefined.

@@ -1,10 +1,9 @@
 #include "ops/copy/copy.h"
 
-#include <limits>
-
 #include "core/apply.h"
 #include "core/cpu/copy.h"
 #include "core/cpu/parallel.h"
+#include "ops/copy/convert.h"
 
 namespace plimsoll {
 namespace {
@@ -25,34 +24,6 @@ Metas cast_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {{in[0].shape, attrs.as<CastAttrs>().dtype, in[0].device}};
 }
 
-template <class From>
-auto widened(From x) {
-  if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>)
-    return static_cast<float>(x);
-  else
-    return x;
-}
-
-template <class To, class From>
-To converted(From from) {
-  const auto x = widened(from);
-  if constexpr (std::is_same_v<To, bool>) {
-    return x != 0;
-  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
-    return To(static_cast<float>(x));
-  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<decltype(x)>) {
-    // 2^63 is a float, the largest int64 is not: compare with >= against the first that is too big.
-    using Limits = std::numeric_limits<To>;
-    const auto above = std::ldexp(decltype(x)(1), Limits::digits);
-    if (!(x == x)) return 0;
-    if (x >= above) return Limits::max();
-    if (x < static_cast<decltype(x)>(Limits::min())) return Limits::min();
-    return static_cast<To>(x);
-  } else {
-    return static_cast<To>(x);
-  }
-}
-
 void cast_cpu(const Call& call) {
   visit_any(call.in[0].dtype(), [&]<class From>() {
     visit_any(call.out[0].dtype(), [&]<class To>() {
@@ -60,7 +31,7 @@ void cast_cpu(const Call& call) {
       To* y = call.out[0].as<To>();
       parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
-        for (int64_t i = begin; i < end; ++i) y[i] = converted<To>(x[i]);
+        for (int64_t i = begin; i < end; ++i) y[i] = convert<To>(x[i]);
       });
     });
   });

@@ -2,6 +2,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "ops/copy/convert.h"
 
 namespace plimsoll {
 namespace {
@@ -9,7 +10,11 @@ namespace {
 struct FullAttrs {
   Meta meta;
   double value;
-  bool operator==(const FullAttrs&) const = default;
+  // By its bits: a program that fills with NaN equals itself.
+  bool operator==(const FullAttrs& other) const {
+    return meta == other.meta &&
+           std::bit_cast<uint64_t>(value) == std::bit_cast<uint64_t>(other.value);
+  }
 };
 
 Metas full_infer(std::span<const Meta>, const Attrs& attrs) {
@@ -21,11 +26,7 @@ Metas full_infer(std::span<const Meta>, const Attrs& attrs) {
 void full_cpu(const Call& call) {
   const double value = call.attrs.as<FullAttrs>().value;
   visit_any(call.out[0].dtype(), [&]<class T>() {
-    T element;
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
-      element = T(static_cast<float>(value));
-    else
-      element = static_cast<T>(value);
+    const T element = convert<T>(value);
     T* y = call.out[0].as<T>();
     parallel_for(count(call.out[0].shape()), grain_for(1),
                  [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, element); });

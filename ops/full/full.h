@@ -14,7 +14,8 @@ struct Placement {
   Device device = Device::cpu;
 };
 
-// Every element is `value`, converted to the dtype. ShapeError on negative or overflowing sizes.
+// Every element is `value`, converted to the dtype as cast() does it. ShapeError on negative or
+// overflowing sizes.
 Tensor full(const Shape& shape, double value, Placement placement = {});
 Tensor zeros(const Shape& shape, Placement placement = {});
 Tensor ones(const Shape& shape, Placement placement = {});

@@ -104,7 +104,8 @@ Tensor sum(const Tensor& x, const Shape& axes, Keep keep) {
 
 Tensor mean(const Tensor& x, const Shape& axes, Keep keep) {
   const Tensor total = sum(x, axes, keep);
-  return total / (static_cast<double>(x.count()) / static_cast<double>(total.count()));
+  const int64_t results = std::max<int64_t>(1, total.count());
+  return total / (static_cast<double>(x.count()) / static_cast<double>(results));
 }
 
 Tensor sum(const Tensor& x) { return sum(x, all_axes(x.rank())); }

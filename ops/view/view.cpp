@@ -152,6 +152,7 @@ constexpr OpDef slice_op{
 
 Metas expand_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape& shape = attrs.as<ShapeAttrs>().shape;
+  count(shape);  // refuses sizes that are negative or overflow
   check<ShapeError>(
       shape.rank() >= in[0].shape.rank() && broadcast("expand", in[0].shape, shape) == shape,
       "expand: the shape cannot be reached: ", in[0].shape, " to ", shape,
@@ -196,7 +197,10 @@ Tensor transpose(const Tensor& x, int64_t axis0, int64_t axis1) {
 }
 
 Tensor slice(const Tensor& x, int64_t axis, int64_t start, int64_t stop, int64_t step) {
-  return apply1(slice_op, {x}, SliceAttrs{normal_axis("slice", axis, x.rank()), start, stop, step});
+  const int own = normal_axis("slice", axis, x.rank());
+  // A step beyond the axis takes one element, as any longer one does; only those would overflow.
+  step = std::min(step, std::max<int64_t>(1, x.shape()[own]));
+  return apply1(slice_op, {x}, SliceAttrs{own, start, stop, step});
 }
 
 Tensor expand(const Tensor& x, const Shape& shape) {
