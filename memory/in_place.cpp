@@ -13,7 +13,7 @@ bool can_take_over(const Program& program, const std::vector<Lifetime>& lives, i
   const Operand& out = instruction.out[0];
   const Buffer& buffer = program.buffers[in.buffer];
   const auto looks_in = [&](const Operand& operand) { return operand.buffer == in.buffer; };
-  return buffer.kind == Buffer::Kind::temporary && lives[in.buffer].end == i + 1 &&
+  return lives[in.buffer].end == i + 1 &&  // only temporaries have a lifetime
          std::ranges::count_if(instruction.in, looks_in) == 1 && in.offset == 0 &&
          is_row_major(in.meta.shape, in.strides) && bytes_of(in.meta) == buffer.bytes &&
          bytes_of(out.meta) == buffer.bytes && size_of(in.meta.dtype) == size_of(out.meta.dtype);

@@ -17,8 +17,8 @@ struct Step::Captured {
   const Metas inputs;
   const Program program;
   const Plan plan;
-  std::optional<Replay> replay{};  // made by the first run
-  const Storage* bound_to = nullptr;
+  std::optional<Replay> replay{};        // made by the first run
+  std::optional<std::byte*> bound_to{};  // address of the arena
   uint64_t runs = 0;
 };
 
@@ -107,11 +107,10 @@ void Step::provide_arena(Captured& captured) {
     release_arena();  // first: two arenas at once are in no plan
     arena_ = Storage::allocate(device, bytes, MemoryClass::arena, "step");
     arena_owner_ = std::move(allocator);
-    for (const auto& other : captured_) other->bound_to = nullptr;
   }
-  if (captured.bound_to == arena_.get()) return;
+  if (captured.bound_to == arena_->data()) return;
   captured.replay->bind(arena_->data());
-  captured.bound_to = arena_.get();
+  captured.bound_to = arena_->data();
 }
 
 }  // namespace plimsoll

@@ -119,6 +119,17 @@ TEST(MemoryInPlace, NeedsTheWholeBuffer) {
   EXPECT_EQ(folded([](In in) { return std::vector{scale(rows(flip(in[0]), 0, 16), 2)}; }), 1);
 }
 
+TEST(MemoryInPlace, NeedsAnElementOfItsOwnForEachResult) {
+  constexpr OpDef repeat{
+      .name = "repeat",
+      .infer = [](std::span<const Meta>, const Attrs&) { return Metas{vec(16)}; },
+      .inplace = 0};
+  const auto narrow = [&](In in) { return apply(repeat, {flip(rows(in[0], 0, 1))}); };
+  const auto part = [&](In in) { return apply(repeat, {rows(flip(in[0]), 0, 1)}); };
+  EXPECT_EQ(folded(narrow), 0);  // 4 bytes and 64 bytes: one block each
+  EXPECT_EQ(folded(part), 0);
+}
+
 TEST(MemoryInPlace, NeedsElementsOfOneSize) {
   constexpr OpDef widen{.name = "widen",
                         .infer =

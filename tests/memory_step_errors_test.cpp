@@ -138,11 +138,12 @@ TEST(MemoryStepErrors, NaNIsNamedWhenAskedFor) {
 TEST(MemoryStepErrors, AHostValueThatChanged) {
   float factor = 2;
   int more = 0;
-  const Tensor a = ramp(2), b = ramp(2, 5);
+  int64_t first = 0;
+  const Tensor a = ramp(3), b = ramp(3, 5);
   const Tensor* other = &a;
   const auto make = [&] {
     return Step([&](const Tensor& x) {
-      Tensor y = scale(plus(x, *other), factor);
+      Tensor y = scale(plus(x, rows(*other, first, first + 2)), factor);
       for (int k = 0; k < more; ++k) y = flip(y);
       const Tensor mask = Tensor::of<float>({1, 0}, {2});  // made anew by each capture, but equal
       return plus(y, mask);
@@ -162,6 +163,7 @@ TEST(MemoryStepErrors, AHostValueThatChanged) {
   };
   expect("instruction 1 (scale): its attributes", [&] { factor = 3; });
   expect("instruction 0 (plus): its inputs", [&] { other = &b; });
+  expect("instruction 0 (plus): its inputs", [&] { first = 1; });
   expect("instruction 2 (plus): it is flip now", [&] { more = 1; });
 }
 #endif
