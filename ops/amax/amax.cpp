@@ -1,0 +1,166 @@
+#include "ops/amax/amax.h"
+
+#include <limits>
+
+#include "core/apply.h"
+#include "core/cpu/parallel.h"
+#include "ops/copy/copy.h"
+#include "ops/reduce_axes.h"
+
+namespace plimsoll {
+namespace {
+
+// Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/reduce_axes.h).
+
+Metas amax_infer(std::span<const Meta> in, const Attrs& attrs) {
+  check<ShapeError>(middle_axis(in[0].shape, attrs.as<ReduceAttrs>()).mid > 0,
+                    "amax: there is no maximum over no elements: ", in[0].shape,
+                    ". Reduce over axes of size 1 or more.");
+  return reduce_infer(in, attrs);
+}
+
+// Maximum of one contiguous run.
+template <class T>
+T run_max(const T* x, int64_t n) {
+  using C = Compute<T>;
+  C largest = -std::numeric_limits<C>::infinity();
+  bool nan = false;
+#pragma omp simd reduction(max : largest) reduction(| : nan)
+  for (int64_t i = 0; i < n; ++i) {
+    const C v = static_cast<C>(x[i]);
+    largest = v > largest ? v : largest;
+    nan |= v != v;
+  }
+  return static_cast<T>(nan ? std::numeric_limits<C>::quiet_NaN() : largest);
+}
+
+// Maxima down the columns of x [rows, stride], for n columns.
+template <class T>
+void column_max(const T* x, int64_t rows, int64_t stride, int64_t n, T* y) {
+  using C = Compute<T>;
+  std::copy_n(x, n, y);
+  for (int64_t row = 1; row < rows; ++row) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+      const C a = static_cast<C>(y[i]), b = static_cast<C>(x[row * stride + i]);
+      y[i] = static_cast<T>(a != a || a > b ? a : b);
+    }
+  }
+}
+
+// Calls f(outer index, first column, number of columns, place in y) for pieces of y.
+template <class F>
+void for_each_piece(const MiddleAxis& a, F&& f) {
+  parallel_for(a.outer * a.inner, grain_for(a.mid), [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t column = begin % a.inner;
+      const int64_t n = std::min(end - begin, a.inner - column);
+      f(begin / a.inner, column, n, begin);
+      begin += n;
+    }
+  });
+}
+
+void amax_cpu(const Call& call) {
+  const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
+  visit_floating("amax", call.in[0].dtype(), [&]<class T>() {
+    const T* x = call.in[0].as<T>();
+    T* y = call.out[0].as<T>();
+    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
+      const T* from = x + outer * a.mid * a.inner + column;
+      if (a.inner == 1)
+        y[at] = run_max(from, a.mid);
+      else
+        column_max(from, a.mid, a.inner, n, y + at);
+    });
+  });
+}
+
+// dx = dy * (x == y) / (number of elements equal to y). Without one (y is NaN) that is NaN.
+void amax_grad_cpu(const Call& call) {
+  const MiddleAxis a = middle_axis(call.in[1].shape(), call.attrs.as<ReduceAttrs>());
+  visit_floating("amax", call.out[0].dtype(), [&]<class T>() {
+    using C = Compute<T>;
+    const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>(), *y = call.in[2].as<T>();
+    T* dx = call.out[0].as<T>();
+    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t first = outer * a.mid * a.inner + column + i;
+        const C largest = static_cast<C>(y[at + i]);
+        int64_t ties = 0;
+        for (int64_t m = 0; m < a.mid; ++m)
+          ties += static_cast<C>(x[first + m * a.inner]) == largest;
+        const C share = ties > 0 ? static_cast<C>(dy[at + i]) / static_cast<C>(ties)
+                                 : std::numeric_limits<C>::quiet_NaN();
+        for (int64_t m = 0; m < a.mid; ++m) {
+          const int64_t k = first + m * a.inner;
+          dx[k] = static_cast<T>(ties == 0 || static_cast<C>(x[k]) == largest ? share : C(0));
+        }
+      }
+    });
+  });
+}
+
+Metas amax_grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
+
+constexpr OpDef amax_grad_op{.name = "amax_grad", .infer = amax_grad_infer, .cpu = amax_grad_cpu};
+
+std::vector<Tensor> amax_vjp(const Backward& b) {
+  return {apply1(amax_grad_op, {contiguous(b.grad()), b.input(0), b.output(0)},
+                 b.attrs<ReduceAttrs>())};
+}
+
+constexpr OpDef amax_op{.name = "amax",
+                        .infer = amax_infer,
+                        .cpu = amax_cpu,
+                        .vjp = amax_vjp,
+                        .saves = {.inputs = bits(0), .outputs = bits(0)}};
+
+Metas argmax_infer(std::span<const Meta> in, const Attrs& attrs) {
+  check<ShapeError>(middle_axis(in[0].shape, attrs.as<ReduceAttrs>()).mid > 0,
+                    "argmax: there is no maximum over no elements: ", in[0].shape,
+                    ". Reduce over an axis of size 1 or more.");
+  Metas out = reduce_infer(in, attrs);
+  out[0].dtype = DType::i64;
+  return out;
+}
+
+void argmax_cpu(const Call& call) {
+  const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
+  visit_floating("argmax", call.in[0].dtype(), [&]<class T>() {
+    using C = Compute<T>;
+    const T* x = call.in[0].as<T>();
+    int64_t* y = call.out[0].as<int64_t>();
+    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
+      for (int64_t i = 0; i < n; ++i) {
+        const T* from = x + outer * a.mid * a.inner + column + i;
+        C largest = static_cast<C>(from[0]);
+        int64_t best = 0;
+        for (int64_t m = 1; m < a.mid && largest == largest; ++m) {
+          const C v = static_cast<C>(from[m * a.inner]);
+          if (v <= largest) continue;  // NaN goes on
+          largest = v;
+          best = m;
+        }
+        y[at + i] = best;
+      }
+    });
+  });
+}
+
+constexpr OpDef argmax_op{.name = "argmax", .infer = argmax_infer, .cpu = argmax_cpu};
+
+}  // namespace
+
+Tensor amax(const Tensor& x, const Shape& axes, Keep keep) {
+  return reduce_axes(amax_op, x, axes, keep);
+}
+
+Tensor argmax(const Tensor& x, int64_t axis, Keep keep) {
+  return reduce_axes(argmax_op, x, {axis}, keep);
+}
+
+extern const std::vector<const OpDef*> amax_ops;
+const std::vector<const OpDef*> amax_ops{&amax_op, &amax_grad_op, &argmax_op};
+
+}  // namespace plimsoll
