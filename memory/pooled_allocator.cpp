@@ -24,12 +24,10 @@ void* PooledAllocator::allocate(int64_t bytes, MemoryClass memory_class, const c
   if (size == 0) return nullptr;
   const std::lock_guard lock(mutex_);
   const bool small = size <= kSmallBlock;
-  std::byte* data = nullptr;
-  if (!take_free(size, small, &data)) {
-    const bool grown = grow(size, small);
-    // The other kind of segment is the last resort.
-    if (!take_free(size, grown ? small : !small, &data)) refuse(size, op);
-  }
+  std::byte* data = take_free(size, small);
+  if (!data && grow(size, small)) data = take_free(size, small);
+  if (!data) data = take_free(size, !small);  // in the other kind of segment: the last resort
+  if (!data) refuse(size, op);
   ++allocations_;
   record(size, memory_class);
   return data;
@@ -42,30 +40,30 @@ void PooledAllocator::deallocate(void* data, int64_t bytes, MemoryClass memory_c
   record(-block_bytes(bytes), memory_class);
   auto block = blocks_.find(static_cast<std::byte*>(data));
   FreeBlocks& free = free_[block->second.small];
-  const auto swallow_next = [&](Blocks::iterator left, Blocks::iterator right) {
+  const auto take_over = [&](Blocks::iterator left, Blocks::iterator right) {
     left->second.bytes += right->second.bytes;
     blocks_.erase(right);
   };
-  if (const auto next = std::next(block);
-      next != blocks_.end() && next->second.free && !next->second.first) {
+  const auto next = std::next(block);
+  if (next != blocks_.end() && next->second.free && !next->second.first) {
     free.erase({next->second.bytes, next->first});
-    swallow_next(block, next);
+    take_over(block, next);
   }
   if (!block->second.first && std::prev(block)->second.free) {
     const auto previous = std::prev(block);
     free.erase({previous->second.bytes, previous->first});
-    swallow_next(previous, block);
+    take_over(previous, block);
     block = previous;
   }
   block->second.free = true;
   free.insert({block->second.bytes, block->first});
 }
 
-// Best fit, cut to size.
-bool PooledAllocator::take_free(int64_t bytes, bool small, std::byte** data) {
+// Best fit, cut to size; nullptr when no free block is large enough.
+std::byte* PooledAllocator::take_free(int64_t bytes, bool small) {
   FreeBlocks& free = free_[small];
   const auto fit = free.lower_bound({bytes, nullptr});
-  if (fit == free.end()) return false;
+  if (fit == free.end()) return nullptr;
   const auto [available, address] = *fit;
   free.erase(fit);
   const auto block = blocks_.find(address);
@@ -77,8 +75,7 @@ bool PooledAllocator::take_free(int64_t bytes, bool small, std::byte** data) {
         Block{.bytes = available - bytes, .free = true, .first = false, .small = small});
     free.insert({available - bytes, address + bytes});
   }
-  *data = address;
-  return true;
+  return address;
 }
 
 // A segment that holds `bytes`: of the preferred size, else after giving back what is cached, else

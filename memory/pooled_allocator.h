@@ -69,7 +69,7 @@ class PooledAllocator : public Allocator {
   // Free blocks by size, then address: the first that is large enough is the best fit.
   using FreeBlocks = std::set<std::pair<int64_t, std::byte*>>;
 
-  bool take_free(int64_t bytes, bool small, std::byte** data);
+  std::byte* take_free(int64_t bytes, bool small);
   bool grow(int64_t bytes, bool small);
   bool add_segment(int64_t bytes, bool small);
   void release_free_segments();

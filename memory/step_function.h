@@ -50,8 +50,7 @@ StepFunction spread(F f, std::index_sequence<I...>) {
 
 // Takes up to kMaxStepInputs const Tensor& and returns a Tensor or a std::vector<Tensor>.
 template <class F>
-concept StepCallable = detail::inputs_of<F>
-<= kMaxStepInputs;
+concept StepCallable = (detail::inputs_of<F> <= kMaxStepInputs);
 
 // ValueError at the call when another number of tensors comes.
 template <StepCallable F>

@@ -204,7 +204,9 @@ TEST(MemoryStep, WritesBumpTheVersionOfWhatTheyWrite) {
 TEST(MemoryStep, CheckingForNaNLeavesTheNullDeviceAlone) {
   const ApplyModeScope scope({.check_finite = true});
   Step step([](const Tensor& x) { return flip(x); });
-  EXPECT_EQ(step(Tensor::empty(vec(4))).meta(), vec(4));
+  const Tensor x = Tensor::empty(vec(4));
+  EXPECT_EQ(step(x).meta(), vec(4));
+  EXPECT_EQ(flip(x).meta(), vec(4));  // eager as well
 }
 
 TEST(MemoryStep, NothingLeaks) {
