@@ -1,0 +1,149 @@
+#include "ops/layer_norm/kernels.h"
+
+#include "core/cpu/parallel.h"
+
+namespace plimsoll::layer_norm_detail {
+namespace {
+
+// A number in double as the sum of two in C.
+template <class C>
+struct Split {
+  C high, rest;
+  explicit Split(double value)
+      : high(static_cast<C>(value)), rest(static_cast<C>(value - static_cast<double>(high))) {}
+};
+
+template <class T>
+double mean_of(const T* x, int64_t n) {
+  using C = Compute<T>;
+  C total = 0;
+#pragma omp simd reduction(+ : total)
+  for (int64_t i = 0; i < n; ++i) total += static_cast<C>(x[i]);
+  return static_cast<double>(total) / static_cast<double>(n);
+}
+
+template <class C>
+struct Row {
+  double mean;
+  C inverse;  // 1 / sqrt(variance + eps)
+};
+
+// The first mean may carry the rounding of a long sum; the mean of the deviations from it corrects
+// it and the variance.
+template <class T>
+Row<Compute<T>> statistics(const T* x, int64_t n, double eps) {
+  using C = Compute<T>;
+  const C about = static_cast<C>(mean_of(x, n));
+  C first = 0, second = 0;
+#pragma omp simd reduction(+ : first, second)
+  for (int64_t i = 0; i < n; ++i) {
+    const C d = static_cast<C>(x[i]) - about;
+    first += d;
+    second += d * d;
+  }
+  const double correction = static_cast<double>(first) / static_cast<double>(n);
+  const double variance = static_cast<double>(second) / static_cast<double>(n);
+  const double centred = std::max(0.0, variance - correction * correction);
+  return {about + correction, static_cast<C>(1 / std::sqrt(centred + eps))};
+}
+
+// Rows per partial sum of dgamma and dbeta: at most 64 partial sums, however many rows.
+int64_t rows_per_piece(int64_t rows, int64_t n) {
+  return std::max(grain_for(2 * n), pieces(rows, 64));
+}
+
+// One row of the gradient; adds dy * xhat to dgamma and dy to dbeta. With xhat = (x - mean) *
+// inverse and g = dy * gamma: dx = inverse * (g - mean(g) - xhat * mean(g * xhat)).
+template <class T, class C>
+void backward_row(const T* dy, const T* x, const C* gamma, Split<C> mean, C inverse, int64_t n,
+                  T* dx, C* dgamma, C* dbeta) {
+  C sum_g = 0, sum_gx = 0;
+#pragma omp simd reduction(+ : sum_g, sum_gx)
+  for (int64_t i = 0; i < n; ++i) {
+    const C xhat = (static_cast<C>(x[i]) - mean.high - mean.rest) * inverse;
+    const C d = static_cast<C>(dy[i]), g = d * gamma[i];
+    sum_g += g;
+    sum_gx += g * xhat;
+    dgamma[i] += d * xhat;
+    dbeta[i] += d;
+  }
+  const C mean_g = sum_g / static_cast<C>(n), mean_gx = sum_gx / static_cast<C>(n);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    const C xhat = (static_cast<C>(x[i]) - mean.high - mean.rest) * inverse;
+    const C g = static_cast<C>(dy[i]) * gamma[i];
+    dx[i] = static_cast<T>(inverse * (g - mean_g - xhat * mean_gx));
+  }
+}
+
+}  // namespace
+
+void forward(const Call& call, double eps) {
+  const int64_t n = call.in[1].shape()[0];
+  visit_floating("layer_norm", call.in[0].dtype(), [&]<class T>() {
+    using C = Compute<T>;
+    const T* x = call.in[0].as<T>();
+    const C *gamma = call.in[1].as<C>(), *beta = call.in[2].as<C>();
+    T* y = call.out[0].as<T>();
+    double* means = call.out[1].as<double>();
+    C* inverses = call.out[2].as<C>();
+    if (n == 0) {  // rows without elements: any statistics will do
+      std::fill_n(means, count(call.out[1].shape()), 0.0);
+      std::fill_n(inverses, count(call.out[2].shape()), C(0));
+    }
+    parallel_for(
+        n == 0 ? 0 : count(call.out[1].shape()), grain_for(2 * n), [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end; ++row) {
+            const T* from = x + row * n;
+            T* to = y + row * n;
+            const auto [mean, inverse] = statistics(from, n, eps);
+            means[row] = mean;
+            inverses[row] = inverse;
+            const Split<C> m(mean);
+#pragma omp simd
+            for (int64_t i = 0; i < n; ++i)
+              to[i] = static_cast<T>(
+                  (static_cast<C>(from[i]) - m.high - m.rest) * inverse * gamma[i] + beta[i]);
+          }
+        });
+  });
+}
+
+int64_t backward_workspace(const Meta& x, const Meta& gamma) {
+  const int64_t n = gamma.shape[0];
+  if (n == 0) return 0;
+  const int64_t rows = count(x.shape) / n;
+  return pieces(rows, rows_per_piece(rows, n)) * 2 * n * size_of(gamma.dtype);
+}
+
+void backward(const Call& call) {
+  const int64_t n = call.in[2].shape()[0];
+  const int64_t rows = count(call.in[3].shape());
+  const int64_t step = rows_per_piece(rows, n), steps = pieces(rows, step);
+  visit_floating("layer_norm_grad", call.in[0].dtype(), [&]<class T>() {
+    using C = Compute<T>;
+    const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
+    const C *gamma = call.in[2].as<C>(), *inverses = call.in[4].as<C>();
+    const double* means = call.in[3].as<double>();
+    T* dx = call.out[0].as<T>();
+    C* partial = reinterpret_cast<C*>(call.workspace.data());  // [steps, {dgamma, dbeta}, D]
+    parallel_for(rows, step, [&](int64_t begin, int64_t end) {
+      C* dgamma = partial + begin / step * 2 * n;
+      std::fill_n(dgamma, 2 * n, C(0));
+      for (int64_t row = begin; row < end; ++row)
+        backward_row(dy + row * n, x + row * n, gamma, Split<C>(means[row]), inverses[row], n,
+                     dx + row * n, dgamma, dgamma + n);
+    });
+    for (int output = 1; output <= 2; ++output) {
+      C* total = call.out[output].as<C>();
+      std::fill_n(total, n, C(0));
+      for (int64_t s = 0; s < steps; ++s) {
+        const C* part = partial + (2 * s + output - 1) * n;
+#pragma omp simd
+        for (int64_t i = 0; i < n; ++i) total[i] += part[i];
+      }
+    }
+  });
+}
+
+}  // namespace plimsoll::layer_norm_detail
