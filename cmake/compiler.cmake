@@ -11,7 +11,7 @@ endif()
 if(PLIMSOLL_WERROR)
   add_compile_options(-Werror)
 endif()
-set(CMAKE_CXX_FLAGS_RELEASE "-O3")
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
 if(PLIMSOLL_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
