@@ -1,0 +1,44 @@
+#include "nn/conv.h"
+
+#include "nn/expect.h"
+#include "nn/init.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/conv2d/conv2d.h"
+
+namespace plimsoll::nn {
+
+Conv2d::Conv2d(int64_t in, int64_t out, Pair kernel, Build& build, const Conv2dOptions& options)
+    : in_(in), options_(options) {
+  check_positive("conv2d", "channels, kernel and groups",
+                 {in, out, kernel.h, kernel.w, options.groups});
+  check<ValueError>(in % options.groups == 0 && out % options.groups == 0,
+                    "conv2d: ", options.groups, " groups do not divide the channels: ", in, " to ",
+                    out, ". Choose a number that divides both.");
+  const Shape shape{out, kernel.h, kernel.w, in / options.groups};
+  const double fan_in = init::fans(shape).in;
+  weight_ = add_parameter("weight", init::fan_in_uniform(shape, fan_in, build));
+  if (options.bias) bias_ = add_parameter("bias", init::fan_in_uniform({out}, fan_in, build));
+}
+
+Tensor Conv2d::forward(const Tensor& x, const Mode&) const {
+  check_image("conv2d", x, in_);
+  const Tensor y =
+      conv2d(x, weight_,
+             {.stride = options_.stride, .padding = options_.padding, .groups = options_.groups});
+  return bias_.defined() ? y + bias_ : y;
+}
+
+SeparableConv2d::SeparableConv2d(int64_t in, int64_t out, Pair kernel, Build& build,
+                                 const SeparableConv2dOptions& options)
+    : depthwise_(add<Conv2d>(
+          "depthwise", in, in * options.multiplier, kernel, build,
+          Conv2dOptions{
+              .stride = options.stride, .padding = options.padding, .groups = in, .bias = false})),
+      pointwise_(add<Conv2d>("pointwise", in * options.multiplier, out, 1, build,
+                             Conv2dOptions{.bias = options.bias})) {}
+
+Tensor SeparableConv2d::forward(const Tensor& x, const Mode& mode) const {
+  return pointwise_(depthwise_(x, mode), mode);
+}
+
+}  // namespace plimsoll::nn

@@ -1,0 +1,63 @@
+#include "nn/embedding.h"
+
+#include "nn/expect.h"
+#include "nn/init.h"
+#include "ops/arithmetic/arithmetic.h"
+#include "ops/copy/copy.h"
+#include "ops/embedding/embedding.h"
+#include "ops/view/view.h"
+
+namespace plimsoll::nn {
+namespace {
+
+constexpr double kPositionStd = 0.02;
+constexpr double kLongestWave = 10000;  // the wavelengths run from 2 pi to 2 pi times this
+
+Tensor add_positions(const Tensor& x, const Tensor& table) {
+  check_sequence("positions", x, table.size(1));
+  check<ShapeError>(x.size(1) <= table.size(0), "positions: the sequence is longer than ",
+                    table.size(0), ": got ", x.shape(), ". Build the module with a larger length.");
+  return x + slice(table, 0, 0, x.size(1));
+}
+
+}  // namespace
+
+Embedding::Embedding(int64_t vocabulary, int64_t width, Build& build) {
+  check_positive("embedding", "vocabulary and width", {vocabulary, width});
+  weight_ = add_parameter("weight", init::normal({vocabulary, width}, 1, build));
+}
+
+Tensor Embedding::forward(const Tensor& ids, const Mode&) const { return embedding(weight_, ids); }
+
+LearnedPositions::LearnedPositions(int64_t length, int64_t width, Build& build) {
+  check_positive("positions", "length and width", {length, width});
+  table_ = add_parameter("table", init::normal({length, width}, kPositionStd, build));
+}
+
+Tensor LearnedPositions::forward(const Tensor& x, const Mode&) const {
+  return add_positions(x, table_);
+}
+
+SinusoidalPositions::SinusoidalPositions(int64_t length, int64_t width, const Build& build)
+    : table_(add_buffer("table", sinusoidal_positions(length, width, build.placement))) {}
+
+Tensor SinusoidalPositions::forward(const Tensor& x, const Mode&) const {
+  return add_positions(x, table_);
+}
+
+Tensor sinusoidal_positions(int64_t length, int64_t width, Placement placement) {
+  check_positive("positions", "length and width", {length, width});
+  std::vector<double> table;
+  table.reserve(static_cast<size_t>(checked_mul(length, width, "positions")));
+  for (int64_t t = 0; t < length; ++t) {
+    for (int64_t d = 0; d < width; ++d) {
+      const auto even = static_cast<double>(d - d % 2), pairs = static_cast<double>(width);
+      const double angle = static_cast<double>(t) / std::pow(kLongestWave, even / pairs);
+      table.push_back(d % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  const std::span<const double> values(table);
+  return cast(Tensor::of(values, {length, width}, placement.device), placement.dtype);
+}
+
+}  // namespace plimsoll::nn
