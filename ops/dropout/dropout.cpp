@@ -1,0 +1,88 @@
+#include "ops/dropout/dropout.h"
+
+#include "core/apply.h"
+#include "core/cpu/parallel.h"
+#include "core/philox.h"
+#include "ops/copy/copy.h"
+
+namespace plimsoll {
+namespace {
+
+struct DropoutAttrs {
+  double p;
+  uint64_t site;
+  bool operator==(const DropoutAttrs&) const = default;
+};
+
+Metas dropout_infer(std::span<const Meta> in, const Attrs&) {
+  check<DTypeError>(is_floating(in[0].dtype), "dropout: a floating type is needed: got ", in[0],
+                    ". Cast it first.");
+  check<DTypeError>(in[1].dtype == DType::i64, "dropout: the key must be i64: got ", in[1],
+                    ". Use make_key().");
+  check<ShapeError>(in[1].shape == Shape{2}, "dropout: the key must be {seed, step}: got ", in[1],
+                    ". Use make_key().");
+  return {in[0]};
+}
+
+// The seed and the site make one key; the step is the stream; four elements share a block.
+uint64_t mixed_key(int64_t seed, uint64_t site) {
+  constexpr uint64_t kDropoutStream = 0x64726f70;
+  const auto words = random_words(static_cast<uint64_t>(seed), kDropoutStream, site);
+  return uint64_t{words[0]} << 32 | words[1];
+}
+
+void dropout_cpu(const Call& call) {
+  const auto& [p, site] = call.attrs.as<DropoutAttrs>();
+  const int64_t* seed_and_step = call.in[1].as<int64_t>();
+  const uint64_t key = mixed_key(seed_and_step[0], site);
+  const auto stream = static_cast<uint64_t>(seed_and_step[1]);
+  const auto threshold = static_cast<uint32_t>(std::ceil(p * 0x1p24));  // of 24 random bits
+  visit_floating("dropout", call.out[0].dtype(), [&]<class T>() {
+    using C = Compute<T>;
+    const C scale = static_cast<C>(1 / (1 - p));
+    const T* x = call.in[0].as<T>();
+    T* y = call.out[0].as<T>();
+    constexpr int64_t kGrain = 16384;  // a multiple of 4: a block never lies in two pieces
+    parallel_for(count(call.out[0].shape()), kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i += 4) {
+        const auto words = random_words(key, stream, static_cast<uint64_t>(i / 4));
+        const int64_t n = std::min<int64_t>(4, end - i);
+        for (int64_t k = 0; k < n; ++k) {
+          const C kept = static_cast<C>(x[i + k]) * scale;
+          y[i + k] = static_cast<T>(words[k] >> 8 >= threshold ? kept : C(0));
+        }
+      }
+    });
+  });
+}
+
+std::vector<Tensor> dropout_vjp(const Backward& b) {
+  const auto& [p, site] = b.attrs<DropoutAttrs>();
+  return {dropout(b.grad(), p, b.input(1), site), Tensor()};
+}
+
+constexpr OpDef dropout_op{.name = "dropout",
+                           .infer = dropout_infer,
+                           .cpu = dropout_cpu,
+                           .vjp = dropout_vjp,
+                           .saves = {.inputs = bits(1)},
+                           .inplace = 0};
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double p, const Tensor& key, uint64_t site) {
+  check<ValueError>(p >= 0 && p < 1, "dropout: the share to drop is out of range: ", p,
+                    ". Use 0 <= p < 1.");
+  if (p == 0) return x;
+  return apply1(dropout_op, {contiguous(x), contiguous(key)}, DropoutAttrs{p, site});
+}
+
+Tensor make_key(uint64_t seed, uint64_t step, Device device) {
+  const std::array key{static_cast<int64_t>(seed), static_cast<int64_t>(step)};
+  return Tensor::of(std::span<const int64_t>(key), {2}, device);
+}
+
+extern const std::vector<const OpDef*> dropout_ops;
+const std::vector<const OpDef*> dropout_ops{&dropout_op};
+
+}  // namespace plimsoll
