@@ -1,0 +1,82 @@
+// What the forward and the backward kernel of attention share: block sizes, scratch, rows of a
+// head.
+#pragma once
+
+#include <atomic>
+
+#include "core/cpu/gemm.h"
+#include "core/cpu/parallel.h"
+#include "ops/attention/kernels.h"
+
+namespace plimsoll::attention_detail {
+
+// Blocks of scores stay in the second-level cache, and are large enough for the matrix product to
+// earn back the packing of its operands.
+constexpr int64_t kQueries = 64;
+constexpr int64_t kKeys = 128;
+
+// n rows of D neighbouring elements, `stride` apart.
+template <class C>
+struct Rows {
+  const C* data;
+  int64_t stride;
+  MatrixRef<C> matrix() const { return {data, stride, 1}; }      // [n, D]
+  MatrixRef<C> transposed() const { return {data, 1, stride}; }  // [D, n]
+};
+
+// Where the rows of batch b and head h of x [B, L, H, D] start, from row `first` on.
+template <class T>
+T* row_start(const View& x, int64_t b, int64_t h, int64_t first) {
+  return x.as<T>() + b * x.strides[0] + first * x.strides[1] + h * x.strides[2];
+}
+
+// Those rows as they lie in memory, or 16-bit ones widened into `wide` [n, D].
+template <class T>
+Rows<Compute<T>> head_rows(const View& x, int64_t b, int64_t h, int64_t first, int64_t n,
+                           Compute<T>* wide) {
+  const T* from = row_start<T>(x, b, h, first);
+  if constexpr (std::is_same_v<T, Compute<T>>) {
+    return {from, x.strides[1]};
+  } else {
+    const int64_t features = x.shape()[3];
+    for (int64_t r = 0; r < n; ++r) {
+#pragma omp simd
+      for (int64_t d = 0; d < features; ++d)
+        wide[r * features + d] = static_cast<Compute<T>>(from[r * x.strides[1] + d]);
+    }
+    return {wide, features};
+  }
+}
+
+// Takes pieces of a scratch area; with nullptr it only counts what they need.
+class Scratch {
+ public:
+  explicit Scratch(std::byte* start) : start_(start) {}
+  template <class C>
+  C* take(int64_t n) {
+    std::byte* piece = start_ ? start_ + used_ : nullptr;
+    used_ += block_bytes(n * static_cast<int64_t>(sizeof(C)));
+    return reinterpret_cast<C*>(piece);
+  }
+  int64_t used() const { return used_; }
+
+ private:
+  std::byte* start_;
+  int64_t used_ = 0;
+};
+
+// Scratch areas worth having for so many independent items.
+inline int64_t slots_for(int64_t items) { return std::min<int64_t>(num_threads(), items); }
+
+// Calls f(item, slot) for every item: `slots` workers take the next one until none is left. An item
+// writes memory of its own, so it does not matter which worker takes it.
+template <class F>
+void for_each_item(int64_t items, int64_t slots, const F& f) {
+  std::atomic<int64_t> next = 0;
+  parallel_for(slots, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t slot = begin; slot < end; ++slot)
+      for (int64_t item = next++; item < items; item = next++) f(item, slot);
+  });
+}
+
+}  // namespace plimsoll::attention_detail
