@@ -1,0 +1,35 @@
+#include "nn/attention.h"
+
+#include "nn/expect.h"
+#include "ops/attention/attention.h"
+#include "ops/view/view.h"
+
+namespace plimsoll::nn {
+namespace {
+
+int64_t checked_width(int64_t width, int64_t heads) {
+  check_positive("attention", "width and heads", {width, heads});
+  check<ValueError>(width % heads == 0, "attention: ", heads, " heads do not divide the width ",
+                    width, ". Choose a number of heads that does.");
+  return width;
+}
+
+}  // namespace
+
+MultiHeadAttention::MultiHeadAttention(int64_t width, Build& build, const AttentionOptions& options)
+    : width_(checked_width(width, options.heads)),
+      options_(options),
+      qkv_(add<Linear>("qkv", width, 3 * width, build, LinearOptions{.bias = options.bias})),
+      output_(add<Linear>("output", width, width, build, LinearOptions{.bias = options.bias})),
+      dropout_(add<Dropout>("dropout", options.dropout, build)) {}
+
+Tensor MultiHeadAttention::forward(const Tensor& x, const Mode& mode) const {
+  check_sequence("attention", x, width_);
+  const int64_t batch = x.size(0), steps = x.size(1), heads = options_.heads;
+  const Tensor all = reshape(qkv_(x, mode), {batch, steps, 3 * heads, width_ / heads});
+  const auto part = [&](int64_t i) { return slice(all, 2, i * heads, (i + 1) * heads); };
+  const Tensor mixed = attention(part(0), part(1), part(2), {.causal = options_.causal}).out;
+  return dropout_(output_(reshape(mixed, x.shape()), mode), mode);
+}
+
+}  // namespace plimsoll::nn

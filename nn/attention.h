@@ -1,0 +1,36 @@
+// Multi-head attention of a sequence to itself (Vaswani et al., "Attention Is All You Need", 2017).
+//
+//   nn::MultiHeadAttention attention(128, build, {.heads = 4, .causal = true});
+//   Tensor y = attention(x, mode);                     // [B, T, 128] -> [B, T, 128]
+//
+// qkv = x Wqkv' + bqkv is split into q, k, v [B, T, H, D / H]; each head computes
+// softmax(q k' / sqrt(D / H)) v; the heads side by side pass through the output projection and,
+// when asked for, dropout. Children: qkv, output, dropout. Errors: ValueError when heads do not
+// divide the width, ShapeError for an x that is not [B, T, D].
+#pragma once
+
+#include "nn/dropout.h"
+#include "nn/linear.h"
+
+namespace plimsoll::nn {
+
+struct AttentionOptions {
+  int64_t heads = 1;
+  bool causal = false;  // position t sees positions 0 ... t only
+  bool bias = true;
+  double dropout = 0;  // of the result
+};
+
+class MultiHeadAttention : public Module {
+ public:
+  MultiHeadAttention(int64_t width, Build& build, const AttentionOptions& options);
+  Tensor forward(const Tensor& x, const Mode& mode) const override;
+
+ private:
+  int64_t width_;
+  AttentionOptions options_;
+  const Linear &qkv_, &output_;
+  const Dropout& dropout_;
+};
+
+}  // namespace plimsoll::nn

@@ -1,0 +1,50 @@
+#include "nn/norm.h"
+
+#include "nn/expect.h"
+#include "ops/batch_norm/batch_norm.h"
+#include "ops/layer_norm/layer_norm.h"
+
+namespace plimsoll::nn {
+namespace {
+
+// What normalising works with is not narrowed: f32 for 16-bit types, as the ops ask for.
+Placement wide(const Build& build) {
+  Placement placement = build.placement;
+  if (placement.dtype != DType::f64) placement.dtype = DType::f32;
+  return placement;
+}
+
+}  // namespace
+
+BatchNorm2d::BatchNorm2d(int64_t channels, Build& build, const BatchNorm2dOptions& options)
+    : options_(options) {
+  check_positive("batch_norm", "channels", {channels});
+  gamma_ = add_parameter("gamma", ones({channels}, wide(build)));
+  beta_ = add_parameter("beta", zeros({channels}, wide(build)));
+  running_mean_ = add_buffer("running_mean", zeros({channels}, wide(build)));
+  running_variance_ = add_buffer("running_variance", ones({channels}, wide(build)));
+}
+
+Tensor BatchNorm2d::forward(const Tensor& x, const Mode& mode) const {
+  check_image("batch_norm", x, gamma_.size(0));
+  if (!mode.training)
+    return batch_norm_inference(x, gamma_, beta_, running_mean_, running_variance_, options_.eps);
+  const auto [y, mean, variance] = batch_norm(x, gamma_, beta_, options_.eps);
+  update_running_stats(running_mean_, running_variance_, mean, variance, options_.momentum,
+                       x.count() / gamma_.size(0));
+  return y;
+}
+
+LayerNorm::LayerNorm(int64_t width, Build& build, const LayerNormOptions& options)
+    : options_(options) {
+  check_positive("layer_norm", "width", {width});
+  gamma_ = add_parameter("gamma", ones({width}, wide(build)));
+  beta_ = add_parameter("beta", zeros({width}, wide(build)));
+}
+
+Tensor LayerNorm::forward(const Tensor& x, const Mode&) const {
+  check_width("layer_norm", x, gamma_.size(0));
+  return layer_norm(x, gamma_, beta_, options_.eps);
+}
+
+}  // namespace plimsoll::nn

@@ -1,0 +1,47 @@
+// Normalisation: scale and shift to mean 0 and variance 1, then y = gamma x + beta.
+//
+//   nn::BatchNorm2d bn(64, build);                     // over N, H, W of [N, H, W, 64]
+//   nn::LayerNorm ln(256, build);                      // over the last axis of [..., 256]
+//
+// gamma starts at 1, beta at 0; both are f32 even where x has 16 bits. Errors: ValueError for sizes
+// below 1, ShapeError for an x of another number of channels.
+#pragma once
+
+#include "nn/module.h"
+
+namespace plimsoll::nn {
+
+struct BatchNorm2dOptions {
+  double eps = 1e-5;
+  double momentum = 0.1;  // running = (1 - momentum) running + momentum batch
+};
+
+// Ioffe and Szegedy, "Batch Normalization", 2015. Training normalises by the statistics of the
+// batch and moves the running ones (buffers running_mean, running_variance: the variance unbiased,
+// as in PyTorch); evaluation normalises by the running ones. Parameters: gamma, beta.
+class BatchNorm2d : public Module {
+ public:
+  BatchNorm2d(int64_t channels, Build& build, const BatchNorm2dOptions& options = {});
+  Tensor forward(const Tensor& x, const Mode& mode) const override;
+
+ private:
+  BatchNorm2dOptions options_;
+  Tensor gamma_, beta_, running_mean_, running_variance_;
+};
+
+struct LayerNormOptions {
+  double eps = 1e-5;
+};
+
+// Ba, Kiros and Hinton, "Layer Normalization", 2016. Parameters: gamma, beta.
+class LayerNorm : public Module {
+ public:
+  LayerNorm(int64_t width, Build& build, const LayerNormOptions& options = {});
+  Tensor forward(const Tensor& x, const Mode& mode) const override;
+
+ private:
+  LayerNormOptions options_;
+  Tensor gamma_, beta_;
+};
+
+}  // namespace plimsoll::nn
