@@ -64,8 +64,8 @@ void draw_image(uint8_t* pixels, const Figure& figure, Random random) {
   const float noise = random.uniform(2, 20);  // standard deviation in grey levels
   const float slope_x = random.uniform(-1, 1), slope_y = random.uniform(-1, 1);  // uneven light
   for (int64_t i = 0; i < std::ssize(canvas); ++i) {
-    const float x = static_cast<float>(i % kCanvasSize) - kCenter;
-    const float y = static_cast<float>(i / kCanvasSize) - kCenter;
+    const int64_t row = i / kCanvasSize, column = i % kCanvasSize;
+    const float x = static_cast<float>(column) - kCenter, y = static_cast<float>(row) - kCenter;
     // Four random bytes added up are nearly normal: mean 510, standard deviation 147.8.
     const uint32_t word = random.word();
     const auto sum =

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kPlane = 32 * 32;
+constexpr int64_t kPlane = int64_t{32} * 32;
 
 // Files `prefix`*.bin and `prefix`*.bin.gz by their name without .gz.
 std::map<std::string, fs::path> batch_files(const fs::path& dir, const std::string& prefix) {

@@ -78,7 +78,7 @@ TextDataset split_text(std::string name, std::string_view text) {
 Batch random_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, uint64_t key,
                      uint64_t step) {
   check_windows(tokens, attrs);
-  const Batch batch = empty_batch(attrs.batch, attrs.context);
+  Batch batch = empty_batch(attrs.batch, attrs.context);
   Random random(key, step);
   for (int64_t row = 0; row < attrs.batch; ++row)
     set_window(batch, row, tokens, random.index(std::ssize(tokens) - attrs.context));
@@ -97,7 +97,7 @@ Batch evaluation_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, int
                     " of ", batches, ". Count from 0.");
   const int64_t windows = (std::ssize(tokens) - 1) / attrs.context;
   const int64_t first = index * attrs.batch;
-  const Batch batch = empty_batch(std::min(attrs.batch, windows - first), attrs.context);
+  Batch batch = empty_batch(std::min(attrs.batch, windows - first), attrs.context);
   for (int64_t row = 0; row < batch.x.size(0); ++row)
     set_window(batch, row, tokens, (first + row) * attrs.context);
   return batch;

@@ -29,7 +29,7 @@ int64_t files_in(const TemporaryFolder& dir) {
 // A gzipped tar of regular files, in the given order.
 std::filesystem::path write_archive(const TemporaryFolder& dir,
                                     const std::vector<std::pair<std::string, std::string>>& files) {
-  const auto path = dir / "archive.tar.gz";
+  std::filesystem::path path = dir / "archive.tar.gz";
   archive* writer = archive_write_new();
   archive_write_add_filter_gzip(writer);
   archive_write_set_format_ustar(writer);

@@ -18,7 +18,7 @@ Bytes record(uint8_t label) {
 TEST(DataCifar10, PlanesBecomeChannels) {
   ImageDataset dataset;
   append_cifar10(record(3), "f", dataset);
-  ASSERT_EQ(dataset.pixels.size(), size_t{32 * 32 * 3});
+  ASSERT_EQ(dataset.pixels.size(), size_t{3072});
   for (int y = 0; y < 32; ++y)
     for (int x = 0; x < 32; ++x)
       for (int c = 0; c < 3; ++c)

@@ -13,7 +13,7 @@ const std::filesystem::path kProgram = std::filesystem::path(PLIMSOLL_BIN_DIR) /
 // The exit code of get_data with these arguments; what it prints is kept in `log`.
 int get_data(const TemporaryFolder& log, const std::string& arguments) {
   const std::string command =
-      "'" + kProgram.string() + "' " + arguments + " > '" + log.text("log") + "' 2>&1";
+      cat("'", kProgram.string(), "' ", arguments, " > '", log.text("log"), "' 2>&1");
   const int status = std::system(command.c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -59,7 +59,7 @@ TEST_F(DataGetData, FetchesWhatIsPublishedAndKeepsIt) {
       {"mnist", "mnist"}, {"fashion", "fashion-mnist"}, {"tinyshakespeare", "tinyshakespeare"}};
   for (const auto& [name, folder] : folders) {
     const std::string out = " --out " + dir_.text(name);
-    EXPECT_EQ(get_data(dir_, name + out + " --base file://" + data + "/" + folder), 0) << log();
+    EXPECT_EQ(get_data(dir_, cat(name, out, " --base file://", data, "/", folder)), 0) << log();
     EXPECT_NE(log().find("done: train with --data "), std::string::npos) << log();
     // A second time nothing is fetched: the address leads nowhere.
     EXPECT_EQ(get_data(dir_, name + out + " --base file:///no/such/folder"), 0) << log();

@@ -7,7 +7,7 @@ namespace plimsoll::data {
 namespace {
 
 // The header for these sizes, then `values`.
-Bytes idx(std::vector<uint32_t> sizes, Bytes values) {
+Bytes idx(const std::vector<uint32_t>& sizes, const Bytes& values) {
   Bytes bytes = {0, 0, 8, static_cast<uint8_t>(sizes.size())};
   for (uint32_t size : sizes)
     for (int shift = 24; shift >= 0; shift -= 8)
