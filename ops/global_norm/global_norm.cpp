@@ -1,0 +1,112 @@
+#include "ops/global_norm/global_norm.h"
+
+#include "core/apply.h"
+#include "core/cpu/parallel.h"
+#include "ops/copy/copy.h"
+#include "ops/update.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kChunk = 16384;  // elements behind one partial sum
+
+int64_t chunks(const Meta& meta) { return pieces(count(meta.shape), kChunk); }
+
+Metas norm_infer(std::span<const Meta> in, const Attrs&) {
+  Meta out{{}, DType::f32, in[0].device};
+  for (size_t i = 0; i < in.size(); ++i) {
+    check<DTypeError>(is_floating(in[i].dtype), "global_norm: a floating type is needed: tensor ",
+                      i, " is ", in[i], ". Cast it first.");
+    if (in[i].dtype == DType::f64) out.dtype = DType::f64;
+  }
+  return {out};
+}
+
+int64_t norm_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
+  int64_t total = 0;
+  for (const Meta& meta : in) total += chunks(meta);
+  return total * static_cast<int64_t>(sizeof(double));
+}
+
+template <class T>
+void sums_of_squares(const View& x, double* partial) {
+  const T* values = x.as<T>();
+  parallel_for(count(x.shape()), kChunk, [&](int64_t begin, int64_t end) {
+    double total = 0;
+#pragma omp simd reduction(+ : total)
+    for (int64_t i = begin; i < end; ++i) {
+      const double v = static_cast<double>(static_cast<Compute<T>>(values[i]));
+      total += v * v;
+    }
+    partial[begin / kChunk] = total;
+  });
+}
+
+void norm_cpu(const Call& call) {
+  auto* partial = reinterpret_cast<double*>(call.workspace.data());
+  int64_t used = 0;
+  for (const View& x : call.in) {
+    visit_floating("global_norm", x.dtype(),
+                   [&]<class T>() { sums_of_squares<T>(x, partial + used); });
+    used += chunks(x.meta);
+  }
+  double total = 0;
+  for (int64_t i = 0; i < used; ++i) total += partial[i];
+  if (call.out[0].dtype() == DType::f64)
+    *call.out[0].as<double>() = std::sqrt(total);
+  else
+    *call.out[0].as<float>() = static_cast<float>(std::sqrt(total));
+}
+
+constexpr OpDef norm_op{
+    .name = "global_norm", .infer = norm_infer, .cpu = norm_cpu, .workspace = norm_workspace};
+
+struct ScaleAttrs {
+  double max_norm;
+  bool operator==(const ScaleAttrs&) const = default;
+};
+
+Metas scale_infer(std::span<const Meta> in, const Attrs&) {
+  check<DTypeError>(is_floating(in[0].dtype), "scale_to_norm: a floating type is needed: got ",
+                    in[0], ". Cast it first.");
+  check_scalar("scale_to_norm", "norm", in[1]);
+  return {in[0]};
+}
+
+void scale_cpu(const Call& call) {
+  const double limit = call.attrs.as<ScaleAttrs>().max_norm / (read_scalar(call.in[1]) + 1e-6);
+  visit_floating("scale_to_norm", call.out[0].dtype(), [&]<class T>() {
+    using C = Compute<T>;
+    const C scale = static_cast<C>(limit > 1 ? 1 : limit);
+    const T* x = call.in[0].as<T>();
+    T* y = call.out[0].as<T>();
+    parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(static_cast<C>(x[i]) * scale);
+    });
+  });
+}
+
+constexpr OpDef scale_op{
+    .name = "scale_to_norm", .infer = scale_infer, .cpu = scale_cpu, .inplace = 0};
+
+}  // namespace
+
+Tensor global_norm(std::span<const Tensor> tensors) {
+  check<ShapeError>(!tensors.empty(),
+                    "global_norm: there is no tensor: 0 were given. Pass at least one.");
+  std::vector<Tensor> dense;
+  for (const Tensor& tensor : tensors) dense.push_back(contiguous(tensor));
+  return std::move(plimsoll::apply(norm_op, dense).front());  // not std::apply
+}
+
+Tensor scale_to_norm(const Tensor& x, const Tensor& norm, double max_norm) {
+  check<ValueError>(max_norm > 0, "scale_to_norm: the maximum must be positive: ", max_norm,
+                    ". Use a number above 0.");
+  return apply1(scale_op, {contiguous(x), norm}, ScaleAttrs{max_norm});
+}
+
+extern const std::vector<const OpDef*> global_norm_ops;
+const std::vector<const OpDef*> global_norm_ops{&norm_op, &scale_op};
+
+}  // namespace plimsoll

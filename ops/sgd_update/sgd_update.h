@@ -1,0 +1,29 @@
+// One step of stochastic gradient descent on one parameter, in place.
+//
+//   sgd_update(w, dw, velocity, lr, {.momentum = 0.9, .weight_decay = 1e-4});
+#pragma once
+
+#include "core/tensor.h"
+
+namespace plimsoll {
+
+struct SgdUpdate {
+  double momentum = 0;
+  bool nesterov = false;    // look ahead along the new velocity
+  double weight_decay = 0;  // added to the gradient: L2 regularisation
+  bool operator==(const SgdUpdate&) const = default;
+};
+
+// In PyTorch's form of momentum (the learning rate multiplies the whole step):
+//   g = grad + weight_decay * param
+//   v = momentum * v + g                          only with momentum; starts as zeros
+//   param -= lr * (nesterov ? g + momentum * v : momentum ? v : g)
+// `velocity` is like param (f32 for 16-bit parameters) and undefined without momentum; lr is a
+// scalar of f32 or f64. Errors: ShapeError, DTypeError; StateError when param is on the tape and
+// recording is on (do it under NoGrad), or is not contiguous; ValueError for a velocity without
+// momentum or the other way round.
+// Sources: Polyak 1964; Sutskever, Martens, Dahl and Hinton 2013.
+void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity, const Tensor& lr,
+                const SgdUpdate& options = {});
+
+}  // namespace plimsoll

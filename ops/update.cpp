@@ -1,0 +1,39 @@
+#include "ops/update.h"
+
+namespace plimsoll {
+
+DType state_dtype(DType parameter) { return parameter == DType::f64 ? DType::f64 : DType::f32; }
+
+void check_gradient(const char* op, const Meta& parameter, const Meta& gradient) {
+  check<DTypeError>(is_floating(parameter.dtype), op, ": a floating parameter is needed: got ",
+                    parameter, ". Cast it first.");
+  check<ShapeError>(gradient.shape == parameter.shape, op,
+                    ": the gradient has another shape: parameter ", parameter.shape, ", gradient ",
+                    gradient.shape, ". Pass the gradient of this parameter.");
+  check<DTypeError>(gradient.dtype == parameter.dtype, op,
+                    ": the gradient has another type: parameter ", parameter.dtype, ", gradient ",
+                    gradient.dtype, ". Cast it first.");
+}
+
+void check_state(const char* op, const char* name, const Meta& parameter, const Meta& state) {
+  const DType dtype = state_dtype(parameter.dtype);
+  check<ShapeError>(state.shape == parameter.shape, op, ": the ", name,
+                    " has another shape: parameter ", parameter.shape, ", ", name, " ", state.shape,
+                    ". Make it zeros of the parameter's shape.");
+  check<DTypeError>(state.dtype == dtype, op, ": the ", name, " has the wrong type: got ",
+                    state.dtype, " for a parameter in ", parameter.dtype, ". Make it ", dtype, ".");
+}
+
+void check_scalar(const char* op, const char* name, const Meta& scalar) {
+  check<ShapeError>(scalar.shape.rank() == 0, op, ": the ", name, " must be a scalar: got ", scalar,
+                    ". Use full({}, value).");
+  check<DTypeError>(scalar.dtype == DType::f32 || scalar.dtype == DType::f64, op, ": the ", name,
+                    " must be f32 or f64: got ", scalar, ". Use full({}, value).");
+}
+
+double read_scalar(const View& scalar) {
+  return scalar.dtype() == DType::f64 ? *scalar.as<double>()
+                                      : static_cast<double>(*scalar.as<float>());
+}
+
+}  // namespace plimsoll
