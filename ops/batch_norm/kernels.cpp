@@ -1,0 +1,154 @@
+#include "ops/batch_norm/kernels.h"
+
+#include "core/cpu/parallel.h"
+
+namespace plimsoll::batch_norm_detail {
+namespace {
+
+int64_t chunk_rows(const Rows& r) { return grain_for(r.channels); }
+
+// The two partial vectors [C] of the chunk that begins at `row`.
+struct Partial {
+  double *first, *second;
+  Partial(std::span<std::byte> scratch, const Rows& r, int64_t row)
+      : first(reinterpret_cast<double*>(scratch.data()) + row / chunk_rows(r) * 2 * r.channels),
+        second(first + r.channels) {}
+};
+
+// Mean of each channel over some rows, and the sum of squared deviations from it.
+template <class T>
+void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, double* m2) {
+  std::fill_n(mean, channels, 0.0);
+  std::fill_n(m2, channels, 0.0);
+  for (int64_t i = 0; i < rows; ++i)
+#pragma omp simd
+    for (int64_t c = 0; c < channels; ++c)
+      mean[c] += static_cast<double>(static_cast<Compute<T>>(x[i * channels + c]));
+  for (int64_t c = 0; c < channels; ++c) mean[c] /= static_cast<double>(rows);
+  for (int64_t i = 0; i < rows; ++i)
+#pragma omp simd
+    for (int64_t c = 0; c < channels; ++c) {
+      const double d = static_cast<double>(static_cast<Compute<T>>(x[i * channels + c])) - mean[c];
+      m2[c] += d * d;
+    }
+}
+
+// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+// variances", 1979; in the order of the chunks.
+template <class S>
+void combine(std::span<std::byte> scratch, const Rows& r, double eps, S* mean, S* variance,
+             S* inverse_std, S* mean_tail) {
+  parallel_for(r.channels, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      double n = 0, m = 0, m2 = 0;
+      for (int64_t row = 0; row < r.rows; row += chunk_rows(r)) {
+        const Partial part(scratch, r, row);
+        const auto k = static_cast<double>(std::min(chunk_rows(r), r.rows - row));
+        const double delta = part.first[c] - m;
+        m += delta * k / (n + k);
+        m2 += part.second[c] + delta * delta * n * k / (n + k);
+        n += k;
+      }
+      mean[c] = static_cast<S>(m);
+      variance[c] = static_cast<S>(m2 / n);
+      inverse_std[c] = static_cast<S>(1 / std::sqrt(m2 / n + eps));
+      mean_tail[c] = static_cast<S>(m - static_cast<double>(mean[c]));
+    }
+  });
+}
+
+template <class T>
+void forward_typed(const Call& call, double eps) {
+  using S = Compute<T>;
+  const Rows r = rows_of(call.in[0].shape());
+  const int64_t channels = r.channels;
+  const T* x = call.in[0].as<T>();
+  const S *gamma = call.in[1].as<S>(), *beta = call.in[2].as<S>();
+  T* y = call.out[0].as<T>();
+  S *mean = call.out[1].as<S>(), *inverse_std = call.out[3].as<S>(), *tail = call.out[4].as<S>();
+  parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
+    const Partial part(call.workspace, r, begin);
+    chunk_statistics(x + begin * channels, end - begin, channels, part.first, part.second);
+  });
+  combine(call.workspace, r, eps, mean, call.out[2].as<S>(), inverse_std, tail);
+  parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+#pragma omp simd
+      for (int64_t c = 0; c < channels; ++c) {
+        const S normal = (static_cast<S>(x[i * channels + c]) - mean[c] - tail[c]) * inverse_std[c];
+        y[i * channels + c] = static_cast<T>(normal * gamma[c] + beta[c]);
+      }
+  });
+}
+
+// With n = (x - mean) inverse_std: dbeta = sum dy, dgamma = sum dy n,
+// dx = gamma inverse_std (dy - dbeta / R - n dgamma / R).
+template <class T>
+void backward_typed(const Call& call) {
+  using S = Compute<T>;
+  const Rows r = rows_of(call.in[1].shape());
+  const int64_t channels = r.channels;
+  const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
+  const S *gamma = call.in[2].as<S>(), *mean = call.in[3].as<S>(), *inv = call.in[4].as<S>();
+  const S* tail = call.in[5].as<S>();
+  T* dx = call.out[0].as<T>();
+  S *dgamma = call.out[1].as<S>(), *dbeta = call.out[2].as<S>();
+  parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
+    const Partial part(call.workspace, r, begin);
+    std::fill_n(part.first, 2 * channels, 0.0);
+    for (int64_t i = begin; i < end; ++i)
+#pragma omp simd
+      for (int64_t c = 0; c < channels; ++c) {
+        const S g = static_cast<S>(dy[i * channels + c]);
+        const S normal = (static_cast<S>(x[i * channels + c]) - mean[c] - tail[c]) * inv[c];
+        part.first[c] += static_cast<double>(g);
+        part.second[c] += static_cast<double>(g * normal);
+      }
+  });
+  parallel_for(channels, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      double sum = 0, weighted = 0;
+      for (int64_t row = 0; row < r.rows; row += chunk_rows(r)) {
+        sum += Partial(call.workspace, r, row).first[c];
+        weighted += Partial(call.workspace, r, row).second[c];
+      }
+      dbeta[c] = static_cast<S>(sum);
+      dgamma[c] = static_cast<S>(weighted);
+    }
+  });
+  const S share = S(1) / static_cast<S>(r.rows);
+  parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+#pragma omp simd
+      for (int64_t c = 0; c < channels; ++c) {
+        const S g = static_cast<S>(dy[i * channels + c]);
+        const S normal = (static_cast<S>(x[i * channels + c]) - mean[c] - tail[c]) * inv[c];
+        dx[i * channels + c] =
+            static_cast<T>(gamma[c] * inv[c] * (g - share * (dbeta[c] + normal * dgamma[c])));
+      }
+  });
+}
+
+}  // namespace
+
+Rows rows_of(const Shape& shape) {
+  Rows r{1, shape.back()};
+  for (int axis = 0; axis < shape.rank() - 1; ++axis) r.rows *= shape[axis];
+  return r;
+}
+
+int64_t scratch_bytes(const Shape& x) {
+  const Rows r = rows_of(x);
+  return pieces(r.rows, chunk_rows(r)) * 2 * r.channels * static_cast<int64_t>(sizeof(double));
+}
+
+void forward(const Call& call, double eps) {
+  visit_floating("batch_norm", call.in[0].dtype(), [&]<class T>() { forward_typed<T>(call, eps); });
+}
+
+void backward(const Call& call) {
+  visit_floating("batch_norm_grad", call.in[1].dtype(),
+                 [&]<class T>() { backward_typed<T>(call); });
+}
+
+}  // namespace plimsoll::batch_norm_detail

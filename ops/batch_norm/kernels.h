@@ -1,0 +1,23 @@
+// CPU kernels of batch normalisation: x is [R, C], rows of channels.
+#pragma once
+
+#include "core/op.h"
+
+namespace plimsoll::batch_norm_detail {
+
+struct Rows {
+  int64_t rows = 1, channels = 1;
+};
+Rows rows_of(const Shape& shape);
+
+// In: x, gamma, beta. Out: y, mean, variance, inverse standard deviation, tail of the mean: what
+// its rounding to f32 cut off. x - mean - tail is exact where x lies far from zero.
+void forward(const Call& call, double eps);
+// In: dy, x, gamma, mean, inverse standard deviation, tail. Out: dx, dgamma, dbeta. dx may be dy's
+// memory.
+void backward(const Call& call);
+
+// Two f64 partial results per chunk and channel, for either of them.
+int64_t scratch_bytes(const Shape& x);
+
+}  // namespace plimsoll::batch_norm_detail
