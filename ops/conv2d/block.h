@@ -1,0 +1,168 @@
+// The innermost loops of convolution: blocks of results that stay in vector registers while the sum
+// over the taps runs. Vectors are GCC's and Clang's own (__attribute__((vector_size))), which
+// become whatever the target has.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace plimsoll::block {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64, kRows = 12;  // 12 x 2 sums in 32 registers
+#elif defined(__AVX__)
+constexpr int kVectorBytes = 32, kRows = 6;  // 6 x 2 sums in 16 registers
+#else
+constexpr int kVectorBytes = 16, kRows = 6;
+#endif
+template <class T>
+constexpr int64_t kLanes = kVectorBytes / sizeof(T);
+template <class T>
+constexpr int64_t kColumns = 2 * kLanes<T>;  // a block is two vectors wide
+
+template <class T>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(kVectorBytes)));
+};
+template <class T>
+using Vector = typename VectorOf<T>::type;
+
+// Vectors in memory may lie anywhere; a plain T serves as a vector of one.
+template <class V, class T>
+V load(const T* p) {
+  V v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class V, class T>
+void store(T* p, V v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+// Calls f.template operator()<n>() for the n in 1 ... Max that is given.
+template <int Max, class F>
+void with_count(int64_t n, F&& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    ((n == I + 1 && (f.template operator()<I + 1>(), true)) || ...);
+  }
+  (std::make_integer_sequence<int, Max>{});
+}
+
+// Where the taps of a window lie, from its first element on: rows x cols runs of `run` elements.
+struct Taps {
+  int64_t rows, cols, run;
+  int64_t row_step, col_step, run_step = 1;
+};
+
+// y[j][0 .. W V) = sum over the taps t of x[j][t] * w[t][0 .. W V), for R windows j.
+template <class V, int W, class T, int R>
+void dot(const T* const* x, const Taps& taps, const T* w, T* const* y) {
+  constexpr int64_t lanes = sizeof(V) / sizeof(T);
+  V sum[R][W] = {};
+  for (int64_t row = 0; row < taps.rows; ++row) {
+    for (int64_t col = 0; col < taps.cols; ++col) {
+      const int64_t first = row * taps.row_step + col * taps.col_step;
+      for (int64_t t = first; t < first + taps.run; ++t, w += W * lanes) {
+        V filter[W];
+#pragma GCC unroll 16
+        for (int v = 0; v < W; ++v) filter[v] = load<V>(w + v * lanes);
+#pragma GCC unroll 16
+        for (int j = 0; j < R; ++j)
+#pragma GCC unroll 16
+          for (int v = 0; v < W; ++v) sum[j][v] += x[j][t] * filter[v];
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int j = 0; j < R; ++j)
+#pragma GCC unroll 16
+    for (int v = 0; v < W; ++v) store(y[j] + v * lanes, sum[j][v]);
+}
+
+// The same, channel by channel: y[j][c] = sum over t of x[j][t + c] * w[t][c], rows of w being
+// w_step apart.
+template <class V, int W, class T, int R>
+void dot_channels(const T* const* x, const Taps& taps, const T* w, int64_t w_step, T* const* y) {
+  constexpr int64_t lanes = sizeof(V) / sizeof(T);
+  V sum[R][W] = {};
+  for (int64_t row = 0; row < taps.rows; ++row) {
+    for (int64_t col = 0; col < taps.cols; ++col) {
+      int64_t t = row * taps.row_step + col * taps.col_step;
+      for (int64_t i = 0; i < taps.run; ++i, t += taps.run_step, w += w_step) {
+        V filter[W];
+#pragma GCC unroll 16
+        for (int v = 0; v < W; ++v) filter[v] = load<V>(w + v * lanes);
+#pragma GCC unroll 16
+        for (int j = 0; j < R; ++j)
+#pragma GCC unroll 16
+          for (int v = 0; v < W; ++v) sum[j][v] += load<V>(x[j] + t + v * lanes) * filter[v];
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int j = 0; j < R; ++j)
+#pragma GCC unroll 16
+    for (int v = 0; v < W; ++v) store(y[j] + v * lanes, sum[j][v]);
+}
+
+// A rectangle of windows to sum over: element 0 of each, in x and in dy.
+struct Field {
+  int64_t rows, cols;
+  int64_t x_row, x_col, dy_row, dy_col;
+};
+
+// dw[j][0 .. W V) += sum over the windows of x[j] * dy[0 .. W V), for R neighbouring elements j of
+// x; rows of dw are dw_step apart.
+template <class V, int W, class T, int R>
+void outer(const T* x, const T* dy, const Field& f, T* dw, int64_t dw_step) {
+  constexpr int64_t lanes = sizeof(V) / sizeof(T);
+  V sum[R][W] = {};
+  for (int64_t row = 0; row < f.rows; ++row) {
+    const T *a = x + row * f.x_row, *b = dy + row * f.dy_row;
+    for (int64_t col = 0; col < f.cols; ++col, a += f.x_col, b += f.dy_col) {
+      V g[W];
+#pragma GCC unroll 16
+      for (int v = 0; v < W; ++v) g[v] = load<V>(b + v * lanes);
+#pragma GCC unroll 16
+      for (int j = 0; j < R; ++j)
+#pragma GCC unroll 16
+        for (int v = 0; v < W; ++v) sum[j][v] += a[j] * g[v];
+    }
+  }
+#pragma GCC unroll 16
+  for (int j = 0; j < R; ++j)
+#pragma GCC unroll 16
+    for (int v = 0; v < W; ++v) {
+      T* to = dw + j * dw_step + v * lanes;
+      store(to, load<V>(to) + sum[j][v]);
+    }
+}
+
+// The same, channel by channel, for R taps j that lie x_step apart:
+// dw[j][c] += sum over the windows of x[j x_step + c] * dy[c].
+template <class V, int W, class T, int R>
+void outer_channels(const T* x, int64_t x_step, const T* dy, const Field& f, T* dw,
+                    int64_t dw_step) {
+  constexpr int64_t lanes = sizeof(V) / sizeof(T);
+  V sum[R][W] = {};
+  for (int64_t row = 0; row < f.rows; ++row) {
+    const T *a = x + row * f.x_row, *b = dy + row * f.dy_row;
+    for (int64_t col = 0; col < f.cols; ++col, a += f.x_col, b += f.dy_col)
+#pragma GCC unroll 16
+      for (int v = 0; v < W; ++v) {
+        const V g = load<V>(b + v * lanes);
+#pragma GCC unroll 16
+        for (int j = 0; j < R; ++j) sum[j][v] += load<V>(a + j * x_step + v * lanes) * g;
+      }
+  }
+#pragma GCC unroll 16
+  for (int j = 0; j < R; ++j)
+#pragma GCC unroll 16
+    for (int v = 0; v < W; ++v) {
+      T* to = dw + j * dw_step + v * lanes;
+      store(to, load<V>(to) + sum[j][v]);
+    }
+}
+
+}  // namespace plimsoll::block

@@ -1,0 +1,46 @@
+// Two-dimensional convolution and its two gradients, as three ops that are each other's gradients.
+// Images are [N, H, W, C], filters [O, KH, KW, C / groups].
+//
+//   Tensor y = conv2d(x, w, {.stride = 2, .padding = 1});               // 3x3: halves H and W
+//   Tensor d = conv2d(x, w, {.padding = 1, .groups = x.size(3)});       // depthwise
+//   Tensor b = conv2d(x, w) + bias;                                     // bias: [O]
+//
+// With stride s, padding p and G groups, for channel o of group g = o / (O / G):
+//
+//   y[n, i, j, o] = sum over r, s', c of  x[n, i s + r - p, j s + s' - p, g C / G + c] w[o, r, s',
+//   c]
+//
+// where x is 0 outside the image. It is the cross-correlation that deep learning calls convolution.
+// All arithmetic is in f32 (f64 for f64) and is rounded once; every sum has an order that depends
+// on the shapes alone.
+#pragma once
+
+#include "core/tensor.h"
+#include "ops/pair.h"
+
+namespace plimsoll {
+
+struct Conv2dAttrs {
+  Pair stride = 1;     // distance between neighbouring windows
+  Pair padding = 0;    // zeros on each side of the image
+  int64_t groups = 1;  // C and O are cut into as many groups that do not see each other
+  bool operator==(const Conv2dAttrs&) const = default;
+};
+
+// [N, H, W, C], [O, KH, KW, C / groups] -> [N, P, Q, O] with P = (H + 2 padding - KH) / stride + 1,
+// rounded down, and Q likewise. Errors: DTypeError (not one floating type), ValueError
+// (attributes), ShapeError (ranks, channels, groups, a filter larger than the padded image).
+Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dAttrs& attrs = {});
+
+// The gradient of conv2d for its image, also known as transposed convolution: dy [N, P, Q, O] and
+// w [O, KH, KW, C / groups] -> dx [N, H, W, C], where image = {H, W} is a size that conv2d would
+// take to {P, Q}. Errors as above.
+Tensor conv2d_input_grad(const Tensor& dy, const Tensor& w, Pair image,
+                         const Conv2dAttrs& attrs = {});
+
+// The gradient of conv2d for its filters: x [N, H, W, C] and dy [N, P, Q, O] -> dw [O, KH, KW,
+// C / groups], where filter = {KH, KW}. Errors as above.
+Tensor conv2d_weight_grad(const Tensor& x, const Tensor& dy, Pair filter,
+                          const Conv2dAttrs& attrs = {});
+
+}  // namespace plimsoll
