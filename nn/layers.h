@@ -1,0 +1,81 @@
+// Modules without parameters, for Sequential.
+//
+//   net.then<nn::MaxPool2d>(2).then<nn::ReLU>().then<nn::Flatten>();
+//
+// The pools take a window, and options whose stride is the window unless it is given. Images are
+// [N, H, W, C].
+#pragma once
+
+#include <optional>
+
+#include "nn/module.h"
+#include "ops/gelu/gelu.h"
+#include "ops/pool2d/pool2d.h"
+#include "ops/relu/relu.h"
+#include "ops/sum/sum.h"
+#include "ops/view/view.h"
+
+namespace plimsoll::nn {
+
+struct PoolOptions {
+  std::optional<Pair> stride{};
+  Pair padding = 0;
+};
+
+inline Pool2dAttrs pool_attrs(Pair window, const PoolOptions& options) {
+  return {.window = window, .stride = options.stride.value_or(window), .padding = options.padding};
+}
+
+// [N, H, W, C] -> [N, OH, OW, C], the largest element of each window.
+class MaxPool2d : public Module {
+ public:
+  explicit MaxPool2d(Pair window, const PoolOptions& options = {})
+      : attrs_(pool_attrs(window, options)) {}
+  Tensor forward(const Tensor& x, const Mode&) const override { return max_pool2d(x, attrs_); }
+
+ private:
+  Pool2dAttrs attrs_;
+};
+
+// [N, H, W, C] -> [N, OH, OW, C], the mean of each window.
+class AvgPool2d : public Module {
+ public:
+  explicit AvgPool2d(Pair window, const PoolOptions& options = {})
+      : attrs_(pool_attrs(window, options)) {}
+  Tensor forward(const Tensor& x, const Mode&) const override { return avg_pool2d(x, attrs_); }
+
+ private:
+  Pool2dAttrs attrs_;
+};
+
+// The mean of each channel: images [N, H, W, C] -> [N, C], sequences [B, T, D] -> [B, D].
+class GlobalAvgPool : public Module {
+ public:
+  Tensor forward(const Tensor& x, const Mode&) const override {
+    return x.rank() == 3 ? mean(x, {1}) : global_avg_pool(x);
+  }
+};
+
+// [N, ...] -> [N, the product of the rest]. ShapeError for a scalar.
+class Flatten : public Module {
+ public:
+  Tensor forward(const Tensor& x, const Mode&) const override {
+    check<ShapeError>(x.rank() >= 1, "flatten: the input has no axes: got ", x.shape(),
+                      ". Give a batch [N, ...].");
+    int64_t width = 1;  // not -1: an empty batch leaves it open
+    for (int axis = 1; axis < x.rank(); ++axis) width *= x.size(axis);
+    return reshape(x, {x.size(0), width});
+  }
+};
+
+class ReLU : public Module {
+ public:
+  Tensor forward(const Tensor& x, const Mode&) const override { return relu(x); }
+};
+
+class GELU : public Module {
+ public:
+  Tensor forward(const Tensor& x, const Mode&) const override { return gelu(x); }
+};
+
+}  // namespace plimsoll::nn
