@@ -2,7 +2,7 @@
 //
 //   net.then<nn::MaxPool2d>(2).then<nn::ReLU>().then<nn::Flatten>();
 //
-// The pools take a window, and options whose stride is the window unless it is given. Images are
+// The pools take a window (2 x 2 if none), and options whose stride is the window unless it is given. Images are
 // [N, H, W, C].
 #pragma once
 
@@ -29,7 +29,7 @@ inline Pool2dAttrs pool_attrs(Pair window, const PoolOptions& options) {
 // [N, H, W, C] -> [N, OH, OW, C], the largest element of each window.
 class MaxPool2d : public Module {
  public:
-  explicit MaxPool2d(Pair window, const PoolOptions& options = {})
+  explicit MaxPool2d(Pair window = 2, const PoolOptions& options = {})
       : attrs_(pool_attrs(window, options)) {}
   Tensor forward(const Tensor& x, const Mode&) const override { return max_pool2d(x, attrs_); }
 
@@ -40,7 +40,7 @@ class MaxPool2d : public Module {
 // [N, H, W, C] -> [N, OH, OW, C], the mean of each window.
 class AvgPool2d : public Module {
  public:
-  explicit AvgPool2d(Pair window, const PoolOptions& options = {})
+  explicit AvgPool2d(Pair window = 2, const PoolOptions& options = {})
       : attrs_(pool_attrs(window, options)) {}
   Tensor forward(const Tensor& x, const Mode&) const override { return avg_pool2d(x, attrs_); }
 
