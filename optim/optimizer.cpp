@@ -1,0 +1,90 @@
+#include "optim/optimizer.h"
+
+#include <cmath>
+
+#include "autograd/no_grad.h"
+#include "ops/adam_update/adam_update.h"
+#include "ops/full/full.h"
+#include "ops/update.h"
+
+namespace plimsoll::optim {
+namespace {
+
+void check_learning_rate(double learning_rate) {
+  check<ValueError>(std::isfinite(learning_rate) && learning_rate >= 0,
+                    "optimizer: the learning rate must be a number from 0: ", learning_rate,
+                    ". Use a small positive number.");
+}
+
+bool same_memory(const Tensor& a, const Tensor& b) {
+  return a.value().storage == b.value().storage && a.value().offset == b.value().offset;
+}
+
+void check_parameters(std::span<const Tensor> parameters) {
+  check<ValueError>(!parameters.empty(),
+                    "optimizer: there is no parameter: 0 were given. Pass at least one.");
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Tensor& p = parameters[i];
+    check<StateError>(p.defined(), "optimizer: parameter ", i,
+                      " is undefined. Give it a value first.");
+    check<DTypeError>(is_floating(p.dtype()), "optimizer: parameter ", i,
+                      " is not of a floating type: ", p.meta(), ". Leave it out.");
+    check<StateError>(p.contiguous(), "optimizer: parameter ", i, " is a strided view: ", p.meta(),
+                      ". Pass the whole tensor.");
+    check<DeviceError>(p.device() == parameters[0].device(), "optimizer: parameter ", i,
+                       " is on another device than the first: ", p.meta(),
+                       ". Move them to one device.");
+    for (size_t k = 0; k < i && p.count() > 0; ++k)
+      check<ValueError>(!same_memory(p, parameters[k]), "optimizer: parameter ", i,
+                        " is parameter ", k, " again: ", p.meta(), ". Pass it once.");
+  }
+}
+
+}  // namespace
+
+Optimizer::Optimizer(std::vector<Tensor> parameters, double learning_rate,
+                     std::vector<std::string> slots, Rule rule)
+    : parameters_(std::move(parameters)), slot_names_(std::move(slots)), rule_(std::move(rule)) {
+  check_parameters(parameters_);
+  check_learning_rate(learning_rate);
+  const MemoryScope scope(MemoryClass::optimizer);
+  const Device device = parameters_[0].device();
+  learning_rate_ = full({}, learning_rate, {DType::f64, device});
+  steps_ = zeros({}, {DType::i64, device});
+  for (const Tensor& p : parameters_) {
+    slots_.emplace_back();
+    for (size_t k = 0; k < slot_names_.size(); ++k)
+      slots_.back().push_back(zeros(p.shape(), {state_dtype(p.dtype()), device}));
+  }
+}
+
+void Optimizer::update(std::span<const Tensor> grads) {
+  check<ShapeError>(grads.size() == parameters_.size(),
+                    "optimizer: the number of gradients is wrong: ", grads.size(), " for ",
+                    parameters_.size(), " parameters. Pass one for each, in the same order.");
+  for (size_t i = 0; i < grads.size(); ++i) {
+    check<StateError>(grads[i].defined(), "optimizer: gradient ", i,
+                      " is undefined. Pass zeros for a parameter that stays.");
+    check_gradient("optimizer", parameters_[i].meta(), grads[i].meta());
+  }
+  const NoGrad scope;
+  increment(steps_);
+  for (size_t i = 0; i < grads.size(); ++i)
+    rule_({parameters_[i], grads[i], slots_[i], learning_rate_, steps_});
+}
+
+void Optimizer::set_learning_rate(double learning_rate) {
+  check_learning_rate(learning_rate);
+  learning_rate_.write(std::span<const double>(&learning_rate, 1));
+}
+
+std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
+  std::vector<std::pair<std::string, Tensor>> all{{"learning_rate", learning_rate_},
+                                                  {"steps", steps_}};
+  for (size_t i = 0; i < slots_.size(); ++i)
+    for (size_t k = 0; k < slot_names_.size(); ++k)
+      all.emplace_back(cat(slot_names_[k], ".", i), slots_[i][k]);
+  return all;
+}
+
+}  // namespace plimsoll::optim

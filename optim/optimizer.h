@@ -1,0 +1,69 @@
+// Optimizer: parameters, what is remembered about each of them, and the rule that changes them.
+//
+//   optim::AdamW optimizer(model.parameters(), {.learning_rate = 3e-4});
+//   for (int64_t step = 0; step < steps; ++step) {
+//     optimizer.set_learning_rate(schedule(step));
+//     Tensor loss = cross_entropy(model(x), y);
+//     optimizer.update(gradients(loss, model.parameters()));
+//   }
+//
+// The learning rate and the step count are tensors, so a captured step (memory/step.h) reads their
+// current values at every replay. update() consists of ops alone and is captured like the rest.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace plimsoll::optim {
+
+// One parameter's turn: change `param` in place. `slots` is its state, one tensor for each name
+// that the optimizer was made with; `steps` counts this step already: the first is 1.
+struct Turn {
+  const Tensor& param;
+  const Tensor& grad;
+  std::span<const Tensor> slots;
+  const Tensor& learning_rate;  // f64 []
+  const Tensor& steps;          // i64 []
+};
+using Rule = std::function<void(const Turn&)>;
+
+class Optimizer {
+ public:
+  // An optimizer of one's own: state of class `optimizer` is allocated here, one tensor of zeros
+  // for each parameter and slot name (f32; f64 for f64 parameters). Errors: ValueError (no
+  // parameter, the same one twice, a learning rate that is negative or not finite), StateError (an
+  // undefined or strided parameter), DTypeError (not floating), DeviceError (several devices).
+  Optimizer(std::vector<Tensor> parameters, double learning_rate, std::vector<std::string> slots,
+            Rule rule);
+  Optimizer(const Optimizer&) = delete;  // two would share their state
+  Optimizer& operator=(const Optimizer&) = delete;
+  Optimizer(Optimizer&&) = default;
+  Optimizer& operator=(Optimizer&&) = default;
+
+  // One step: grads[i] belongs to parameters()[i] and has its shape and dtype. Off the tape.
+  // Errors, before anything is changed: ShapeError (another number or shape), StateError
+  // (undefined), DTypeError.
+  void update(std::span<const Tensor> grads);
+
+  const std::vector<Tensor>& parameters() const { return parameters_; }
+  const Tensor& learning_rate() const { return learning_rate_; }  // f64 [], to read or capture
+  void set_learning_rate(double learning_rate);                   // ValueError as above
+  const Tensor& steps() const { return steps_; }                  // i64 []: how many there were
+
+  // Everything to save and to restore in place: "learning_rate", "steps", "<slot>.<number>".
+  std::vector<std::pair<std::string, Tensor>> state() const;
+
+ private:
+  std::vector<Tensor> parameters_;
+  std::vector<std::string> slot_names_;
+  std::vector<std::vector<Tensor>> slots_;  // [parameter][slot]
+  Rule rule_;
+  Tensor learning_rate_, steps_;
+};
+
+}  // namespace plimsoll::optim

@@ -1,0 +1,24 @@
+// Stochastic gradient descent, with momentum, Nesterov's look ahead and weight decay.
+//
+//   optim::SGD optimizer(model.parameters(), {.learning_rate = 0.1, .momentum = 0.9});
+#pragma once
+
+#include "optim/optimizer.h"
+
+namespace plimsoll::optim {
+
+struct SgdOptions {
+  double learning_rate = 0.01;
+  double momentum = 0;      // 0: none, and no state is kept
+  bool nesterov = false;    // needs momentum
+  double weight_decay = 0;  // L2 regularisation: added to the gradient
+};
+
+// The formulas are those of ops/sgd_update. State: "velocity" when there is momentum. ValueError
+// for negative numbers and for nesterov without momentum.
+class SGD : public Optimizer {
+ public:
+  explicit SGD(std::vector<Tensor> parameters, const SgdOptions& options = {});
+};
+
+}  // namespace plimsoll::optim

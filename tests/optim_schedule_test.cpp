@@ -1,0 +1,63 @@
+// Schedules, value by value.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "optim/schedule.h"
+
+namespace plimsoll::optim {
+namespace {
+
+TEST(Schedule, Constant) {
+  EXPECT_EQ(constant(0.5)(0), 0.5);
+  EXPECT_EQ(constant(0.5)(1000000), 0.5);
+}
+
+TEST(Schedule, StepDecayFallsEveryFewSteps) {
+  const Schedule rate = step_decay(1, 3, 0.5);
+  const double expected[] = {1, 1, 1, 0.5, 0.5, 0.5, 0.25};
+  for (int64_t step = 0; step < 7; ++step) EXPECT_DOUBLE_EQ(rate(step), expected[step]) << step;
+}
+
+TEST(Schedule, CosineFallsAndRisesAgain) {
+  const Schedule rate = cosine(1, 0.2, 4);
+  const double root = std::sqrt(0.5);
+  const double expected[] = {1, 0.6 + 0.4 * root, 0.6, 0.6 - 0.4 * root, 0.2, 0.6 - 0.4 * root};
+  for (int64_t step = 0; step < 6; ++step) EXPECT_NEAR(rate(step), expected[step], 1e-15) << step;
+  EXPECT_NEAR(rate(8), 1, 1e-15);
+}
+
+TEST(Schedule, WarmupRisesToWhereTheNextBegins) {
+  const Schedule rate = warmup(4, step_decay(2, 2, 0.5), 0.5);
+  const double expected[] = {1, 1.25, 1.5, 1.75, 2, 2, 1, 1, 0.5};
+  for (int64_t step = 0; step < 9; ++step) EXPECT_DOUBLE_EQ(rate(step), expected[step]) << step;
+  EXPECT_EQ(warmup(4, constant(2))(0), 0);
+}
+
+TEST(Schedule, WarmupCosineIsThatOfNanoGpt) {
+  const Schedule rate = warmup_cosine(1, 0.2, 3, 7);
+  const double root = std::sqrt(0.5);
+  const double expected[] = {0.25, 0.5, 0.75, 1, 0.6 + 0.4 * root, 0.6, 0.6 - 0.4 * root, 0.2, 0.2};
+  for (int64_t step = 0; step < 9; ++step) EXPECT_NEAR(rate(step), expected[step], 1e-15) << step;
+  EXPECT_EQ(rate(100), 0.2);
+  EXPECT_EQ(warmup_cosine(1, 0.2, 0, 7)(0), 1);
+}
+
+TEST(Schedule, RefusesCountsItCannotDivideBy) {
+  EXPECT_THROW(step_decay(1, 0, 0.5), ValueError);
+  EXPECT_THROW(cosine(1, 0, 0), ValueError);
+  EXPECT_THROW(warmup(0, constant(1)), ValueError);
+  EXPECT_THROW(warmup_cosine(1, 0, -1, 7), ValueError);
+  try {
+    warmup_cosine(1, 0, 7, 7);
+    FAIL();
+  } catch (const ValueError& e) {
+    EXPECT_STREQ(e.what(),
+                 "warmup_cosine: the warm-up does not end before the whole: 7 of 7 steps. Use 0 <= "
+                 "warmup_steps < total_steps.");
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::optim
