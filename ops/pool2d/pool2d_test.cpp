@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "autograd/gradients.h"
+#include "autograd/no_grad.h"
 #include "ops/full/full.h"
 #include "tests/op_case.h"
 
@@ -57,6 +59,28 @@ OpCase avg_case(const char* name, Shape shape, Pool2dAttrs a) {
               }};
 }
 
+// The gradient goes to the first of equal elements of each window, in row order.
+OpCase ties() {
+  return {
+      .name = "max_ties",
+      .inputs = {given({1, 4, 5, 1}, {1, 1, 1, 0, 2, 1, 1, 1, 2, 2,  //
+                                      0, 0, 0, 0, 0, 3, 0, 3, 3, 3})},
+      .call =
+          [](auto in) {
+            const WithGrad scope;
+            const Tensor x = in[0].detach().require_grad();
+            const Tensor y = max_pool2d(x, {.window = 3, .stride = 2, .padding = 1});
+            return gradients(y, std::vector{x}, {.seed = ones(y.shape(), {y.dtype(), y.device()})});
+          },
+      .reference =
+          [](const std::vector<Array>& in) {
+            Array dx(in[0].shape);  // of the 2 x 3 windows: 1, 2, 2 and 3, 3, 3
+            for (const int64_t first : {0, 8, 4, 15, 17, 18}) dx[first] += 1;
+            return std::vector{dx};
+          },
+      .differentiable = false};
+}
+
 }  // namespace
 
 OpCases pool2d_cases() {
@@ -85,7 +109,7 @@ OpCases pool2d_cases() {
                max_case("max_uneven", {1, 7, 6, 70}, {.window = {3, 2}, .stride = {2, 3}}),
                max_case("max_large_window", {1, 18, 17, 2}, {.window = 17, .stride = 1}),
                max_case("max_empty", {0, 4, 4, 3}, {}), max_case("max_one", {1, 2, 2, 1}, {}),
-               special, avg_case("avg", {2, 4, 4, 3}, {}),
+               special, ties(), avg_case("avg", {2, 4, 4, 3}, {}),
                avg_case("avg_overlapping", {2, 5, 4, 67}, {.window = 3, .stride = 2, .padding = 1}),
                avg_case("avg_gaps", {1, 7, 7, 2}, {.window = 2, .stride = 3}),
                avg_case("avg_empty", {2, 4, 4, 0}, {}), global},
