@@ -89,6 +89,7 @@ class Walk {
     }
     Tensor& sum = entry->second[edge.slot];
     sum = sum.defined() ? add(sum, grad) : grad;
+    if (targets_.contains(edge.node.get())) set_memory_class(sum, MemoryClass::gradient);
   }
 
   void visit(const NodePtr& node) {
@@ -160,8 +161,10 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> xs,
   std::vector<Tensor> results;
   for (const Tensor& x : xs) {
     Tensor grad = walk.arrived(x.edge());
-    if (!grad.defined()) grad = full(x.shape(), 0, {x.dtype(), x.device()});
-    set_memory_class(grad, MemoryClass::gradient);
+    if (!grad.defined()) {
+      const MemoryScope memory(MemoryClass::gradient);
+      grad = full(x.shape(), 0, {x.dtype(), x.device()});
+    }
     results.push_back(std::move(grad));
   }
   return results;

@@ -1,0 +1,28 @@
+// The image classifiers of train_cnn and compare_memory: x [N, H, W, C] -> logits [N, classes].
+#pragma once
+
+#include <memory>
+
+#include "examples/common/staged.h"
+
+namespace plimsoll::examples {
+
+struct ImageSize {
+  int64_t height, width, channels, classes;
+};
+
+// lenet    conv 5x5 32, pool, conv 5x5 64, pool, dense 1024, dense
+//          (LeCun et al., "Gradient-based learning applied to document recognition", 1998, in the
+//          wider form that tutorials train on MNIST)
+// sepcnn   separable conv 32, pool, separable conv 64, pool, flatten, dense 64, dense
+//          (the CIFAR-10 network of TensorFlow's guides)
+// resnet8  conv 16, then three residual blocks of 16, 32 and 64 channels, mean over the image,
+// dense
+//          (He et al., "Deep Residual Learning for Image Recognition", 2016; size of MLPerf Tiny)
+const std::vector<std::string>& cnn_names();
+
+// UsageError for another name, or images too small for it.
+std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool checkpoint,
+                                 nn::Build& build);
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,124 @@
+#include "examples/common/comparison.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "autograd/gradients.h"
+#include "data/builtin_images.h"
+#include "data/builtin_text.h"
+#include "data/loader.h"
+#include "data/passages.h"
+#include "examples/common/cnn_models.h"
+#include "examples/common/runner.h"
+#include "examples/common/transformer_models.h"
+#include "memory/pooled_allocator.h"
+#include "ops/ops.h"
+#include "optim/adam.h"
+
+namespace plimsoll::examples {
+namespace {
+
+struct Subject {
+  std::unique_ptr<Staged> model;
+  data::Batch batch;
+};
+
+Subject make_subject(const Case& c, uint64_t seed) {
+  nn::Build build{.seed = seed};
+  if (c.model == "gpt" || c.model == "textcls") {
+    const data::TextDataset text =
+        data::split_text("builtin", data::read_sources(data::source_folder()));
+    if (c.model == "gpt") {
+      const GptSize size{.vocabulary = text.vocabulary.size()};
+      const data::WindowAttrs window{.batch = c.batch, .context = size.context};
+      return {make_gpt(size, c.checkpoint, build),
+              data::random_windows(text.train, window, seed, 0)};
+    }
+    const TextClassifierSize size;
+    return {make_text_classifier(size, c.checkpoint, build),
+            data::random_passages(data::make_passages(text, {.vocabulary = size.vocabulary}),
+                                  {.batch = c.batch, .context = size.context}, seed, 0)};
+  }
+  const data::ImageDataset images = data::draw_images(data::Split::train, {.count = c.batch});
+  data::Loader loader(images, {.batch = c.batch, .prefetch = 0});
+  loader.start(0);
+  return {make_cnn(c.model, {images.height, images.width, images.channels, images.classes},
+                   c.checkpoint, build),
+          *loader.next()};
+}
+
+// FNV-1a over the bytes of a tensor.
+uint64_t digest(const Tensor& tensor, uint64_t hash) {
+  const Tensor dense = contiguous(tensor);
+  const auto* bytes = static_cast<const unsigned char*>(view_of(dense.value()).data);
+  for (int64_t i = 0; i < bytes_of(dense.meta()); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace
+
+std::vector<std::string> comparable_models() {
+  std::vector<std::string> names = cnn_names();
+  names.insert(names.end(), {"gpt", "textcls"});
+  return names;
+}
+
+Row measure(const Case& c, int steps, uint64_t seed) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  Row row{.c = c, .digest = 0xcbf29ce484222325u};
+  const auto [model, batch] = make_subject(c, seed);
+  const std::vector<Tensor> parameters = model->parameters();
+  optim::Adam optimizer(parameters);
+  optimizer.set_learning_rate(1e-3);
+  const Tensor key = make_key(seed, 0);
+  const std::array inputs{batch.x, batch.y, key};
+
+  const auto loss_of = [&](std::span<const Tensor> in) {
+    return cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
+  };
+  {
+    Runner step(
+        [&](std::span<const Tensor> in) {
+          const Tensor loss = loss_of(in);
+          optimizer.update(gradients(loss, parameters));
+          return std::vector{loss};
+        },
+        c.captured);
+    if (const Plan* plan = step.plan({batch.x.meta(), batch.y.meta(), key.meta()})) {
+      row.planned_bytes = plan->total_bytes();
+      row.lower_bound_bytes = plan->total_bytes() - plan->arena_bytes + plan->lower_bound;
+      row.at_peak = plan->at_peak;
+    }
+    pool->reset_peak();
+    std::vector<double> milliseconds;
+    for (int i = 0; i < steps; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      const Tensor loss = step.run(inputs)[0];
+      milliseconds.push_back(
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+              .count());
+      row.digest = digest(loss, row.digest);
+      row.loss = loss.item();
+    }
+    row.measured_bytes = pool->stats().peak.bytes;
+    if (!c.captured) row.at_peak = pool->stats().peak.by_class;
+    if (steps > 1) milliseconds.erase(milliseconds.begin());  // it includes the capture
+    std::nth_element(milliseconds.begin(), milliseconds.begin() + milliseconds.size() / 2,
+                     milliseconds.end());
+    row.ms_per_step = milliseconds[milliseconds.size() / 2];
+  }
+  // The gradients themselves, in the same mode.
+  Runner gradient_step(
+      [&](std::span<const Tensor> in) {
+        const Tensor loss = loss_of(in);
+        std::vector<Tensor> results = gradients(loss, parameters);
+        results.insert(results.begin(), loss);
+        return results;
+      },
+      c.captured);
+  for (const Tensor& result : gradient_step.run(inputs)) row.digest = digest(result, row.digest);
+  return row;
+}
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,65 @@
+#include "examples/common/options.h"
+
+#include <cstdio>
+
+#include "core/cpu/parallel.h"
+#include "core/error.h"
+
+namespace plimsoll::examples {
+
+void add_options(CLI::App& app, Options& options, const std::vector<std::string>& models) {
+  options.model = models.front();
+  app.add_option("--model", options.model, "Model to train")
+      ->check(CLI::IsMember(models))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "cpu")->capture_default_str();
+  app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  app.add_option("--batch", options.batch, "Examples per step")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--lr", options.learning_rate, "Highest learning rate")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--mode", options.mode, "eager: op by op; captured: planned once, then replayed")
+      ->check(CLI::IsMember({"eager", "captured"}))
+      ->capture_default_str();
+  app.add_flag("--checkpoint", options.checkpoint,
+               "Keep only the inputs of each block and recompute the rest in the backward pass");
+  app.add_flag("--find-nan", options.find_nan, "Stop at the first op that writes NaN or infinity");
+  app.add_option("--json", options.json, "Write the figures to this file");
+}
+
+int run_example(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
+  try {
+    app.parse(argc, argv);
+    body();
+    return 0;
+  } catch (const CLI::CallForHelp& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    app.exit(e);
+    return 2;
+  } catch (const UsageError& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+  } catch (const DataError& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 3;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}
+
+Device device_named(const std::string& name) {
+  if (name == "cpu") return Device::cpu;
+  check<DeviceError>(name != "cuda",
+                     "--device: this build has no CUDA kernels: cuda. "
+                     "Use --device cpu.");
+  fail<UsageError>("--device: no such device: ", name, ". Use cpu.");
+}
+
+}  // namespace plimsoll::examples

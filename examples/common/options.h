@@ -1,0 +1,44 @@
+// The command line that the examples share.
+//
+//   Options options;
+//   CLI::App app{"Trains a convolution net on images."};
+//   add_options(app, options);
+//   return run_example(app, argc, argv, [&] { train(options); });
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "core/meta.h"
+
+namespace plimsoll::examples {
+
+struct Options {
+  std::string model;
+  std::string data = "builtin";
+  std::string device = "cpu";
+  std::string mode = "captured";
+  std::string json;  // file for the figures; empty: none
+  int threads = 0;   // 0: as many as the machine has cores
+  uint64_t seed = 1;
+  int64_t batch = 0;
+  double learning_rate = 0;
+  bool checkpoint = false;
+  bool find_nan = false;
+
+  bool captured() const { return mode == "captured"; }
+};
+
+// Options that every training example has; `models` are the names --model accepts, the first is
+// the default.
+void add_options(CLI::App& app, Options& options, const std::vector<std::string>& models);
+
+// Parses, sets the number of threads, runs `body` and turns errors into one sentence and an exit
+// code: 0 done, 2 usage, 3 data, 1 anything else.
+int run_example(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
+
+// The device of --device. DeviceError for one this build does not have.
+Device device_named(const std::string& name);
+
+}  // namespace plimsoll::examples

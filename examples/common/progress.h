@@ -1,0 +1,37 @@
+// One line that says how training goes: rate, loss, memory, time left. On a terminal it is redrawn
+// in place; into a file or pipe it becomes plain lines, about ten per epoch.
+//
+//   Progress progress("epoch 1/5", steps, "images/s");
+//   progress.update(step, step * batch, cat("loss ", loss));
+//   progress.finish();
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace plimsoll::examples {
+
+class Progress {
+ public:
+  // `steps` in all; `unit` is what update() counts.
+  Progress(std::string title, int64_t steps, std::string unit);
+
+  // After `step` steps that ate `amount` units.
+  void update(int64_t step, int64_t amount, const std::string& status);
+  void finish();  // ends the line
+
+ private:
+  double seconds() const;
+
+  std::string title_, unit_;
+  int64_t steps_;
+  bool terminal_;
+  int64_t shown_tenth_ = 0;
+  double shown_at_ = -1;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// "in use 12.0, peak 31.5, planned 31.5 MiB" of the current CPU pool; planned 0 is left out.
+std::string memory_status(int64_t planned_bytes);
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,49 @@
+// Runner: one training step, called op by op or captured once and replayed. The function is the
+// same.
+//
+//   Runner step(train_step, options.captured());
+//   double loss = step.loss({x, y, key});
+#pragma once
+
+#include <optional>
+
+#include "memory/step.h"
+
+namespace plimsoll::examples {
+
+class Runner {
+ public:
+  // `step` returns the loss first.
+  Runner(StepFunction step, bool captured) : function_(std::move(step)) {
+    if (captured) step_.emplace(function_);
+  }
+
+  std::vector<Tensor> run(std::span<const Tensor> inputs) {
+    return step_ ? step_->run(inputs) : function_(inputs);
+  }
+
+  // Runs the step and reads its loss. NumericError when it is NaN or infinite.
+  double loss(std::initializer_list<Tensor> inputs) {
+    const double value = run(std::span(inputs.begin(), inputs.size()))[0].item();
+    ++steps_;
+    check<NumericError>(std::isfinite(value), "train: the loss is not finite: ", value, " at step ",
+                        steps_, ". Lower --lr, or add --find-nan to see which op it comes from.");
+    return value;
+  }
+
+  // What the plan for such inputs says; 0 in eager mode, which has no plan.
+  int64_t planned_bytes(std::initializer_list<Tensor> inputs) {
+    if (!step_) return 0;
+    Metas metas;
+    for (const Tensor& input : inputs) metas.push_back(input.meta());
+    return step_->plan(metas).total_bytes();
+  }
+  const Plan* plan(const Metas& metas) { return step_ ? &step_->plan(metas) : nullptr; }
+
+ private:
+  StepFunction function_;
+  std::optional<Step> step_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,120 @@
+// What training takes, and what it costs to take less: each model eagerly and captured, with and
+// without checkpointing, on the same data from the same weights.
+//
+//   compare_memory --models lenet,resnet8,gpt --batches 32,128 --json rows.json
+//
+// "planned" was known before the first step, "measured" is the pool's own peak; captured, they are
+// equal to the byte. "same bits" compares losses and gradients with the first row of the model.
+#include "examples/common/comparison.h"
+#include "examples/common/options.h"
+#include "examples/common/report.h"
+#include "memory/bytes.h"
+
+namespace plimsoll::examples {
+namespace {
+
+double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+void print_head() {
+  std::printf("%-8s %5s %-8s %-10s %9s %9s %9s | %8s %8s %8s %8s %8s | %8s %10s %s\n", "model",
+              "batch", "mode", "checkpoint", "planned", "measured", "at least", "params", "grads",
+              "optim.", "activ.", "other", "ms/step", "loss", "same bits");
+}
+
+void print_row(const Row& row, bool same_bits) {
+  const auto bytes = [&](MemoryClass c) { return row.at_peak[static_cast<size_t>(c)]; };
+  const int64_t other = bytes(MemoryClass::workspace) + bytes(MemoryClass::input);
+  char planned[16] = "-", least[16] = "-";
+  if (row.c.captured) {
+    std::snprintf(planned, sizeof planned, "%.2f", mebibytes(row.planned_bytes));
+    std::snprintf(least, sizeof least, "%.2f", mebibytes(row.lower_bound_bytes));
+  }
+  std::printf(
+      "%-8s %5lld %-8s %-10s %9s %9.2f %9s | %8.2f %8.2f %8.2f %8.2f %8.2f | %8.2f %10.6f "
+      "%s\n",
+      row.c.model.c_str(), static_cast<long long>(row.c.batch),
+      row.c.captured ? "captured" : "eager", row.c.checkpoint ? "yes" : "no", planned,
+      mebibytes(row.measured_bytes), least, mebibytes(bytes(MemoryClass::parameter)),
+      mebibytes(bytes(MemoryClass::gradient)), mebibytes(bytes(MemoryClass::optimizer)),
+      mebibytes(bytes(MemoryClass::activation)), mebibytes(other), row.ms_per_step, row.loss,
+      same_bits ? "yes" : "NO");
+  std::fflush(stdout);
+}
+
+Json to_json(const Row& row, bool same_bits) {
+  Json classes;
+  for (int c = 0; c < kMemoryClasses; ++c)
+    classes[name_of(static_cast<MemoryClass>(c))] = row.at_peak[static_cast<size_t>(c)];
+  return {{"model", row.c.model},
+          {"batch", row.c.batch},
+          {"precision", "f32"},
+          {"mode", row.c.captured ? "captured" : "eager"},
+          {"checkpoint", row.c.checkpoint},
+          {"budget_bytes", nullptr},
+          {"planned_bytes", row.c.captured ? Json(row.planned_bytes) : Json()},
+          {"measured_bytes", row.measured_bytes},
+          {"lower_bound_bytes", row.c.captured ? Json(row.lower_bound_bytes) : Json()},
+          {"at_peak_bytes", classes},
+          {"ms_per_step", row.ms_per_step},
+          {"loss", row.loss},
+          {"gradient_digest", cat(row.digest)},
+          {"same_bits", same_bits}};
+}
+
+void compare(const std::vector<std::string>& models, const std::vector<int64_t>& batches, int steps,
+             const Options& options) {
+  ReportFile report(options.json);
+  device_named(options.device);
+  Json rows = Json::array();
+  bool all_equal = true;
+  std::printf("MiB; %d steps each\n", steps);
+  print_head();
+  for (const std::string& model : models)
+    for (const int64_t batch : batches) {
+      std::optional<Row> first;
+      for (const bool captured : {false, true})
+        for (const bool checkpoint : {false, true}) {
+          const Row row = measure({model, batch, captured, checkpoint}, steps, options.seed);
+          if (!first) first = row;
+          const bool same = row.digest == first->digest && row.loss == first->loss;
+          const bool exact = !captured || row.planned_bytes == row.measured_bytes;
+          all_equal = all_equal && same && exact;
+          print_row(row, same);
+          rows.push_back(to_json(row, same));
+        }
+    }
+  report.write(rows);
+  check<StateError>(all_equal,
+                    "compare_memory: a row differs in its bits, or its plan from what "
+                    "was measured. See the table; this is a defect of the engine.");
+}
+
+}  // namespace
+}  // namespace plimsoll::examples
+
+int main(int argc, char** argv) {
+  using namespace plimsoll::examples;
+  Options options;
+  std::vector<std::string> models{"lenet", "resnet8", "gpt"};
+  std::vector<int64_t> batches{32, 128};
+  int steps = 5;
+  CLI::App app{"Compares what training takes: eager and captured, with and without checkpointing."};
+  app.add_option("--models", models, "Models to compare")
+      ->delimiter(',')
+      ->check(CLI::IsMember(comparable_models()))
+      ->capture_default_str();
+  app.add_option("--batches", batches, "Examples per step")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--steps", steps, "Training steps of each row")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--device", options.device, "cpu")->capture_default_str();
+  app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of weights and data")->capture_default_str();
+  app.add_option("--json", options.json, "Write the rows to this file");
+  return run_example(app, argc, argv, [&] { compare(models, batches, steps, options); });
+}

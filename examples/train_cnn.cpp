@@ -1,0 +1,135 @@
+// Trains a convolution net on images.
+//
+//   train_cnn                                             images the program draws itself
+//   train_cnn --model lenet --data mnist:data/mnist --epochs 5
+//   train_cnn --model resnet8 --data cifar10:data/cifar10 --checkpoint
+#include "autograd/gradients.h"
+#include "autograd/no_grad.h"
+#include "data/loader.h"
+#include "data/source.h"
+#include "examples/common/cnn_models.h"
+#include "examples/common/options.h"
+#include "examples/common/progress.h"
+#include "examples/common/report.h"
+#include "examples/common/runner.h"
+#include "memory/pooled_allocator.h"
+#include "ops/ops.h"
+#include "optim/adam.h"
+#include "optim/schedule.h"
+
+namespace plimsoll::examples {
+namespace {
+
+// Share of test images whose highest logit is the label's.
+double accuracy(const Staged& model, data::Loader& loader) {
+  const NoGrad scope;
+  int64_t right = 0, all = 0;
+  loader.start(0);
+  while (const auto batch = loader.next()) {
+    const auto guesses = argmax(model(batch->x), -1).to_vector<int64_t>();
+    const auto labels = batch->y.to_vector<int64_t>();
+    for (size_t i = 0; i < labels.size(); ++i) right += guesses[i] == labels[i];
+    all += std::ssize(labels);
+  }
+  return static_cast<double>(right) / static_cast<double>(all);
+}
+
+void train(const Options& options, int64_t epochs) {
+  ReportFile report(options.json);
+  const Device device = device_named(options.device);
+  const data::ImageSource images = data::load_images(options.data);
+  data::Loader train_loader(
+      images.train,
+      {.batch = options.batch, .shuffle = true, .seed = options.seed, .drop_last = true});
+  data::Loader test_loader(images.test, {.batch = std::min(options.batch, images.test.count())});
+
+  nn::Build build{.seed = options.seed, .placement = {.device = device}};
+  const auto model = make_cnn(
+      options.model,
+      {images.train.height, images.train.width, images.train.channels, images.train.classes},
+      options.checkpoint, build);
+  optim::Adam optimizer(model->parameters());
+  const int64_t steps = train_loader.batches();
+  const optim::Schedule schedule = optim::warmup_cosine(
+      options.learning_rate, options.learning_rate / 100, steps / 10, epochs * steps);
+
+  // The whole training step: the same function eagerly and captured.
+  Runner step(
+      [&](std::span<const Tensor> in) {
+        const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
+        optimizer.update(gradients(loss, model->parameters()));
+        return std::vector{loss};
+      },
+      options.captured());
+
+  std::printf("%s, %lld parameters, %s, %lld images, %s\n", options.model.c_str(),
+              static_cast<long long>(model->parameter_count()), images.train.name.c_str(),
+              static_cast<long long>(images.train.count()), options.mode.c_str());
+  ApplyMode mode = apply_mode();
+  mode.check_finite = options.find_nan;
+  const ApplyModeScope scope(mode);
+  const auto start = std::chrono::steady_clock::now();
+  Json epoch_rows = Json::array();
+  PooledAllocator& pool = *default_pool(device);
+  int64_t planned = 0, peak = 0, done = 0;
+  double loss = 0, tested = 0;
+  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
+    Progress progress(cat("epoch ", epoch + 1, "/", epochs), steps, "images/s");
+    double loss_sum = 0;
+    int64_t in_epoch = 0;
+    pool.reset_peak();  // of training: the evaluation below is not planned
+    train_loader.start(static_cast<uint64_t>(epoch));
+    while (const auto batch = train_loader.next()) {
+      const Tensor key = make_key(options.seed, static_cast<uint64_t>(done));
+      if (done == 0 && options.captured()) {
+        step.plan({batch->x.meta(), batch->y.meta(), key.meta()})->print();
+        planned = step.planned_bytes({batch->x, batch->y, key});
+      }
+      optimizer.set_learning_rate(schedule(done++));
+      loss = step.loss({batch->x, batch->y, key});
+      loss_sum += loss;
+      ++in_epoch;
+      progress.update(in_epoch, in_epoch * options.batch,
+                      cat("loss ", static_cast<float>(loss), "  ", memory_status(planned)));
+    }
+    progress.finish();
+    peak = std::max(peak, pool.stats().peak.bytes);
+    tested = accuracy(*model, test_loader);
+    loss = loss_sum / static_cast<double>(steps);
+    std::printf("epoch %lld/%lld  mean loss %.9g  test accuracy %.4f\n",
+                static_cast<long long>(epoch + 1), static_cast<long long>(epochs), loss, tested);
+    epoch_rows.push_back({{"epoch", epoch + 1}, {"loss", loss}, {"accuracy", tested}});
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.write({{"model", options.model},
+                {"data", options.data},
+                {"mode", options.mode},
+                {"checkpoint", options.checkpoint},
+                {"batch", options.batch},
+                {"epochs", epoch_rows},
+                {"final",
+                 {{"loss", loss},
+                  {"accuracy", tested},
+                  {"peak_bytes", peak},
+                  {"planned_bytes", planned},
+                  {"seconds", seconds}}}});
+}
+
+}  // namespace
+}  // namespace plimsoll::examples
+
+int main(int argc, char** argv) {
+  using namespace plimsoll::examples;
+  Options options;
+  options.batch = 128;
+  options.learning_rate = 2e-3;
+  int64_t epochs = 5;
+  CLI::App app{"Trains a convolution net on images and says what memory it takes."};
+  add_options(app, options, cnn_names());
+  app.add_option("--data", options.data, plimsoll::data::kImageSources)->capture_default_str();
+  app.add_option("--epochs", epochs, "Times through the training images")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  return run_example(app, argc, argv, [&] { train(options, epochs); });
+}

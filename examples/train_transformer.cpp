@@ -1,0 +1,226 @@
+// Trains a transformer on text.
+//
+//   train_transformer                                     a small GPT on the project's own sources
+//   train_transformer --model gpt --data text:input.txt   nanoGPT's recipe for a CPU
+//   train_transformer --model textcls                     which part of the text is this from?
+#include "autograd/gradients.h"
+#include "autograd/no_grad.h"
+#include "data/passages.h"
+#include "data/source.h"
+#include "examples/common/options.h"
+#include "examples/common/progress.h"
+#include "examples/common/report.h"
+#include "examples/common/runner.h"
+#include "examples/common/transformer_models.h"
+#include "memory/pooled_allocator.h"
+#include "ops/ops.h"
+#include "optim/adam.h"
+#include "optim/clip.h"
+#include "optim/schedule.h"
+
+namespace plimsoll::examples {
+namespace {
+
+// A task: where batches come from and how they are judged. Both models are the same to train().
+struct Task {
+  std::unique_ptr<Staged> model;
+  std::function<data::Batch(int64_t step)> batch;
+  std::function<data::Batch(int64_t index)> test_batch;
+  int64_t test_batches;
+};
+
+struct TextOptions : Options {
+  int64_t steps = 2000, eval_every = 250;
+  int64_t context = 0;  // 0: the model's own
+  GptSize gpt;
+};
+
+Task make_task(const TextOptions& options, nn::Build& build) {
+  const auto text = std::make_shared<data::TextDataset>(data::load_text(options.data));
+  const bool gpt = options.model == "gpt";
+  const int64_t context = options.context > 0 ? options.context : gpt ? 64 : 128;
+  const data::WindowAttrs window{.batch = options.batch, .context = context};
+  if (gpt) {
+    GptSize size = options.gpt;
+    size.vocabulary = text->vocabulary.size();
+    size.context = context;
+    return {
+        make_gpt(size, options.checkpoint, build),
+        [=](int64_t step) {
+          return data::random_windows(text->train, window, options.seed,
+                                      static_cast<uint64_t>(step));
+        },
+        [=](int64_t index) { return data::evaluation_windows(text->validation, window, index); },
+        data::evaluation_batches(text->validation, window)};
+  }
+  const TextClassifierSize size{.context = context};
+  const auto passages = std::make_shared<data::PassageDataset>(
+      data::make_passages(*text, {.vocabulary = size.vocabulary}));
+  return {make_text_classifier(size, options.checkpoint, build),
+          [=](int64_t step) {
+            return data::random_passages(*passages, window, options.seed,
+                                         static_cast<uint64_t>(step));
+          },
+          [=](int64_t index) { return data::test_passages(*passages, window, index); },
+          data::test_passage_batches(*passages, window)};
+}
+
+struct Score {
+  double loss, accuracy;
+};
+
+// Mean loss per prediction and share of right predictions over all test batches.
+Score evaluate(const Task& task) {
+  const NoGrad scope;
+  double loss = 0;
+  int64_t right = 0, all = 0;
+  for (int64_t i = 0; i < task.test_batches; ++i) {
+    const data::Batch batch = task.test_batch(i);
+    const Tensor logits = (*task.model)(batch.x);
+    const int64_t n = batch.y.count();
+    loss += cross_entropy(logits, batch.y).item() * static_cast<double>(n);
+    const auto guesses = argmax(logits, -1).to_vector<int64_t>();
+    const auto labels = batch.y.to_vector<int64_t>();
+    for (size_t k = 0; k < labels.size(); ++k) right += guesses[k] == labels[k];
+    all += n;
+  }
+  return {loss / static_cast<double>(all), static_cast<double>(right) / static_cast<double>(all)};
+}
+
+// AdamW as GPT is trained: matrices decay, gains and biases do not.
+class Optimizer {
+ public:
+  explicit Optimizer(const std::vector<Tensor>& parameters)
+      : matrices_(of_rank(parameters, true), {.beta2 = 0.99, .weight_decay = 0.1}),
+        vectors_(of_rank(parameters, false), {.beta2 = 0.99, .weight_decay = 0}) {
+    for (const Tensor& p : parameters) is_matrix_.push_back(p.rank() >= 2);
+  }
+  void set_learning_rate(double rate) {
+    matrices_.set_learning_rate(rate);
+    vectors_.set_learning_rate(rate);
+  }
+  void update(std::span<const Tensor> grads) {
+    std::vector<Tensor> matrices, vectors;
+    for (size_t i = 0; i < grads.size(); ++i)
+      (is_matrix_[i] ? matrices : vectors).push_back(grads[i]);
+    matrices_.update(matrices);
+    vectors_.update(vectors);
+  }
+
+ private:
+  static std::vector<Tensor> of_rank(const std::vector<Tensor>& parameters, bool matrices) {
+    std::vector<Tensor> result;
+    for (const Tensor& p : parameters)
+      if ((p.rank() >= 2) == matrices) result.push_back(p);
+    return result;
+  }
+  optim::AdamW matrices_, vectors_;
+  std::vector<bool> is_matrix_;
+};
+
+void train(const TextOptions& options) {
+  ReportFile report(options.json);
+  const Device device = device_named(options.device);
+  nn::Build build{.seed = options.seed, .placement = {.device = device}};
+  const Task task = make_task(options, build);
+  const std::vector<Tensor> parameters = task.model->parameters();
+  Optimizer optimizer(parameters);
+  const optim::Schedule schedule =
+      optim::warmup_cosine(options.learning_rate, options.learning_rate / 10,
+                           std::min<int64_t>(100, options.steps / 10), options.steps);
+
+  // The whole training step: the same function eagerly and captured.
+  Runner step(
+      [&](std::span<const Tensor> in) {
+        const Tensor loss = cross_entropy((*task.model)(in[0], nn::training(in[2])), in[1]);
+        optimizer.update(optim::clip_by_global_norm(gradients(loss, parameters), 1.0).grads);
+        return std::vector{loss};
+      },
+      options.captured());
+
+  std::printf("%s, %lld parameters, %s, %s\n", options.model.c_str(),
+              static_cast<long long>(task.model->parameter_count()), options.data.c_str(),
+              options.mode.c_str());
+  ApplyMode mode = apply_mode();
+  mode.check_finite = options.find_nan;
+  const ApplyModeScope scope(mode);
+  PooledAllocator& pool = *default_pool(device);
+  const auto start = std::chrono::steady_clock::now();
+  Json rows = Json::array();
+  int64_t planned = 0, peak = 0;
+  double loss = 0;
+  Score score{};
+  Progress progress("step", options.steps, "tokens/s");
+  pool.reset_peak();
+  for (int64_t i = 0; i < options.steps; ++i) {
+    const data::Batch batch = task.batch(i);
+    const Tensor key = make_key(options.seed, static_cast<uint64_t>(i));
+    if (i == 0 && options.captured()) {
+      step.plan({batch.x.meta(), batch.y.meta(), key.meta()})->print();
+      planned = step.planned_bytes({batch.x, batch.y, key});
+    }
+    optimizer.set_learning_rate(schedule(i));
+    loss = step.loss({batch.x, batch.y, key});
+    progress.update(i + 1, (i + 1) * batch.x.count(),
+                    cat("loss ", static_cast<float>(loss), "  ", memory_status(planned)));
+    if ((i + 1) % options.eval_every != 0 && i + 1 != options.steps) continue;
+    progress.finish();
+    peak = std::max(peak, pool.stats().peak.bytes);
+    score = evaluate(task);
+    pool.reset_peak();  // of training: the evaluation is not planned
+    std::printf("step %lld  loss %.9g  validation loss %.4f  accuracy %.4f\n",
+                static_cast<long long>(i + 1), loss, score.loss, score.accuracy);
+    rows.push_back(
+        {{"step", i + 1}, {"loss", loss}, {"val_loss", score.loss}, {"accuracy", score.accuracy}});
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.write({{"model", options.model},
+                {"data", options.data},
+                {"mode", options.mode},
+                {"checkpoint", options.checkpoint},
+                {"batch", options.batch},
+                {"steps", rows},
+                {"final",
+                 {{"loss", loss},
+                  {"val_loss", score.loss},
+                  {"accuracy", score.accuracy},
+                  {"peak_bytes", peak},
+                  {"planned_bytes", planned},
+                  {"seconds", seconds}}}});
+}
+
+}  // namespace
+}  // namespace plimsoll::examples
+
+int main(int argc, char** argv) {
+  using namespace plimsoll::examples;
+  TextOptions options;
+  options.batch = 12;
+  options.learning_rate = 1e-3;
+  CLI::App app{"Trains a transformer on text and says what memory it takes."};
+  add_options(app, options, {"gpt", "textcls"});
+  app.add_option("--data", options.data, plimsoll::data::kTextSources)->capture_default_str();
+  app.add_option("--steps", options.steps, "Training steps")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--eval-every", options.eval_every, "Steps between evaluations")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--context", options.context, "Tokens in a window; 0: 64 (gpt), 128 (textcls)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--layers", options.gpt.layers, "gpt: blocks")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--heads", options.gpt.heads, "gpt: attention heads")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--width", options.gpt.width, "gpt: width")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--dropout", options.gpt.dropout, "gpt: dropout")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
+  return run_example(app, argc, argv, [&] { train(options); });
+}

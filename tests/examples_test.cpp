@@ -1,0 +1,150 @@
+// The example programs as a person runs them: figures, equal bits, exit codes, sentences.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Outcome {
+  int code;
+  std::string output;  // of both streams
+};
+
+Outcome run(const std::string& arguments) {
+  const std::string command = std::string(PLIMSOLL_BIN_DIR) + "/" + arguments + " 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  std::array<char, 4096> buffer;
+  while (const size_t n = fread(buffer.data(), 1, buffer.size(), pipe))
+    output.append(buffer.data(), n);
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+}
+
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("plimsoll-" + std::to_string(getpid()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+};
+
+json read(const fs::path& path) { return json::parse(std::ifstream(path)); }
+
+TEST(TrainCnn, LearnsTheBuiltInImagesWithEqualBitsInEveryMode) {
+  const Folder folder;
+  json first;
+  for (const char* mode : {"--mode eager", "--mode captured", "--mode eager --checkpoint",
+                           "--mode captured --checkpoint"}) {
+    const fs::path file = folder.path / "run.json";
+    const Outcome outcome = run("train_cnn --model resnet8 --epochs 1 --batch 500 --json " +
+                                file.string() + " " + mode);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    const json report = read(file);
+    if (first.is_null()) first = report;
+    EXPECT_EQ(report["epochs"], first["epochs"]) << mode;
+    if (report["mode"] == "captured")
+      EXPECT_EQ(report["final"]["peak_bytes"], report["final"]["planned_bytes"]) << mode;
+  }
+  EXPECT_GT(first["final"]["accuracy"], 0.2);  // one short epoch; chance is 0.1
+}
+
+TEST(TrainTransformer, GptLearnsWithEqualBitsInEveryMode) {
+  const Folder folder;
+  json first;
+  for (const char* mode : {"--mode eager", "--mode captured", "--mode captured --checkpoint"}) {
+    const fs::path file = folder.path / "run.json";
+    const Outcome outcome =
+        run("train_transformer --steps 60 --eval-every 60 --layers 2 --width 32 --context 32 "
+            "--dropout 0.1 --json " +
+            file.string() + " " + mode);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    const json report = read(file);
+    if (first.is_null()) first = report;
+    EXPECT_EQ(report["steps"], first["steps"]) << mode;
+    if (report["mode"] == "captured")
+      EXPECT_EQ(report["final"]["peak_bytes"], report["final"]["planned_bytes"]) << mode;
+  }
+  EXPECT_LT(first["final"]["val_loss"], 4.0);  // chance is about log(100) = 4.6
+}
+
+TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
+  const Folder folder;
+  const fs::path file = folder.path / "rows.json";
+  const Outcome outcome =
+      run("compare_memory --models lenet,sepcnn,resnet8,gpt,textcls "
+          "--batches 8 --steps 3 --json " +
+          file.string());
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const json rows = read(file);
+  ASSERT_EQ(rows.size(), 20U);
+  for (const json& row : rows) {
+    EXPECT_TRUE(row["same_bits"]) << row;
+    if (row["mode"] == "captured") EXPECT_EQ(row["planned_bytes"], row["measured_bytes"]) << row;
+    for (const char* key :
+         {"model", "batch", "precision", "mode", "checkpoint", "budget_bytes", "planned_bytes",
+          "measured_bytes", "lower_bound_bytes", "ms_per_step", "loss"})
+      EXPECT_TRUE(row.contains(key)) << key;
+  }
+}
+
+struct Refusal {
+  const char* arguments;
+  int code;
+  const char* sentence;  // a part of the output
+};
+
+TEST(Examples, RefuseInOneSentence) {
+  const Refusal refusals[] = {
+      {"train_cnn --model vgg", 2, "--model: vgg not in {lenet,sepcnn,resnet8}"},
+      {"train_cnn --batch 0", 2, "--batch"},
+      {"train_cnn --batch many", 2, "--batch"},
+      {"train_cnn --device tpu", 2, "--device: no such device: tpu. Use cpu."},
+      {"train_cnn --device cuda", 1,
+       "--device: this build has no CUDA kernels: cuda. "
+       "Use --device cpu."},
+      {"train_cnn --data mnist:/nowhere", 3, "/nowhere"},
+      {"train_cnn --data faces:here", 2, "faces:here"},
+      {"train_cnn --batch 1000000", 3, "1000000"},
+      {"train_cnn --json /nowhere/run.json", 2,
+       "--json: the file cannot be written: "
+       "/nowhere/run.json."},
+      {"train_transformer --data text:/nowhere", 3, "/nowhere"},
+      {"train_transformer --context 10000000", 3, "10000000"},
+      {"train_transformer --width 130", 1, "130"},
+      {"compare_memory --models alexnet", 2, "alexnet"},
+  };
+  for (const Refusal& refusal : refusals) {
+    const Outcome outcome = run(refusal.arguments);
+    EXPECT_EQ(outcome.code, refusal.code) << refusal.arguments << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find(refusal.sentence), std::string::npos) << refusal.arguments << "\n"
+                                                                        << outcome.output;
+  }
+}
+
+TEST(TrainCnn, StopsAtANonFiniteLossAndNamesTheOpOnRequest) {
+  const Outcome plain = run("train_cnn --epochs 1 --lr 1e30");
+  EXPECT_EQ(plain.code, 1) << plain.output;
+  EXPECT_NE(plain.output.find("train: the loss is not finite: "), std::string::npos)
+      << plain.output;
+  for (const char* mode : {"eager", "captured"}) {
+    const Outcome named =
+        run(std::string("train_cnn --epochs 1 --lr 1e30 --find-nan --mode ") + mode);
+    EXPECT_EQ(named.code, 1) << named.output;
+    EXPECT_NE(named.output.find("holds NaN or infinity"), std::string::npos) << named.output;
+  }
+}
+
+TEST(Examples, HelpSucceeds) {
+  for (const char* program : {"train_cnn", "train_transformer", "compare_memory", "get_data"})
+    EXPECT_EQ(run(std::string(program) + " --help").code, 0) << program;
+}
+
+}  // namespace
