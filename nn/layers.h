@@ -2,8 +2,8 @@
 //
 //   net.then<nn::MaxPool2d>(2).then<nn::ReLU>().then<nn::Flatten>();
 //
-// The pools take a window (2 x 2 if none), and options whose stride is the window unless it is given. Images are
-// [N, H, W, C].
+// The pools take a window (2 x 2 if none is given) and options, whose stride is the window unless
+// it is given. Images are [N, H, W, C].
 #pragma once
 
 #include <optional>
