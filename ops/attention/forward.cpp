@@ -32,16 +32,14 @@ template <class C>
 void add_scores(C* s, int64_t n, int64_t seen, C scale, C& highest, C& total, C* sum, int64_t d) {
   std::fill(s + seen, s + n, C(0));
   if (seen == 0) return;
-  C m = highest;
+  C m = -std::numeric_limits<C>::infinity();
 #pragma omp simd reduction(max : m)
-  for (int64_t j = 0; j < seen; ++j) {
-    s[j] *= scale;
-    m = s[j] > m ? s[j] : m;
-  }
+  for (int64_t j = 0; j < seen; ++j) m = s[j] > m ? s[j] : m;
+  m = std::max(highest, m * scale);  // scale is positive
   C added = 0;
 #pragma omp simd reduction(+ : added)
   for (int64_t j = 0; j < seen; ++j) {
-    s[j] = math::exp(s[j] - m);
+    s[j] = math::exp(s[j] * scale - m);
     added += s[j];
   }
   if (m > highest) {
