@@ -116,5 +116,5 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of weights and data")->capture_default_str();
   app.add_option("--json", options.json, "Write the rows to this file");
-  return run_example(app, argc, argv, [&] { compare(models, batches, steps, options); });
+  return run_example(app, argc, argv, options, [&] { compare(models, batches, steps, options); });
 }

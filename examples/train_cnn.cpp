@@ -131,5 +131,5 @@ int main(int argc, char** argv) {
   app.add_option("--epochs", epochs, "Times through the training images")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  return run_example(app, argc, argv, [&] { train(options, epochs); });
+  return run_example(app, argc, argv, options, [&] { train(options, epochs); });
 }

@@ -222,5 +222,5 @@ int main(int argc, char** argv) {
   app.add_option("--dropout", options.gpt.dropout, "gpt: dropout")
       ->check(CLI::Range(0.0, 0.99))
       ->capture_default_str();
-  return run_example(app, argc, argv, [&] { train(options); });
+  return run_example(app, argc, argv, options, [&] { train(options); });
 }

@@ -32,9 +32,11 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_option("--json", options.json, "Write the figures to this file");
 }
 
-int run_example(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
+int run_example(CLI::App& app, int argc, char** argv, const Options& options,
+                const std::function<void()>& body) {
   try {
     app.parse(argc, argv);
+    if (options.threads > 0) set_num_threads(options.threads);
     body();
     return 0;
   } catch (const CLI::CallForHelp& e) {

@@ -3,7 +3,7 @@
 //   Options options;
 //   CLI::App app{"Trains a convolution net on images."};
 //   add_options(app, options);
-//   return run_example(app, argc, argv, [&] { train(options); });
+//   return run_example(app, argc, argv, options, [&] { train(options); });
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -36,7 +36,8 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
 
 // Parses, sets the number of threads, runs `body` and turns errors into one sentence and an exit
 // code: 0 done, 2 usage, 3 data, 1 anything else.
-int run_example(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
+int run_example(CLI::App& app, int argc, char** argv, const Options& options,
+                const std::function<void()>& body);
 
 // The device of --device. DeviceError for one this build does not have.
 Device device_named(const std::string& name);
