@@ -1,0 +1,146 @@
+// Optimizers, clipping and schedules against PyTorch's own numbers, in f64. Needs PLIMSOLL_FOREIGN.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "autograd/gradients.h"
+#include "ops/ops.h"
+#include "optim/adam.h"
+#include "optim/clip.h"
+#include "optim/schedule.h"
+#include "optim/sgd.h"
+#include "tests/foreign.h"
+#include "tests/op_case.h"
+
+namespace plimsoll {
+namespace {
+
+using Tensors = std::map<std::string, Tensor>;
+
+#define NEEDS_FOREIGN()   \
+  if (!foreign::folder()) \
+  GTEST_SKIP() << "set PLIMSOLL_FOREIGN to the folder of foreign test material"
+
+std::filesystem::path golden(const std::string& file) {
+  return *foreign::folder() / "pytorch_golden" / file;
+}
+
+void expect_close(const Tensor& actual, const Tensor& expected, const std::string& what,
+                  double tolerance = 1e-12) {
+  ASSERT_EQ(actual.count(), expected.count()) << what;
+  Array a({actual.count()}), b({actual.count()});
+  a.values = actual.to_vector<double>();
+  b.values = expected.to_vector<double>();
+  EXPECT_LE(relative_error(a, b), tolerance) << what;
+}
+
+// The network of the trajectories: convolution (1 -> 4, 3x3), batch norm, relu, 2x2 maxima, linear.
+const std::vector<std::string> kNames{"0.weight", "0.bias",   "1.weight",
+                                      "1.bias",   "5.weight", "5.bias"};
+
+Tensor loss_of(const std::vector<Tensor>& w, const Tensor& x, const Tensor& labels) {
+  Tensor y = conv2d(x, w[0], {.padding = 1}) + w[1];  // [N, 8, 8, 4]
+  y = max_pool2d(relu(batch_norm(y, w[2], w[3]).y));  // [N, 4, 4, 4]
+  y = reshape(permute(y, {0, 3, 1, 2}), {-1, 64});    // the file counts channels first
+  return cross_entropy(linear(y, w[4], w[5]), labels);
+}
+
+using MakeOptimizer = std::function<optim::Optimizer(std::vector<Tensor>)>;
+
+void expect_trajectory(const std::string& file, const MakeOptimizer& make) {
+  const Tensors golden_tensors = foreign::read_safetensors(golden(file + ".safetensors"));
+  std::vector<Tensor> w;
+  for (const std::string& name : kNames) {
+    Tensor p = golden_tensors.at("p0." + name);
+    if (name == "0.weight") p = reshape(p, {4, 3, 3, 1});  // one channel: the same order
+    w.push_back(p.require_grad());
+  }
+  optim::Optimizer optimizer = make(w);
+  std::vector<double> losses;
+  int compared = 0;
+  for (int64_t step = 0; step < 20; ++step) {
+    const auto batch = [&](const char* name) {
+      return slice(golden_tensors.at(name), 0, step, step + 1);
+    };
+    const Tensor loss = loss_of(w, reshape(batch("X"), {6, 8, 8, 1}), reshape(batch("Y"), {6}));
+    losses.push_back(loss.item());
+    optimizer.update(gradients(loss, w));
+    for (size_t k = 0; k < kNames.size(); ++k) {
+      const auto found = golden_tensors.find(cat("p", step + 1, ".", kNames[k]));
+      if (found == golden_tensors.end()) continue;
+      // The bias in front of batch norm has no effect. Its gradient is rounding noise around zero,
+      // which Adam divides by its own size + 1e-8: measured 1.1e-8 after 20 steps.
+      const double tolerance = kNames[k] == "0.bias" ? 1e-7 : 1e-12;
+      expect_close(w[k], found->second, cat(file, " step ", step + 1, " ", kNames[k]), tolerance);
+      ++compared;
+    }
+  }
+  expect_close(Tensor::of(std::span<const double>(losses), {20}), golden_tensors.at("losses"),
+               file + " losses");
+  EXPECT_EQ(compared, 4 * 6);  // after steps 1, 5, 10 and 20
+}
+
+TEST(ForeignOptim, Trajectories) {
+  NEEDS_FOREIGN();
+  const std::map<std::string, MakeOptimizer> ours{
+      {"traj_sgd_mom_wd",
+       [](auto w) {
+         return optim::SGD(w, {.learning_rate = 0.05, .momentum = 0.9, .weight_decay = 0.01});
+       }},
+      {"traj_adam", [](auto w) { return optim::Adam(w, {.learning_rate = 0.01}); }},
+      {"traj_adamw",
+       [](auto w) { return optim::AdamW(w, {.learning_rate = 0.01, .weight_decay = 0.1}); }}};
+  size_t ran = 0, skipped = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(golden(""))) {
+    const std::string name = entry.path().stem();
+    if (!name.starts_with("traj_")) continue;
+    if (const auto found = ours.find(name); found != ours.end()) {
+      expect_trajectory(name, found->second);
+      ++ran;
+    } else {
+      std::cout << "skipped: " << name << ": no such optimizer\n";
+      ++skipped;
+    }
+  }
+  std::cout << ran << " trajectories compared, " << skipped << " skipped\n";
+  EXPECT_EQ(ran, ours.size());
+}
+
+TEST(ForeignOptim, ClipByGlobalNorm) {
+  NEEDS_FOREIGN();
+  const Tensors t = foreign::read_safetensors(golden("clip_grad_norm.safetensors"));
+  const auto [grads, norm] = optim::clip_by_global_norm(std::vector{t.at("g0"), t.at("g1")}, 1.0);
+  expect_close(norm, t.at("total_norm"), "norm");
+  expect_close(grads[0], t.at("c0"), "first");
+  expect_close(grads[1], t.at("c1"), "second");
+}
+
+TEST(ForeignOptim, Schedules) {
+  NEEDS_FOREIGN();
+  using namespace optim;
+  const std::map<std::string, Schedule> ours{
+      {"StepLR(10,0.5)", step_decay(0.1, 10, 0.5)},
+      {"CosineAnnealingLR(30,eta_min=0.01)", cosine(0.1, 0.01, 30)},
+      {"LinearLR(1/3->1,5)", warmup(5, constant(0.1), 1. / 3)},
+      {"Sequential(Linear5,Cosine35)", warmup(5, cosine(0.1, 0, 35), 0.1)}};
+  int ran = 0, skipped = 0;
+  const auto theirs = nlohmann::json::parse(foreign::read_bytes(golden("lr_schedules.json")));
+  for (const auto& [name, values] : theirs.items()) {
+    const auto found = ours.find(name);
+    if (found == ours.end()) {
+      std::cout << "skipped: " << name << ": not one of optim/schedule.h\n";
+      ++skipped;
+      continue;
+    }
+    ++ran;
+    for (size_t step = 0; step < values.size(); ++step)
+      EXPECT_NEAR(found->second(static_cast<int64_t>(step)), values[step].template get<double>(),
+                  1e-15)
+          << name << " at step " << step;
+  }
+  std::cout << ran << " schedules compared, " << skipped << " skipped\n";
+  EXPECT_EQ(ran, static_cast<int>(ours.size()));
+}
+
+}  // namespace
+}  // namespace plimsoll
