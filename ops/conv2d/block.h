@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 namespace plimsoll::block {
 
@@ -28,6 +27,9 @@ struct VectorOf {
 template <class T>
 using Vector = typename VectorOf<T>::type;
 
+template <class V, class T>
+constexpr int64_t kLanesOf = sizeof(V) / sizeof(T);  // NOLINT: V may be T
+
 // Vectors in memory may lie anywhere; a plain T serves as a vector of one.
 template <class V, class T>
 V load(const T* p) {
@@ -43,10 +45,12 @@ void store(T* p, V v) {
 // Calls f.template operator()<n>() for the n in 1 ... Max that is given.
 template <int Max, class F>
 void with_count(int64_t n, F&& f) {
-  [&]<int... I>(std::integer_sequence<int, I...>) {
-    ((n == I + 1 && (f.template operator()<I + 1>(), true)) || ...);
+  if constexpr (Max > 0) {
+    if (n == Max)
+      f.template operator()<Max>();
+    else
+      with_count<Max - 1>(n, f);
   }
-  (std::make_integer_sequence<int, Max>{});
 }
 
 // Where the taps of a window lie, from its first element on: rows x cols runs of `run` elements.
@@ -58,7 +62,7 @@ struct Taps {
 // y[j][0 .. W V) = sum over the taps t of x[j][t] * w[t][0 .. W V), for R windows j.
 template <class V, int W, class T, int R>
 void dot(const T* const* x, const Taps& taps, const T* w, T* const* y) {
-  constexpr int64_t lanes = sizeof(V) / sizeof(T);
+  constexpr int64_t lanes = kLanesOf<V, T>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < taps.rows; ++row) {
     for (int64_t col = 0; col < taps.cols; ++col) {
@@ -84,7 +88,7 @@ void dot(const T* const* x, const Taps& taps, const T* w, T* const* y) {
 // w_step apart.
 template <class V, int W, class T, int R>
 void dot_channels(const T* const* x, const Taps& taps, const T* w, int64_t w_step, T* const* y) {
-  constexpr int64_t lanes = sizeof(V) / sizeof(T);
+  constexpr int64_t lanes = kLanesOf<V, T>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < taps.rows; ++row) {
     for (int64_t col = 0; col < taps.cols; ++col) {
@@ -116,7 +120,7 @@ struct Field {
 // x; rows of dw are dw_step apart.
 template <class V, int W, class T, int R>
 void outer(const T* x, const T* dy, const Field& f, T* dw, int64_t dw_step) {
-  constexpr int64_t lanes = sizeof(V) / sizeof(T);
+  constexpr int64_t lanes = kLanesOf<V, T>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < f.rows; ++row) {
     const T *a = x + row * f.x_row, *b = dy + row * f.dy_row;
@@ -144,7 +148,7 @@ void outer(const T* x, const T* dy, const Field& f, T* dw, int64_t dw_step) {
 template <class V, int W, class T, int R>
 void outer_channels(const T* x, int64_t x_step, const T* dy, const Field& f, T* dw,
                     int64_t dw_step) {
-  constexpr int64_t lanes = sizeof(V) / sizeof(T);
+  constexpr int64_t lanes = kLanesOf<V, T>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < f.rows; ++row) {
     const T *a = x + row * f.x_row, *b = dy + row * f.dy_row;

@@ -37,7 +37,7 @@ void for_each_product(const Sizes& z, F&& f) {
               }
 }
 
-OpCase forward(std::string name, const Sizes& z) {
+OpCase forward(const char* name, const Sizes& z) {
   return {.name = name,
           .inputs = {real(z.x), real(z.w)},
           .call = [z](auto in) { return std::vector{conv2d(in[0], in[1], z.attrs)}; },
@@ -51,8 +51,8 @@ OpCase forward(std::string name, const Sizes& z) {
               }};
 }
 
-OpCase input_grad(std::string name, const Sizes& z) {
-  return {.name = "input_grad_" + name,
+OpCase input_grad(const char* name, const Sizes& z) {
+  return {.name = cat("input_grad_", name),
           .inputs = {real(z.y()), real(z.w)},
           .call =
               [z](auto in) {
@@ -68,8 +68,8 @@ OpCase input_grad(std::string name, const Sizes& z) {
               }};
 }
 
-OpCase weight_grad(std::string name, const Sizes& z) {
-  return {.name = "weight_grad_" + name,
+OpCase weight_grad(const char* name, const Sizes& z) {
+  return {.name = cat("weight_grad_", name),
           .inputs = {real(z.x), real(z.y())},
           .call =
               [z](auto in) {

@@ -75,10 +75,10 @@ template <class T, int W>
 void tile_with_panel(Walk<T> walk, int64_t windows, const Taps& taps, int64_t width,
                      const Compute<T>* panel) {
   using C = Compute<T>;
-  constexpr int64_t lanes = kLanes<C>;
+  constexpr int64_t columns = W * kLanes<C>;
   // Results that are not whole vectors of T go through here.
-  alignas(kVectorBytes) C staged[kRows * W * lanes];
-  const bool direct = std::is_same_v<T, C> && width == W * lanes;
+  alignas(kVectorBytes) C staged[kRows * columns];
+  const bool direct = std::is_same_v<T, C> && width == columns;
   const int64_t blocks = pieces(windows, kRows);
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t n = windows * (b + 1) / blocks - windows * b / blocks;
@@ -88,7 +88,7 @@ void tile_with_panel(Walk<T> walk, int64_t windows, const Taps& taps, int64_t wi
     for (int64_t j = 0; j < n; ++j, walk.next()) {
       x[j] = walk.window();
       results[j] = walk.result();
-      y[j] = direct ? reinterpret_cast<C*>(results[j]) : staged + j * W * lanes;
+      y[j] = direct ? reinterpret_cast<C*>(results[j]) : staged + j * columns;
     }
     with_count<kRows>(n, [&]<int R>() { dot<Vector<C>, W, C, R>(x, taps, panel, y); });
     if (direct) continue;

@@ -11,8 +11,9 @@ namespace {
 
 using namespace block;
 
-constexpr int64_t kUnits = 16;              // enough to keep the threads of a workstation busy
-constexpr int64_t kPartialBytes = 2 << 20;  // what the pieces' sums may take together
+constexpr int64_t kUnits = 16;  // enough to keep the threads of a workstation busy
+// What the pieces' sums may take together; a single piece takes an f32 copy of dw all the same.
+constexpr int64_t kPartialBytes = 2 << 20;
 
 // Pieces share the reading of x and dy, so there are as many as the room for their sums allows; the
 // panels are shared out only where that leaves too few units.

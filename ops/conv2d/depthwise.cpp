@@ -28,7 +28,7 @@ template <class V, int W, class T>
 int64_t tile_channels(const Sum<Compute<T>>& sum, const Patch<Compute<T>>& patch, const Tile& tile,
                       int64_t first, T* y) {
   using C = Compute<T>;
-  constexpr int64_t width = W * sizeof(V) / sizeof(C);
+  constexpr int64_t width = W * kLanesOf<V, C>;
   const Taps taps{.rows = sum.win.h.taps,
                   .cols = sum.win.w.taps,
                   .run = sum.inner,
