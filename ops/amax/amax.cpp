@@ -24,7 +24,7 @@ template <class T>
 T run_max(const T* x, int64_t n) {
   using C = Compute<T>;
   C largest = -std::numeric_limits<C>::infinity();
-  bool nan = false;
+  int nan = 0;
 #pragma omp simd reduction(max : largest) reduction(| : nan)
   for (int64_t i = 0; i < n; ++i) {
     const C v = static_cast<C>(x[i]);
@@ -48,10 +48,12 @@ void column_max(const T* x, int64_t rows, int64_t stride, int64_t n, T* y) {
   }
 }
 
-// Calls f(outer index, first column, number of columns, place in y) for pieces of y.
+// Calls f(outer index, first column, number of columns, place in y) for pieces of y, of at least a
+// cache line of columns.
 template <class F>
 void for_each_piece(const MiddleAxis& a, F&& f) {
-  parallel_for(a.outer * a.inner, grain_for(a.mid), [&](int64_t begin, int64_t end) {
+  const int64_t grain = std::max(grain_for(a.mid), std::min<int64_t>(a.inner, 64));
+  parallel_for(a.outer * a.inner, grain, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t column = begin % a.inner;
       const int64_t n = std::min(end - begin, a.inner - column);

@@ -42,14 +42,20 @@ void dropout_cpu(const Call& call) {
     const C scale = static_cast<C>(1 / (1 - p));
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
-    constexpr int64_t kGrain = 16384;  // a multiple of 4: a block never lies in two pieces
+    // Words first, then the choice: the second loop is vectorised. Pieces hold whole runs.
+    constexpr int64_t kRun = 64, kGrain = 256 * kRun;
     parallel_for(count(call.out[0].shape()), kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i += 4) {
-        const auto words = random_words(key, stream, static_cast<uint64_t>(i / 4));
-        const int64_t n = std::min<int64_t>(4, end - i);
+      uint32_t words[kRun];
+      for (int64_t first = begin; first < end; first += kRun) {
+        for (int64_t k = 0; k < kRun; k += 4) {
+          const auto four = random_words(key, stream, static_cast<uint64_t>((first + k) / 4));
+          std::copy(four.begin(), four.end(), words + k);
+        }
+        const int64_t n = std::min(kRun, end - first);
+#pragma omp simd
         for (int64_t k = 0; k < n; ++k) {
-          const C kept = static_cast<C>(x[i + k]) * scale;
-          y[i + k] = static_cast<T>(words[k] >> 8 >= threshold ? kept : C(0));
+          const C kept = static_cast<C>(x[first + k]) * scale;
+          y[first + k] = static_cast<T>(words[k] >> 8 >= threshold ? kept : C(0));
         }
       }
     });
