@@ -54,8 +54,8 @@ double truncated_draw(uint64_t key, uint64_t element, double bound) {
     const auto words = random_words(key, element, attempt);
     const double radius = std::sqrt(-2 * std::log((words[0] + 0.5) * 0x1p-32));
     const double angle = 2 * std::numbers::pi * words[1] * 0x1p-32;
-    for (const double z : {radius * std::cos(angle), radius * std::sin(angle)})
-      if (std::abs(z) <= bound) return z;
+    const double z = radius * std::cos(angle);
+    if (std::abs(z) <= bound) return z;
   }
 }
 

@@ -2,11 +2,8 @@
 //
 //   net.then<nn::MaxPool2d>(2).then<nn::ReLU>().then<nn::Flatten>();
 //
-// The pools take a window (2 x 2 if none is given) and options, whose stride is the window unless
-// it is given. Images are [N, H, W, C].
+// The pools take a window, 2 x 2 unless told otherwise, and options. Images are [N, H, W, C].
 #pragma once
-
-#include <optional>
 
 #include "nn/module.h"
 #include "ops/gelu/gelu.h"
@@ -18,12 +15,14 @@
 namespace plimsoll::nn {
 
 struct PoolOptions {
-  std::optional<Pair> stride{};
+  Pair stride = 0;  // 0: the window
   Pair padding = 0;
 };
 
 inline Pool2dAttrs pool_attrs(Pair window, const PoolOptions& options) {
-  return {.window = window, .stride = options.stride.value_or(window), .padding = options.padding};
+  return {.window = window,
+          .stride = options.stride == Pair(0) ? window : options.stride,
+          .padding = options.padding};
 }
 
 // [N, H, W, C] -> [N, OH, OW, C], the largest element of each window.

@@ -107,14 +107,18 @@ struct Parts {
 };
 
 TEST(NnTransformer, PreNorm) {
-  Build build{.seed = 2, .placement = kDouble};
-  const TransformerBlock block(6, build, {.heads = 3, .feed_forward = 10, .causal = true});
-  shake(block, 20);
-  const Parts p(block);
-  const Tensor x = draw({2, 4, 6}, 1);
-  const Tensor h = x + p.attention(p.norm1(x));
-  const Tensor y = h + p.contract(gelu(p.expand(p.norm2(h))));
-  EXPECT_EQ(values(block(x)), values(y));
+  for (const Activation activation : {Activation::gelu, Activation::gelu_tanh}) {
+    Build build{.seed = 2, .placement = kDouble};
+    const TransformerBlock block(
+        6, build, {.heads = 3, .feed_forward = 10, .causal = true, .activation = activation});
+    shake(block, 20);
+    const Parts p(block);
+    const Tensor x = draw({2, 4, 6}, 1);
+    const Tensor h = x + p.attention(p.norm1(x));
+    const Tensor wide = p.expand(p.norm2(h));
+    const Tensor y = h + p.contract(activation == Activation::gelu ? gelu(wide) : gelu_tanh(wide));
+    EXPECT_EQ(values(block(x)), values(y));
+  }
 }
 
 TEST(NnTransformer, PostNorm) {
@@ -131,6 +135,19 @@ TEST(NnTransformer, PostNorm) {
   const Tensor h = p.norm1(x + p.attention(x));
   const Tensor y = p.norm2(h + p.contract(relu(p.expand(h))));
   EXPECT_EQ(values(block(x)), values(y));
+}
+
+// With one branch silenced, training differs from evaluation by the dropout of the other alone.
+TEST(NnTransformer, BothBranchesDrop) {
+  for (const NormOrder order : {NormOrder::pre, NormOrder::post})
+    for (const char* silenced : {"attention.output.", "contract."}) {
+      Build build{.seed = 2, .placement = kDouble};
+      const TransformerBlock block(8, build, {.heads = 2, .dropout = 0.5, .norm = order});
+      for (const NamedTensor& own : block.named_parameters())
+        if (own.name.starts_with(silenced)) assign(own.tensor, zeros(own.tensor.shape(), kDouble));
+      const Tensor x = draw({2, 4, 8}, 1);
+      EXPECT_NE(values(block(x, training(make_key(1, 1)))), values(block(x)));
+    }
 }
 
 TEST(NnTransformer, NamesAndDefaults) {

@@ -76,6 +76,9 @@ TEST(NnLayers, SeparableConv2d) {
   add_bias(expected, values(conv, "pointwise.bias"));
   EXPECT_EQ(conv(x).shape(), (Shape{2, 4, 6, 5}));
   EXPECT_LE(distance(values(conv(x)), expected), 1e-14);
+  const SeparableConv2d strided(3, 5, 3, build, {.stride = {2, 1}, .bias = false});
+  EXPECT_EQ(strided(x).shape(), (Shape{2, 1, 4, 5}));
+  EXPECT_EQ(strided.parameter_count(), 27 + 15);
 }
 
 TEST(NnLayers, PoolsAndFlatten) {
