@@ -96,14 +96,14 @@ void forward(const Call& call, double eps) {
           for (int64_t row = begin; row < end; ++row) {
             const T* from = x + row * n;
             T* to = y + row * n;
-            const auto [mean, inverse] = statistics(from, n, eps);
-            means[row] = mean;
-            inverses[row] = inverse;
-            const Split<C> m(mean);
+            const Row<C> stats = statistics(from, n, eps);
+            means[row] = stats.mean;
+            inverses[row] = stats.inverse;
+            const Split<C> m(stats.mean);
 #pragma omp simd
             for (int64_t i = 0; i < n; ++i)
               to[i] = static_cast<T>(
-                  (static_cast<C>(from[i]) - m.high - m.rest) * inverse * gamma[i] + beta[i]);
+                  (static_cast<C>(from[i]) - m.high - m.rest) * stats.inverse * gamma[i] + beta[i]);
           }
         });
   });
