@@ -50,8 +50,9 @@ TEST(TrainCnn, LearnsTheBuiltInImagesWithEqualBitsInEveryMode) {
     const json report = read(file);
     if (first.is_null()) first = report;
     EXPECT_EQ(report["epochs"], first["epochs"]) << mode;
-    if (report["mode"] == "captured")
+    if (report["mode"] == "captured") {
       EXPECT_EQ(report["final"]["peak_bytes"], report["final"]["planned_bytes"]) << mode;
+    }
   }
   EXPECT_GT(first["final"]["accuracy"], 0.2);  // one short epoch; chance is 0.1
 }
@@ -69,8 +70,9 @@ TEST(TrainTransformer, GptLearnsWithEqualBitsInEveryMode) {
     const json report = read(file);
     if (first.is_null()) first = report;
     EXPECT_EQ(report["steps"], first["steps"]) << mode;
-    if (report["mode"] == "captured")
+    if (report["mode"] == "captured") {
       EXPECT_EQ(report["final"]["peak_bytes"], report["final"]["planned_bytes"]) << mode;
+    }
   }
   EXPECT_LT(first["final"]["val_loss"], 4.0);  // chance is about log(100) = 4.6
 }
@@ -87,7 +89,9 @@ TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
   ASSERT_EQ(rows.size(), 20U);
   for (const json& row : rows) {
     EXPECT_TRUE(row["same_bits"]) << row;
-    if (row["mode"] == "captured") EXPECT_EQ(row["planned_bytes"], row["measured_bytes"]) << row;
+    if (row["mode"] == "captured") {
+      EXPECT_EQ(row["planned_bytes"], row["measured_bytes"]) << row;
+    }
     for (const char* key :
          {"model", "batch", "precision", "mode", "checkpoint", "budget_bytes", "planned_bytes",
           "measured_bytes", "lower_bound_bytes", "ms_per_step", "loss"})
