@@ -39,13 +39,15 @@ inline std::map<std::string, Tensor> read_safetensors(const std::filesystem::pat
   const char* data = bytes.data() + sizeof length + length;
   std::map<std::string, Tensor> tensors;
   const auto header = nlohmann::json::parse(bytes.substr(sizeof length, length));
-  for (const auto& [name, entry] : header.items()) {
+  for (const auto& item : header.items()) {
+    const std::string& name = item.key();
+    const nlohmann::json& entry = item.value();
     if (name == "__metadata__") continue;
     const auto sizes = entry.at("shape").get<std::vector<int64_t>>();
     const Shape shape{std::span<const int64_t>(sizes)};
     const auto copy = [&]<class T>(T) {
       std::vector<T> values(static_cast<size_t>(count(shape)));
-      std::memcpy(values.data(), data + entry.at("data_offsets").at(0).template get<size_t>(),
+      std::memcpy(values.data(), data + entry.at("data_offsets").at(0).get<size_t>(),
                   values.size() * sizeof(T));
       return Tensor::of(std::span<const T>(values), shape);
     };

@@ -65,8 +65,8 @@ TEST(Optimizer, GoesOnFromRestoredState) {
   adam.update(grads);
   size_t next = 0;
   w.write(std::span<const float>(saved[next++].to_vector<float>()));
-  for (const auto& [name, tensor] : adam.state()) {
-    const Tensor& from = saved[next++];
+  for (const auto& named : adam.state()) {
+    const Tensor &tensor = named.second, &from = saved[next++];
     visit_any(tensor.dtype(), [&]<class T>() {
       tensor.write(std::span<const T>(from.data<T>(), static_cast<size_t>(from.count())));
     });

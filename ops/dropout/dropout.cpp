@@ -32,7 +32,8 @@ uint64_t mixed_key(int64_t seed, uint64_t site) {
 }
 
 void dropout_cpu(const Call& call) {
-  const auto& [p, site] = call.attrs.as<DropoutAttrs>();
+  const double p = call.attrs.as<DropoutAttrs>().p;
+  const uint64_t site = call.attrs.as<DropoutAttrs>().site;
   const int64_t* seed_and_step = call.in[1].as<int64_t>();
   const uint64_t key = mixed_key(seed_and_step[0], site);
   const auto stream = static_cast<uint64_t>(seed_and_step[1]);
