@@ -77,9 +77,21 @@ constexpr OpDef sub_op = binary_op<Sub>(sub_vjp, {});
 constexpr OpDef mul_op = binary_op<Mul>(mul_vjp, {.inputs = bits(0, 1)});
 constexpr OpDef div_op = binary_op<Div>(div_vjp, {.inputs = bits(1), .outputs = bits(0)});
 
+bool same_bits(double a, double b) {
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+
+// Constants are compared by their bits: a program with a NaN in it equals itself.
 struct AffineAttrs {
   double scale, shift;
-  bool operator==(const AffineAttrs&) const = default;
+  bool operator==(const AffineAttrs& other) const {
+    return same_bits(scale, other.scale) && same_bits(shift, other.shift);
+  }
+};
+
+struct DivideAttrs {
+  double divisor;
+  bool operator==(const DivideAttrs& other) const { return same_bits(divisor, other.divisor); }
 };
 
 Metas affine_infer(std::span<const Meta> in, const Attrs&) {
@@ -88,26 +100,50 @@ Metas affine_infer(std::span<const Meta> in, const Attrs&) {
   return {in[0]};
 }
 
-void affine_cpu(const Call& call) {
-  const auto& [scale, shift] = call.attrs.as<AffineAttrs>();
-  visit_floating("affine", call.out[0].dtype(), [&]<class T>() {
+Metas divide_infer(std::span<const Meta> in, const Attrs&) {
+  check<DTypeError>(is_floating(in[0].dtype), "divide: a floating type is needed: got ",
+                    in[0].dtype, ". Cast it first.");
+  return {in[0]};
+}
+
+// y[i] = f(x[i], u, v) with the constants u and v in the type that T is computed in.
+template <class F>
+void with_constants(const Call& call, double u, double v, F f) {
+  visit_floating("arithmetic", call.out[0].dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
-    const auto s = static_cast<Compute<T>>(scale), c = static_cast<Compute<T>>(shift);
+    const C cu = static_cast<C>(u), cv = static_cast<C>(v);
     parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
-      for (int64_t i = begin; i < end; ++i)
-        y[i] = static_cast<T>(s * static_cast<Compute<T>>(x[i]) + c);
+      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(f(static_cast<C>(x[i]), cu, cv));
     });
   });
+}
+
+void affine_cpu(const Call& call) {
+  const auto& [scale, shift] = call.attrs.as<AffineAttrs>();
+  with_constants(call, scale, shift, [](auto x, auto s, auto c) { return s * x + c; });
+}
+
+// A true division: the reciprocal of a constant may be infinite, or rounded, where x / c is not.
+void divide_cpu(const Call& call) {
+  with_constants(call, call.attrs.as<DivideAttrs>().divisor, 0,
+                 [](auto x, auto c, auto) { return x / c; });
 }
 
 std::vector<Tensor> affine_vjp(const Backward& b) {
   return {affine(b.grad(), b.attrs<AffineAttrs>().scale, 0)};
 }
 
+std::vector<Tensor> divide_vjp(const Backward& b) {
+  return {b.grad() / b.attrs<DivideAttrs>().divisor};
+}
+
 constexpr OpDef affine_op{
     .name = "affine", .infer = affine_infer, .cpu = affine_cpu, .vjp = affine_vjp, .inplace = 0};
+constexpr OpDef divide_op{
+    .name = "divide", .infer = divide_infer, .cpu = divide_cpu, .vjp = divide_vjp, .inplace = 0};
 
 }  // namespace
 
@@ -120,7 +156,12 @@ Tensor affine(const Tensor& x, double scale, double shift) {
   return apply1(affine_op, {contiguous(x)}, AffineAttrs{scale, shift});
 }
 
+Tensor divide(const Tensor& x, double divisor) {
+  return apply1(divide_op, {contiguous(x)}, DivideAttrs{divisor});
+}
+
 extern const std::vector<const OpDef*> arithmetic_ops;
-const std::vector<const OpDef*> arithmetic_ops{&add_op, &sub_op, &mul_op, &div_op, &affine_op};
+const std::vector<const OpDef*> arithmetic_ops{&add_op, &sub_op,    &mul_op,
+                                               &div_op, &affine_op, &divide_op};
 
 }  // namespace plimsoll

@@ -17,7 +17,11 @@ Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 
 // y = scale * x + shift, any shape. The constants are frozen when a step is captured.
+// f16 and bf16 are computed with f32 constants, as f32 is.
 Tensor affine(const Tensor& x, double scale, double shift);
+
+// y = x / divisor, rounded once: not a product with the reciprocal. The same rules.
+Tensor divide(const Tensor& x, double divisor);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
@@ -30,6 +34,6 @@ inline Tensor operator-(const Tensor& x, double c) { return affine(x, 1, -c); }
 inline Tensor operator-(double c, const Tensor& x) { return affine(x, -1, c); }
 inline Tensor operator*(const Tensor& x, double c) { return affine(x, c, 0); }
 inline Tensor operator*(double c, const Tensor& x) { return affine(x, c, 0); }
-inline Tensor operator/(const Tensor& x, double c) { return affine(x, 1 / c, 0); }
+inline Tensor operator/(const Tensor& x, double c) { return divide(x, c); }
 
 }  // namespace plimsoll

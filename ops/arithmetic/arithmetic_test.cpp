@@ -1,6 +1,7 @@
 #include "ops/arithmetic/arithmetic.h"
 
 #include "ops/full/full.h"
+#include "ops/view/view.h"
 #include "tests/op_case.h"
 
 namespace plimsoll {
@@ -34,6 +35,77 @@ OpCase binary(const char* name, InputSpec a, InputSpec b,
               }};
 }
 
+// One operator with a constant.
+OpCase constant(const char* name, InputSpec x, Tensor (*op)(const Tensor&), double (*f)(double)) {
+  return {.name = name,
+          .inputs = {x},
+          .call = [op](auto in) { return std::vector{op(in[0])}; },
+          .reference =
+              [f](const std::vector<Array>& in) {
+                Array y(in[0].shape);
+                for (int64_t i = 0; i < count(y.shape); ++i) y[i] = f(in[0][i]);
+                return std::vector{y};
+              }};
+}
+
+// Both operands read through strides, where neither has neighbours side by side.
+OpCase strided(const char* name, Tensor (*op)(const Tensor&, const Tensor&),
+               double (*f)(double, double)) {
+  return {
+      .name = name,
+      .inputs = {real({3, 4}), real({4, 6}, 0.5, 2)},
+      .call = [op](auto in) { return std::vector{op(transpose(in[0]), slice(in[1], 1, 0, 6, 2))}; },
+      .reference =
+          [f](const std::vector<Array>& in) {
+            Array y({4, 3});
+            for (int64_t i = 0; i < 4; ++i)
+              for (int64_t j = 0; j < 3; ++j)
+                y[i * 3 + j] = f(in[0][j * 4 + i], in[1][i * 6 + 2 * j]);
+            return std::vector{y};
+          }};
+}
+
+// Operators with a constant.
+std::vector<OpCase> constants() {
+  const InputSpec x = real({3, 4});
+  std::vector<OpCase> cases{
+      constant(
+          "affine", x, [](const Tensor& t) { return 1.0 - 2.5 * t; },
+          [](double v) { return 1.0 - 2.5 * v; }),
+      constant(
+          "negative", x, [](const Tensor& t) { return -t; }, [](double v) { return -v; }),
+      constant(
+          "constant_minus", x, [](const Tensor& t) { return 0.75 - t; },
+          [](double v) { return 0.75 - v; }),
+      constant(
+          "minus_constant", x, [](const Tensor& t) { return t - 0.75; },
+          [](double v) { return v - 0.75; }),
+      constant(
+          "plus_constant", x, [](const Tensor& t) { return t + 0.75; },
+          [](double v) { return v + 0.75; }),
+      constant(
+          "constant_plus", x, [](const Tensor& t) { return 0.75 + t; },
+          [](double v) { return 0.75 + v; }),
+      constant(
+          "times_constant", x, [](const Tensor& t) { return t * 0.3; },
+          [](double v) { return v * 0.3; }),
+      constant(
+          "over_constant", x, [](const Tensor& t) { return t / 0.3; },
+          [](double v) { return v / 0.3; }),
+      constant(
+          "over_constant_empty", real({0, 2}), [](const Tensor& t) { return t / 3; },
+          [](double v) { return v / 3; })};
+
+  // 1 / c is beyond f32, x / c is not. Beyond f16 as well, and too steep for finite differences.
+  OpCase tiny = constant(
+      "over_tiny_constant", real({5}, 1e-3, 2e-3), [](const Tensor& t) { return t / 0x1p-129; },
+      [](double v) { return v / 0x1p-129; });
+  tiny.differentiable = false;
+  tiny.dtypes = {DType::f64, DType::f32, DType::bf16};
+  cases.push_back(tiny);
+  return cases;
+}
+
 }  // namespace
 
 OpCases arithmetic_cases() {
@@ -41,7 +113,7 @@ OpCases arithmetic_cases() {
   const auto minus = [](double a, double b) { return a - b; };
   const auto times = [](double a, double b) { return a * b; };
   const auto over = [](double a, double b) { return a / b; };
-  return {
+  OpCases cases{
       .good = {binary("add_same", real({3, 5}), real({3, 5}), add, plus),
                binary("add_bias", real({2, 3, 4}), real({4}), add, plus),
                binary("sub_outer", real({3, 1}), real({1, 4}), sub, minus),
@@ -52,28 +124,22 @@ OpCases arithmetic_cases() {
                binary("div_scalars", real({}), real({}, 0.5, 2), div, over),
                binary("add_eight_axes", real({2, 1, 2, 1, 2, 1, 2, 1}),
                       real({1, 2, 1, 2, 1, 2, 1, 2}), add, plus),
-               {.name = "affine",
-                .inputs = {real({3, 4})},
-                .call = [](auto in) { return std::vector{1.0 - 2.5 * in[0]}; },
-                .reference =
-                    [](const std::vector<Array>& in) {
-                      Array y(in[0].shape);
-                      for (int64_t i = 0; i < count(y.shape); ++i) y[i] = 1.0 - 2.5 * in[0][i];
-                      return std::vector{y};
-                    }}},
+               strided("add_strided", add, plus), strided("sub_strided", sub, minus),
+               strided("mul_strided", mul, times), strided("div_strided", div, over)},
       .bad = {
-          {"shapes",
-           [] {
-             add(ones({2, 3}), ones({4}));
-           },
+          {"shapes", [] { add(ones({2, 3}), ones({4})); },
            "add: the shapes do not broadcast: [2, 3] and [4]. Sizes must be equal or 1, aligned "
            "at the last axis."},
           {"types", [] { mul(ones({2}), ones({2}, {.dtype = DType::f64})); },
            "mul: the types differ: f32 and f64. Cast one of them."},
           {"integers", [] { affine(ones({2}, {.dtype = DType::i64}), 2, 0); },
            "affine: a floating type is needed: got i64. Cast it first."},
+          {"integers_over", [] { ones({2}, {.dtype = DType::i64}) / 2; },
+           "divide: a floating type is needed: got i64. Cast it first."},
           {"undefined", [] { add(Tensor(), ones({2})); },
            "add: input 0 is undefined. Pass a tensor that was computed."}}};
+  for (const OpCase& c : constants()) cases.good.push_back(c);
+  return cases;
 }
 
 }  // namespace plimsoll
