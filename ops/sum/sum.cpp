@@ -10,16 +10,22 @@
 namespace plimsoll {
 namespace {
 
-// The kernel sums x [outer, mid, inner] over mid. mid is cut into chunks of about 16,000 elements;
-// each leaves one partial row, and the partial rows of one outer index are added in order.
+// x [outer, mid, inner] is summed over mid. A piece is a block of at most 1024 neighbouring columns
+// and a chunk of rows: its totals fit the cache. Rows are cut only until there are some 256 pieces,
+// so what the chunks of one column leave behind, a row of partial totals each, stays below 4 MB.
 struct Cut {
-  int64_t outer, mid, inner, chunk, chunks;
-  explicit Cut(const MiddleAxis& a)
-      : outer(a.outer),
-        mid(a.mid),
-        inner(a.inner),
-        chunk(grain_for(a.inner)),
-        chunks(pieces(a.mid, chunk)) {}
+  static constexpr int64_t kColumns = 1024, kEnoughPieces = 256;
+  int64_t outer, mid, inner;
+  int64_t blocks, width;  // of columns
+  int64_t chunks, chunk;  // of rows
+
+  explicit Cut(const MiddleAxis& a) : outer(a.outer), mid(a.mid), inner(a.inner) {
+    blocks = std::max<int64_t>(1, pieces(inner, kColumns));
+    width = pieces(inner, blocks);
+    const int64_t wanted = pieces(kEnoughPieces, std::max<int64_t>(1, outer * blocks));
+    chunk = std::max(grain_for(width), pieces(mid, wanted));
+    chunks = std::max<int64_t>(1, pieces(mid, chunk));
+  }
 };
 
 // Sum of one contiguous run, in blocks.
@@ -36,65 +42,99 @@ double sum_run(const T* x, int64_t n) {
   return total;
 }
 
-// Adds `rows` rows of `inner` elements into partial[inner].
+// Sums of `n` neighbouring columns over `rows` rows, which lie `step` elements apart.
 template <class T>
-void sum_rows(const T* x, int64_t rows, int64_t inner, double* partial) {
-  std::fill_n(partial, inner, 0.0);
+void sum_columns(const T* x, int64_t rows, int64_t step, int64_t n, double* total) {
+  std::fill_n(total, n, 0.0);
   for (int64_t row = 0; row < rows; ++row) {
+    const T* from = x + row * step;
 #pragma omp simd
-    for (int64_t i = 0; i < inner; ++i)
-      partial[i] += static_cast<double>(static_cast<Compute<T>>(x[row * inner + i]));
+    for (int64_t i = 0; i < n; ++i)
+      total[i] += static_cast<double>(static_cast<Compute<T>>(from[i]));
   }
 }
 
+// y [outer, inner]: the sums over `divisor`. partial [outer, chunks, inner] is used where there are
+// several chunks.
 template <class T>
-void sum_typed(const Cut& cut, const T* x, T* y, double* partial) {
-  parallel_for(cut.outer * cut.chunks, grain_for(cut.chunk * cut.inner),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t piece = begin; piece < end; ++piece) {
-                   const int64_t first = piece % cut.chunks * cut.chunk;
-                   const int64_t rows = std::min(cut.chunk, cut.mid - first);
-                   const T* from = x + (piece / cut.chunks * cut.mid + first) * cut.inner;
-                   if (cut.inner == 1)
-                     partial[piece] = sum_run(from, rows);
-                   else
-                     sum_rows(from, rows, cut.inner, partial + piece * cut.inner);
-                 }
-               });
+void sum_typed(const Cut& cut, const T* x, T* y, double* partial, double divisor) {
+  const auto finished = [=](double total) {
+    return static_cast<T>(static_cast<Compute<T>>(total / divisor));
+  };
+  const int64_t grain = grain_for(std::min(cut.chunk, cut.mid) * cut.width);
+  parallel_for(cut.outer * cut.chunks * cut.blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t column = piece % cut.blocks * cut.width;
+      const int64_t n = std::min(cut.width, cut.inner - column);
+      const int64_t line = piece / cut.blocks;  // of partial
+      const int64_t row = line % cut.chunks * cut.chunk;
+      const int64_t rows = std::min(cut.chunk, cut.mid - row);
+      const T* from = x + (line / cut.chunks * cut.mid + row) * cut.inner + column;
+      double total[Cut::kColumns];
+      if (cut.inner == 1)
+        total[0] = sum_run(from, rows);
+      else
+        sum_columns(from, rows, cut.inner, n, total);
+      const int64_t to = line * cut.inner + column;
+      if (cut.chunks > 1)
+        std::copy_n(total, n, partial + to);
+      else
+        std::transform(total, total + n, y + to, finished);
+    }
+  });
+  if (cut.chunks == 1) return;
   parallel_for(cut.outer * cut.inner, grain_for(cut.chunks), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const double* from = partial + i / cut.inner * cut.chunks * cut.inner + i % cut.inner;
       double total = 0;
       for (int64_t c = 0; c < cut.chunks; ++c) total += from[c * cut.inner];
-      y[i] = static_cast<T>(static_cast<Compute<T>>(total));
+      y[i] = finished(total);
     }
   });
 }
 
 int64_t sum_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
   const Cut cut(middle_axis(in[0].shape, attrs.as<ReduceAttrs>()));
+  if (cut.chunks == 1) return 0;
   return cut.outer * cut.chunks * cut.inner * static_cast<int64_t>(sizeof(double));
 }
 
+enum class Over { one, count };  // what the sum is divided by: nothing, or how many it adds
+
+template <Over over>
+double divisor(const MiddleAxis& a) {
+  return over == Over::count ? static_cast<double>(a.mid) : 1;
+}
+
+// The division is done before the result is rounded: f16 holds the mean of many, not their sum.
+template <Over over>
 void sum_cpu(const Call& call) {
-  const Cut cut(middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>()));
+  const MiddleAxis axes = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
   visit_floating("sum", call.out[0].dtype(), [&]<class T>() {
-    sum_typed(cut, call.in[0].as<T>(), call.out[0].as<T>(),
-              reinterpret_cast<double*>(call.workspace.data()));
+    sum_typed(Cut(axes), call.in[0].as<T>(), call.out[0].as<T>(),
+              reinterpret_cast<double*>(call.workspace.data()), divisor<over>(axes));
   });
 }
 
+template <Over over>
 std::vector<Tensor> sum_vjp(const Backward& b) {
   const Shape& shape = b.input_meta(0).shape;
-  return {
-      expand(reshape(b.grad(), reduced_shape(shape, b.attrs<ReduceAttrs>(), Keep::ones)), shape)};
+  const auto& attrs = b.attrs<ReduceAttrs>();
+  Tensor dy = b.grad();
+  if (over == Over::count) dy = dy / divisor<over>(middle_axis(shape, attrs));
+  return {expand(reshape(dy, reduced_shape(shape, attrs, Keep::ones)), shape)};
 }
 
-constexpr OpDef sum_op{.name = "sum",
-                       .infer = reduce_infer,
-                       .cpu = sum_cpu,
-                       .vjp = sum_vjp,
-                       .workspace = sum_workspace};
+template <Over over>
+constexpr OpDef sum_like(const char* name) {
+  return {.name = name,
+          .infer = reduce_infer,
+          .cpu = sum_cpu<over>,
+          .vjp = sum_vjp<over>,
+          .workspace = sum_workspace};
+}
+constexpr OpDef sum_op = sum_like<Over::one>("sum");
+constexpr OpDef mean_op = sum_like<Over::count>("mean");
 
 }  // namespace
 
@@ -103,13 +143,11 @@ Tensor sum(const Tensor& x, const Shape& axes, Keep keep) {
 }
 
 Tensor mean(const Tensor& x, const Shape& axes, Keep keep) {
-  const Tensor total = sum(x, axes, keep);
-  const int64_t results = std::max<int64_t>(1, total.count());
-  return total / (static_cast<double>(x.count()) / static_cast<double>(results));
+  return reduce_axes(mean_op, x, axes, keep);
 }
 
 Tensor sum(const Tensor& x) { return sum(x, all_axes(x.rank())); }
-Tensor mean(const Tensor& x) { return sum(x) / static_cast<double>(x.count()); }
+Tensor mean(const Tensor& x) { return mean(x, all_axes(x.rank())); }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
@@ -121,6 +159,6 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 }
 
 extern const std::vector<const OpDef*> sum_ops;
-const std::vector<const OpDef*> sum_ops{&sum_op};
+const std::vector<const OpDef*> sum_ops{&sum_op, &mean_op};
 
 }  // namespace plimsoll

@@ -4,7 +4,9 @@
 //   Tensor m = mean(x, {-1}, Keep::ones);             // [N, T, D] -> [N, T, 1]
 //
 // Accumulated in f32 within blocks of about a thousand elements and in f64 across them (f64 tensors
-// throughout), in an order that depends on the shape alone. A sum over no elements is 0.
+// throughout), in an order that depends on the shape alone. A mean is divided before it is rounded
+// to the dtype: an f16 mean exists where the sum would be infinite. Over no elements the sum is 0
+// and the mean NaN.
 #pragma once
 
 #include "core/tensor.h"

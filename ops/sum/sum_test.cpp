@@ -119,13 +119,18 @@ OpCases sum_cases() {
                big("big_rows", {3, 70001}, {1}),
                big("big_columns", {40001, 5}, {0}),
                big("big_middle", {2, 20001, 3}, {1}),
-               big("big_apart", {101, 7, 97}, {0, 2})},
+               big("big_apart", {101, 7, 97}, {0, 2}),
+               big("wide", {3, 2503}, {0}),
+               big("wide_and_long", {700, 1030}, {0}),
+               big("wide_middle", {2, 3, 1025}, {1}),
+               big("many_short_rows", {3001, 16}, {1}),
+               big("many_long_rows", {300, 1100}, {1})},
       .bad = {
           {"axis", [] { sum(ones({2, 3}), {2}); },
            "sum: the axis does not exist: axis 2 of a tensor with 2 axes. Count axes from 0, or "
            "from -1 backwards."},
           {"twice", [] { mean(ones({2, 3}), {1, -1}); },
-           "sum: an axis is named twice: [1, -1] for shape [2, 3]. Name each axis once."},
+           "mean: an axis is named twice: [1, -1] for shape [2, 3]. Name each axis once."},
           {"integers", [] { sum(ones({2}, {.dtype = DType::i64})); },
            "sum: a floating type is needed: got i64. Cast it first."},
           {"sum_to", [] { sum_to(ones({2, 3}), {2}); },
@@ -140,6 +145,11 @@ OpCases sum_cases() {
     return std::vector{s, m};
   };
   cases.good.push_back(total);
+
+  // The sum, 72,000, is beyond the largest f16.
+  OpCase beyond = means("mean_of_sum_beyond_f16", real({3, 40000}, 1.75, 1.85), {1});
+  beyond.differentiable = false;
+  cases.good.push_back(beyond);
 
   // Nothing divided by nothing.
   OpCase nan = means("mean_of_nothing", real({2, 0}), {1});
