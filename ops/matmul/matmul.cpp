@@ -101,6 +101,15 @@ constexpr OpDef matmul_op{.name = "matmul",
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+  // One matrix for a whole batch [..., T, K]: the batch is one tall matrix. Its gradient is then
+  // one product too, instead of a batch of [K, N] to be added up.
+  if (a.defined() && b.defined() && a.rank() > 2 && b.rank() == 2 && a.contiguous() &&
+      a.shape().back() == b.shape()[0]) {
+    const Shape rows(std::span(a.shape().begin(), a.rank() - 1));
+    Shape out = rows;
+    out.push_back(b.shape()[1]);
+    return reshape(matmul(reshape(a, {count(rows), b.shape()[0]}), b), out);
+  }
   const auto operand = [](const Tensor& x) {
     if (!x.defined() || x.rank() < 2) return x;  // apply and the shape rule refuse it
     const int r = x.rank();
