@@ -1,6 +1,7 @@
 #include "core/cpu/widen.h"
 
-#include "core/cpu/copy.h"
+#include <algorithm>
+
 #include "core/cpu/parallel.h"
 
 namespace plimsoll {
@@ -11,6 +12,46 @@ bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16
 template <class F>
 void visit_16_bit(DType dtype, F&& f) {
   dtype == DType::f16 ? f.template operator()<Half>() : f.template operator()<BFloat16>();
+}
+
+// Whether the elements lie one after another in some order of the axes: a transposed matrix.
+bool is_dense(const View& view) {
+  Shape axes;
+  for (int axis = 0; axis < view.shape().rank(); ++axis)
+    if (view.shape()[axis] != 1) axes.push_back(axis);
+  std::sort(&axes[0], &axes[0] + axes.rank(),
+            [&](int64_t a, int64_t b) { return view.strides[a] > view.strides[b]; });
+  Shape sizes, strides;
+  for (const int64_t axis : axes) {
+    sizes.push_back(view.shape()[axis]);
+    strides.push_back(view.strides[axis]);
+  }
+  return is_row_major(sizes, strides);
+}
+
+// y[i] = x[i], where n elements lie one after another.
+template <class From, class To>
+void convert_dense(const From* x, To* y, int64_t n) {
+  parallel_for(n, grain_for(1), [&](int64_t begin, int64_t end) {
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) y[i] = static_cast<To>(x[i]);
+  });
+}
+
+// Any strides, into row-major memory: rows along the last axis.
+template <class T>
+void widen_rows(const View& from, float* y) {
+  const Shape& shape = from.shape();
+  const int last = shape.rank() - 1;
+  const int64_t run = shape[last], step = from.strides[last];
+  parallel_for(count(shape) / run, grain_for(run), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const T* x = from.as<T>();
+      for (int64_t axis = last - 1, rest = row; axis >= 0; rest /= shape[axis--])
+        x += rest % shape[axis] * from.strides[axis];
+      for (int64_t i = 0; i < run; ++i) y[row * run + i] = static_cast<float>(x[i * step]);
+    }
+  });
 }
 
 }  // namespace
@@ -27,34 +68,22 @@ View widened_like(const View& view, std::byte*& scratch) {
 }
 
 View widen(const View& view, std::byte*& scratch) {
-  const View result = widened_like(view, scratch);
+  View result = widened_like(view, scratch);
   if (!is_16_bit(view.dtype())) return result;
+  const bool dense = is_dense(view);
+  if (dense) result.strides = view.strides;
+  if (count(view.shape()) == 0) return result;
   visit_16_bit(view.dtype(), [&]<class T>() {
-    const T* x = view.as<T>();
-    float* y = result.as<float>();
-    if (view.contiguous()) {
-      parallel_for(count(view.shape()), grain_for(1), [&](int64_t begin, int64_t end) {
-#pragma omp simd
-        for (int64_t i = begin; i < end; ++i) y[i] = static_cast<float>(x[i]);
-      });
-    } else {
-      for_each_offset(view.shape(), view.strides,
-                      [&](int64_t offset) { *y++ = static_cast<float>(x[offset]); });
-    }
+    dense ? convert_dense(view.as<T>(), result.as<float>(), count(view.shape()))
+          : widen_rows<T>(view, result.as<float>());
   });
   return result;
 }
 
 void narrow(const View& from, const View& to) {
   if (from.data == to.data) return;
-  visit_16_bit(to.dtype(), [&]<class T>() {
-    const float* x = from.as<float>();
-    T* y = to.as<T>();
-    parallel_for(count(to.shape()), grain_for(1), [&](int64_t begin, int64_t end) {
-#pragma omp simd
-      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(x[i]);
-    });
-  });
+  visit_16_bit(to.dtype(),
+               [&]<class T>() { convert_dense(from.as<float>(), to.as<T>(), count(to.shape())); });
 }
 
 }  // namespace plimsoll

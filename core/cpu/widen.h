@@ -12,7 +12,9 @@ namespace plimsoll {
 // Bytes that widen() or widened_like() takes: 0 for f32 and f64, which need no copy.
 int64_t widened_bytes(const Meta& meta);
 
-// A dense row-major f32 copy of a 16-bit view; any other view is returned as it is.
+// A dense f32 copy of a 16-bit view; any other view is returned as it is. A view that is dense in
+// another order of its axes, as a transposed matrix is, keeps its strides; all others become
+// row-major.
 View widen(const View& view, std::byte*& scratch);
 
 // Room for a dense f32 result; any other view is returned as it is.
