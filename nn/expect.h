@@ -3,7 +3,7 @@
 //   check_width("linear", x, 784);     // linear: the last axis of the input is not 784: ...
 #pragma once
 
-#include "core/tensor.h"
+#include "ops/expect.h"
 
 namespace plimsoll::nn {
 
@@ -14,22 +14,25 @@ inline void check_positive(const char* module, const char* what, const Shape& si
                       ". Use sizes of at least 1.");
 }
 
-// x is [..., width]. ShapeError.
+// x is [..., width]. StateError for an undefined one, else ShapeError.
 inline void check_width(const char* module, const Tensor& x, int64_t width) {
+  check_defined(module, x);
   check<ShapeError>(x.rank() >= 1 && x.shape().back() == width, module,
                     ": the last axis of the input is not ", width, ": got ", x.shape(),
                     ". Match the width that the module was built for.");
 }
 
-// x is [N, H, W, channels]. ShapeError.
+// x is [N, H, W, channels]. StateError for an undefined one, else ShapeError.
 inline void check_image(const char* module, const Tensor& x, int64_t channels) {
+  check_defined(module, x);
   check<ShapeError>(x.rank() == 4 && x.shape().back() == channels, module,
                     ": the input is not [N, H, W, ", channels, "]: got ", x.shape(),
                     ". Match the channels that the module was built for.");
 }
 
-// x is [B, T, width]. ShapeError.
+// x is [B, T, width]. StateError for an undefined one, else ShapeError.
 inline void check_sequence(const char* module, const Tensor& x, int64_t width) {
+  check_defined(module, x);
   check<ShapeError>(x.rank() == 3 && x.shape().back() == width, module,
                     ": the input is not [B, T, ", width, "]: got ", x.shape(),
                     ". Match the width that the module was built for.");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "nn/module.h"
+#include "ops/expect.h"
 #include "ops/gelu/gelu.h"
 #include "ops/pool2d/pool2d.h"
 #include "ops/relu/relu.h"
@@ -51,6 +52,7 @@ class AvgPool2d : public Module {
 class GlobalAvgPool : public Module {
  public:
   Tensor forward(const Tensor& x, const Mode&) const override {
+    check_defined("global_avg_pool", x);
     return x.rank() == 3 ? mean(x, {1}) : global_avg_pool(x);
   }
 };
@@ -59,6 +61,7 @@ class GlobalAvgPool : public Module {
 class Flatten : public Module {
  public:
   Tensor forward(const Tensor& x, const Mode&) const override {
+    check_defined("flatten", x);
     check<ShapeError>(x.rank() >= 1, "flatten: the input has no axes: got ", x.shape(),
                       ". Give a batch [N, ...].");
     int64_t width = 1;  // not -1: an empty batch leaves it open

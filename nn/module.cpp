@@ -16,6 +16,8 @@ void Module::check_name(const std::string& name) const {
 
 Tensor Module::registered(const std::string& name, const Tensor& value) const {
   check_name(name);
+  check<StateError>(value.defined(), "module: \"", name,
+                    "\" is an undefined tensor. Give it a value.");
   check<StateError>(!Trace::current(), "module: \"", name,
                     "\" is made while a step is being captured: ", value.meta(),
                     ". Build the model before the step.");

@@ -19,6 +19,10 @@ Placement wide(const Build& build) {
 BatchNorm2d::BatchNorm2d(int64_t channels, Build& build, const BatchNorm2dOptions& options)
     : options_(options) {
   check_positive("batch_norm", "channels", {channels});
+  check_eps("batch_norm", options.eps);
+  check<ValueError>(options.momentum >= 0 && options.momentum <= 1,
+                    "batch_norm: momentum is not in [0, 1]: ", options.momentum,
+                    ". Use 0.1 or so.");
   gamma_ = add_parameter("gamma", ones({channels}, wide(build)));
   beta_ = add_parameter("beta", zeros({channels}, wide(build)));
   running_mean_ = add_buffer("running_mean", zeros({channels}, wide(build)));
@@ -38,6 +42,7 @@ Tensor BatchNorm2d::forward(const Tensor& x, const Mode& mode) const {
 LayerNorm::LayerNorm(int64_t width, Build& build, const LayerNormOptions& options)
     : options_(options) {
   check_positive("layer_norm", "width", {width});
+  check_eps("layer_norm", options.eps);
   gamma_ = add_parameter("gamma", ones({width}, wide(build)));
   beta_ = add_parameter("beta", zeros({width}, wide(build)));
 }

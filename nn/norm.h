@@ -4,7 +4,8 @@
 //   nn::LayerNorm ln(256, build);                      // over the last axis of [..., 256]
 //
 // gamma starts at 1, beta at 0; both are f32 even where x has 16 bits. Errors: ValueError for sizes
-// below 1, ShapeError for an x of another number of channels.
+// below 1, a negative eps and a momentum outside [0, 1], ShapeError for an x of another number of
+// channels.
 #pragma once
 
 #include "nn/module.h"

@@ -112,6 +112,8 @@ TEST(NnLayers, RefusesOtherShapes) {
             }),
             "conv2d: the input is not [N, H, W, 4]: got [1, 8, 8, 3]. Match the channels that the "
             "module was built for.");
+  EXPECT_EQ(error_of<StateError>([&] { Flatten()(Tensor()); }),
+            "flatten: the tensor is undefined. Pass one that was computed.");
   EXPECT_EQ(error_of<ShapeError>([&] { Flatten()(zeros({})); }),
             "flatten: the input has no axes: got []. Give a batch [N, ...].");
   EXPECT_EQ(error_of<ValueError>([&] { Linear(0, 3, build); }),

@@ -109,6 +109,10 @@ TEST(NnModule, RefusesBadNamesAndMoments) {
             "module: \"a.b\" cannot be a name. Names are not empty and have no dots.");
   EXPECT_EQ(error_of<ValueError>([&] { module.add("child", std::unique_ptr<Open>()); }),
             "module: \"child\" is a null pointer. Pass a module.");
+  EXPECT_EQ(error_of<StateError>([&] { module.add_parameter("none", Tensor()); }),
+            "module: \"none\" is an undefined tensor. Give it a value.");
+  EXPECT_EQ(error_of<StateError>([&] { module.add_buffer("none", Tensor()); }),
+            "module: \"none\" is an undefined tensor. Give it a value.");
   const auto build_inside = [&](std::span<const Tensor> in) {
     module.add_parameter("late", ones({2}));
     return std::vector{in[0]};

@@ -57,6 +57,16 @@ TEST(NnNorm, BatchNormOverSteps) {
   EXPECT_LE(distance(values(norm, "running_mean"), mean), 1e-12);
 }
 
+TEST(NnNorm, RefusesOptions) {
+  Build build;
+  EXPECT_EQ(error_of<ValueError>([&] { BatchNorm2d(3, build, {.eps = -1}); }),
+            "batch_norm: eps is not a number from 0: -1. Use 1e-5 or so.");
+  EXPECT_EQ(error_of<ValueError>([&] { BatchNorm2d(3, build, {.momentum = 2}); }),
+            "batch_norm: momentum is not in [0, 1]: 2. Use 0.1 or so.");
+  EXPECT_EQ(error_of<ValueError>([&] { LayerNorm(3, build, {.eps = std::nan("")}); }),
+            "layer_norm: eps is not a number from 0: nan. Use 1e-5 or so.");
+}
+
 TEST(NnNorm, LayerNorm) {
   Build build{.placement = kDouble};
   const LayerNorm norm(5, build);

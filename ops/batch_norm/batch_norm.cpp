@@ -4,6 +4,7 @@
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/batch_norm/kernels.h"
 #include "ops/copy/copy.h"
+#include "ops/expect.h"
 #include "ops/math/math.h"
 
 namespace plimsoll {
@@ -34,8 +35,9 @@ void check_channels(const char* name, std::span<const Meta> in) {
   }
 }
 
-Metas batch_norm_infer(std::span<const Meta> in, const Attrs&) {
+Metas batch_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   check_channels("batch_norm", in);
+  check_eps("batch_norm", attrs.as<BatchNormAttrs>().eps);
   return {in[0], in[1], in[1], in[1], in[1]};
 }
 
@@ -120,9 +122,12 @@ BatchNormResult batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& b
 Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                             const Tensor& running_mean, const Tensor& running_variance,
                             double eps) {
+  for (const Tensor& given : {x, gamma, beta, running_mean, running_variance})
+    check_defined("batch_norm_inference", given);
   const std::array metas{x.meta(), gamma.meta(), beta.meta(), running_mean.meta(),
                          running_variance.meta()};
   check_channels("batch_norm_inference", metas);
+  check_eps("batch_norm_inference", eps);
   const Tensor scale = gamma / sqrt(running_variance + eps);
   const Tensor wide = cast(x, gamma.dtype());
   return cast((wide - running_mean) * scale + beta, x.dtype());

@@ -5,7 +5,7 @@
 //   Tensor z = batch_norm_inference(x, gamma, beta, running_mean, running_variance);
 //
 // gamma, beta and all statistics are [C], in f32 (f64 when x is f64) whatever the type of x.
-// Errors: ShapeError (not [C]; no elements to average), DTypeError.
+// Errors: ShapeError (not [C]; no elements to average), DTypeError, ValueError (eps below 0).
 #pragma once
 
 #include "core/tensor.h"
@@ -19,7 +19,8 @@ struct BatchNormResult {
 };
 
 // Statistics are taken in chunks of rows, by deviations from each chunk's own mean, and combined in
-// f64 by Chan's formula: a large common offset costs no accuracy.
+// f64 by Chan's formula: a large common offset costs no accuracy. A single position is its own mean
+// and gives y = beta (PyTorch refuses it).
 BatchNormResult batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                            double eps = 1e-5);
 

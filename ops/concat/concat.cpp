@@ -2,6 +2,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/copy.h"
+#include "ops/expect.h"
 #include "ops/view/view.h"
 
 namespace plimsoll {
@@ -63,6 +64,7 @@ constexpr OpDef concat_op{.name = "concat",
 Tensor concat(std::span<const Tensor> tensors, int64_t axis) {
   check<ShapeError>(!tensors.empty(),
                     "concat: there is no tensor to join: 0 were given. Pass at least one.");
+  for (const Tensor& x : tensors) check_defined("concat", x);
   const int own = normal_axis("concat", axis, tensors[0].rank());
   return std::move(apply(concat_op, tensors, ConcatAttrs{own}).front());
 }

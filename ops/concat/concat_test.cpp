@@ -46,6 +46,11 @@ OpCases concat_cases() {
                joins("integers", {index({3}, 9), index({2}, 9)}, 0)},
       .bad = {{"none", [] { concat({}, 0); },
                "concat: there is no tensor to join: 0 were given. Pass at least one."},
+              {"undefined",
+               [] {
+                 concat(std::array{ones({2}), Tensor()}, 0);
+               },
+               "concat: the tensor is undefined. Pass one that was computed."},
               {"axis",
                [] {
                  concat(std::array{ones({2}), ones({2})}, 1);

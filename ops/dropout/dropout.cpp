@@ -4,6 +4,7 @@
 #include "core/cpu/parallel.h"
 #include "core/philox.h"
 #include "ops/copy/copy.h"
+#include "ops/expect.h"
 
 namespace plimsoll {
 namespace {
@@ -78,6 +79,7 @@ constexpr OpDef dropout_op{.name = "dropout",
 }  // namespace
 
 Tensor dropout(const Tensor& x, double p, const Tensor& key, uint64_t site) {
+  check_defined("dropout", x);
   check<ValueError>(p >= 0 && p < 1, "dropout: the share to drop is out of range: ", p,
                     ". Use 0 <= p < 1.");
   if (p == 0) return x;

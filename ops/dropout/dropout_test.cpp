@@ -36,6 +36,8 @@ OpCases dropout_cases() {
                drops("three", {3}, 0.5), drops("empty", {3, 0}, 0.5),
                drops("site", {5, 7}, 0.5, ~uint64_t{0})},
       .bad = {
+          {"undefined", [] { dropout(Tensor(), 0, make_key(1, 1), 0); },
+           "dropout: the tensor is undefined. Pass one that was computed."},
           {"p is 1", [] { dropout(ones({2}), 1, make_key(1, 1), 0); },
            "dropout: the share to drop is out of range: 1. Use 0 <= p < 1."},
           {"p below 0", [] { dropout(ones({2}), -0.5, make_key(1, 1), 0); },

@@ -2,6 +2,7 @@
 
 #include "core/apply.h"
 #include "ops/copy/copy.h"
+#include "ops/expect.h"
 #include "ops/layer_norm/kernels.h"
 
 namespace plimsoll {
@@ -25,8 +26,7 @@ Metas layer_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   check<ShapeError>(x.rank() >= 1 && in[1].shape == Shape{x.back()} && in[2].shape == in[1].shape,
                     "layer_norm: gamma and beta do not fit: ", in[1].shape, " and ", in[2].shape,
                     " for x ", x, ". Give both the size of the last axis.");
-  const double eps = attrs.as<LayerNormAttrs>().eps;
-  check<ValueError>(eps >= 0, "layer_norm: eps is negative: ", eps, ". Use 1e-5 or so.");
+  check_eps("layer_norm", attrs.as<LayerNormAttrs>().eps);
   const Shape rows(std::span(x.begin(), static_cast<size_t>(x.rank() - 1)));
   return {in[0], {rows, DType::f64, in[0].device}, {rows, wide, in[0].device}};
 }

@@ -104,7 +104,7 @@ OpCases layer_norm_cases() {
            [] {
              layer_norm(ones({2, 3}), ones({3}), ones({3}), -1);
            },
-           "layer_norm: eps is negative: -1. Use 1e-5 or so."}}};
+           "layer_norm: eps is not a number from 0: -1. Use 1e-5 or so."}}};
 }
 
 }  // namespace plimsoll

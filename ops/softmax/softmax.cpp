@@ -6,6 +6,7 @@
 #include "core/cpu/math.h"
 #include "core/cpu/parallel.h"
 #include "ops/copy/copy.h"
+#include "ops/expect.h"
 #include "ops/view/view.h"
 
 namespace plimsoll {
@@ -103,6 +104,7 @@ struct Softmax {
   }
 
   static Tensor along(const Tensor& x, int64_t axis) {
+    check_defined(name_of_form(form), x);
     const int moved = normal_axis(name_of_form(form), axis, x.rank());
     if (moved == x.rank() - 1) return apply1(op, {contiguous(x)});
     return transpose(apply1(op, {contiguous(transpose(x, moved, -1))}), moved, -1);

@@ -74,7 +74,9 @@ OpCases softmax_cases() {
                logarithm("log_large", real({3, 9}, -1010, -1000), -1),
                logarithm("log_empty", real({3, 0}), -1),
                masked(logarithm("log_all_minus_infinity", fully, -1))},
-      .bad = {{"axis", [] { softmax(ones({2}), 1); },
+      .bad = {{"undefined", [] { softmax(Tensor()); },
+               "softmax: the tensor is undefined. Pass one that was computed."},
+              {"axis", [] { softmax(ones({2}), 1); },
                "softmax: the axis does not exist: axis 1 of a tensor with 1 axes. Count axes from "
                "0, or from -1 backwards."},
               {"scalar", [] { log_softmax(ones({})); },

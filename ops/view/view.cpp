@@ -3,6 +3,7 @@
 #include "core/apply.h"
 #include "core/cpu/copy.h"
 #include "ops/copy/copy.h"
+#include "ops/expect.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
@@ -92,10 +93,6 @@ constexpr OpDef permute_op{
 
 Metas slice_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [axis, start, stop, step] = attrs.as<SliceAttrs>();
-  const int64_t size = in[0].shape[axis];
-  check<IndexError>(0 <= start && start <= stop && stop <= size && step >= 1,
-                    "slice: the range does not fit: ", start, " to ", stop, " by ", step,
-                    " of axis ", axis, " of ", in[0].shape, ". Stay within 0 to ", size, ".");
   Meta out = in[0];
   out.shape[axis] = (stop - start + step - 1) / step;
   return {out};
@@ -180,6 +177,7 @@ constexpr OpDef expand_op{
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
+  check_defined("reshape", x);
   const Shape wanted = full_shape(x.shape(), shape);
   return wanted == x.shape() ? x : apply1(reshape_op, {contiguous(x)}, ShapeAttrs{wanted});
 }
@@ -189,6 +187,7 @@ Tensor permute(const Tensor& x, const Shape& order) {
 }
 
 Tensor transpose(const Tensor& x, int64_t axis0, int64_t axis1) {
+  check_defined("transpose", x);
   Shape order = x.shape();
   for (int axis = 0; axis < x.rank(); ++axis) order[axis] = axis;
   std::swap(order[normal_axis("transpose", axis0, x.rank())],
@@ -197,13 +196,19 @@ Tensor transpose(const Tensor& x, int64_t axis0, int64_t axis1) {
 }
 
 Tensor slice(const Tensor& x, int64_t axis, int64_t start, int64_t stop, int64_t step) {
+  check_defined("slice", x);
   const int own = normal_axis("slice", axis, x.rank());
+  const int64_t size = x.shape()[own];
+  check<IndexError>(0 <= start && start <= stop && stop <= size && step >= 1,
+                    "slice: the range does not fit: ", start, " to ", stop, " by ", step,
+                    " of axis ", own, " of ", x.shape(), ". Stay within 0 to ", size, ".");
   // A step beyond the axis takes one element, as any longer one does; only those would overflow.
-  step = std::min(step, std::max<int64_t>(1, x.shape()[own]));
+  step = std::min(step, std::max<int64_t>(1, size));
   return apply1(slice_op, {x}, SliceAttrs{own, start, stop, step});
 }
 
 Tensor expand(const Tensor& x, const Shape& shape) {
+  check_defined("expand", x);
   return shape == x.shape() ? x : apply1(expand_op, {x}, ShapeAttrs{shape});
 }
 

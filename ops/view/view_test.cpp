@@ -207,6 +207,16 @@ OpCases view_cases() {
   for (const auto& group : {reshapes(), permutes(), slices(), expands()})
     cases.good.insert(cases.good.end(), group.begin(), group.end());
   cases.bad = {
+      {"reshape undefined", [] { reshape(Tensor(), {}); },
+       "reshape: the tensor is undefined. Pass one that was computed."},
+      {"transpose undefined", [] { transpose(Tensor()); },
+       "transpose: the tensor is undefined. Pass one that was computed."},
+      {"slice undefined", [] { slice(Tensor(), 0, 0, 1); },
+       "slice: the tensor is undefined. Pass one that was computed."},
+      {"expand undefined", [] { expand(Tensor(), {}); },
+       "expand: the tensor is undefined. Pass one that was computed."},
+      {"slice long step", [] { slice(ones({3}), 0, 0, 4, 9); },
+       "slice: the range does not fit: 0 to 4 by 9 of axis 0 of [3]. Stay within 0 to 3."},
       {"reshape",
        [] {
          reshape(ones({2, 3}), {4, 2});
