@@ -8,13 +8,7 @@ namespace {
 const std::vector<std::string> kSlots{"first_moment", "second_moment"};
 
 Rule rule(const char* name, const AdamUpdate& update) {
-  const auto is_share = [](double beta) { return beta >= 0 && beta < 1; };
-  check<ValueError>(is_share(update.beta1) && is_share(update.beta2), name,
-                    ": a beta is out of range: ", update.beta1, " and ", update.beta2,
-                    ". Use 0 <= beta < 1.");
-  check<ValueError>(update.eps >= 0 && update.weight_decay >= 0, name,
-                    ": an option is negative: eps ", update.eps, ", weight_decay ",
-                    update.weight_decay, ". Use numbers from 0.");
+  check_options(name, update);
   return [update](const Turn& t) {
     adam_update(t.param, t.grad, t.slots[0], t.slots[1], t.steps, t.learning_rate, update);
   };

@@ -66,6 +66,9 @@ void Optimizer::update(std::span<const Tensor> grads) {
     check<StateError>(grads[i].defined(), "optimizer: gradient ", i,
                       " is undefined. Pass zeros for a parameter that stays.");
     check_gradient("optimizer", parameters_[i].meta(), grads[i].meta());
+    check<DeviceError>(grads[i].device() == parameters_[i].device(), "optimizer: gradient ", i,
+                       " is on another device than its parameter: ", grads[i].meta(),
+                       ". Compute it there.");
   }
   const NoGrad scope;
   increment(steps_);

@@ -47,7 +47,7 @@ class Optimizer {
 
   // One step: grads[i] belongs to parameters()[i] and has its shape and dtype. Off the tape.
   // Errors, before anything is changed: ShapeError (another number or shape), StateError
-  // (undefined), DTypeError.
+  // (undefined), DTypeError, DeviceError.
   void update(std::span<const Tensor> grads);
 
   const std::vector<Tensor>& parameters() const { return parameters_; }

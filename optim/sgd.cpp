@@ -6,16 +6,13 @@ namespace plimsoll::optim {
 namespace {
 
 std::vector<std::string> slots(const SgdOptions& o) {
-  check<ValueError>(o.momentum >= 0 && o.weight_decay >= 0, "sgd: an option is negative: momentum ",
-                    o.momentum, ", weight_decay ", o.weight_decay, ". Use numbers from 0.");
-  check<ValueError>(!o.nesterov || o.momentum > 0, "sgd: nesterov needs momentum: got momentum ",
-                    o.momentum, ". Set momentum, to 0.9 for example.");
   if (o.momentum == 0) return {};
   return {"velocity"};
 }
 
 Rule rule(const SgdOptions& o) {
   const SgdUpdate update{o.momentum, o.nesterov, o.weight_decay};
+  check_options("sgd", update);
   return [update](const Turn& t) {
     const Tensor velocity = t.slots.empty() ? Tensor() : t.slots[0];
     sgd_update(t.param, t.grad, velocity, t.learning_rate, update);

@@ -117,13 +117,13 @@ TEST(Optimizer, RefusesOptions) {
                            "sgd: nesterov needs momentum: got momentum 0. Set momentum, to 0.9 for "
                            "example.");
   expect_error<ValueError>([&] { optim::SGD sgd(w, {.momentum = -0.5}); },
-                           "sgd: an option is negative: momentum -0.5, weight_decay 0. Use numbers "
-                           "from 0.");
+                           "sgd: an option is not a number from 0: momentum -0.5, weight_decay 0. "
+                           "Use 0 or more.");
   expect_error<ValueError>([&] { optim::Adam adam(w, {.beta1 = 1}); },
                            "adam: a beta is out of range: 1 and 0.999. Use 0 <= beta < 1.");
   expect_error<ValueError>([&] { optim::AdamW adam(w, {.eps = -1}); },
-                           "adamw: an option is negative: eps -1, weight_decay 0.01. Use numbers "
-                           "from 0.");
+                           "adamw: an option is not a number from 0: eps -1, weight_decay 0.01. "
+                           "Use 0 or more.");
 }
 
 TEST(Optimizer, RefusedGradientsChangeNothing) {
@@ -145,6 +145,9 @@ TEST(Optimizer, RefusedGradientsChangeNothing) {
   expect_error<DTypeError>(update({ones({2}), ones({3}, {.dtype = DType::f64})}),
                            "optimizer: the gradient has another type: parameter f32, gradient f64. "
                            "Cast it first.");
+  expect_error<DeviceError>(update({ones({2}), ones({3}, {.device = Device::null})}),
+                            "optimizer: gradient 1 is on another device than its parameter: f32 "
+                            "[3] on null. Compute it there.");
   EXPECT_EQ(adam.steps().item<int64_t>(), 0);
   EXPECT_EQ(w[0].to_vector<float>(), (std::vector<float>{1, 1}));
 }

@@ -18,7 +18,8 @@ void check_counter(const char* op, const Meta& counter) {
 }
 
 // Inputs: param, grad, m, v, step, lr.
-Metas adam_infer(std::span<const Meta> in, const Attrs&) {
+Metas adam_infer(std::span<const Meta> in, const Attrs& attrs) {
+  check_options(kName, attrs.as<AdamUpdate>());
   check_gradient(kName, in[0], in[1]);
   check_state(kName, "first moment", in[0], in[2]);
   check_state(kName, "second moment", in[0], in[3]);
@@ -79,6 +80,16 @@ constexpr OpDef increment_op{
     .name = "increment", .infer = increment_infer, .cpu = increment_cpu, .mutates = bits(0)};
 
 }  // namespace
+
+void check_options(const char* op, const AdamUpdate& o) {
+  const auto is_share = [](double beta) { return beta >= 0 && beta < 1; };
+  check<ValueError>(is_share(o.beta1) && is_share(o.beta2), op,
+                    ": a beta is out of range: ", o.beta1, " and ", o.beta2,
+                    ". Use 0 <= beta < 1.");
+  check<ValueError>(o.eps >= 0 && o.weight_decay >= 0, op,
+                    ": an option is not a number from 0: ", "eps ", o.eps, ", weight_decay ",
+                    o.weight_decay, ". Use 0 or more.");
+}
 
 void adam_update(const Tensor& param, const Tensor& grad, const Tensor& m, const Tensor& v,
                  const Tensor& step, const Tensor& lr, const AdamUpdate& options) {

@@ -107,6 +107,18 @@ OpCases adam_update_cases() {
                          zeros({}, {.dtype = DType::i64}), ones({}));
            },
            "adam_update: the step is counted from 1: got 0. Call increment() on it first."},
+          {"beta",
+           [] {
+             const Tensor w = ones({2}), s = zeros({2});
+             adam_update(w, w, s, s, ones({}, {.dtype = DType::i64}), ones({}), {.beta1 = 1});
+           },
+           "adam_update: a beta is out of range: 1 and 0.999. Use 0 <= beta < 1."},
+          {"eps",
+           [] {
+             const Tensor w = ones({2}), s = zeros({2});
+             adam_update(w, w, s, s, ones({}, {.dtype = DType::i64}), ones({}), {.eps = -1});
+           },
+           "adam_update: an option is not a number from 0: eps -1, weight_decay 0. Use 0 or more."},
           {"increment", [] { increment(ones({})); },
            "increment: the step count must be i64: got f32 [] on cpu. Use zeros({}, {.dtype = "
            "DType::i64})."}}};

@@ -11,7 +11,8 @@ namespace {
 constexpr const char* kName = "sgd_update";
 
 // Inputs: param, grad, lr, and with momentum the velocity.
-Metas sgd_infer(std::span<const Meta> in, const Attrs&) {
+Metas sgd_infer(std::span<const Meta> in, const Attrs& attrs) {
+  check_options(kName, attrs.as<SgdUpdate>());
   check_gradient(kName, in[0], in[1]);
   check_scalar(kName, "learning rate", in[2]);
   if (in.size() > 3) check_state(kName, "velocity", in[0], in[3]);
@@ -55,6 +56,14 @@ void sgd_cpu(const Call& call) {
 constexpr OpDef sgd_op{.name = kName, .infer = sgd_infer, .cpu = sgd_cpu, .mutates = bits(0, 3)};
 
 }  // namespace
+
+void check_options(const char* op, const SgdUpdate& o) {
+  check<ValueError>(o.momentum >= 0 && o.weight_decay >= 0, op,
+                    ": an option is not a number from 0: momentum ", o.momentum, ", weight_decay ",
+                    o.weight_decay, ". Use 0 or more.");
+  check<ValueError>(!o.nesterov || o.momentum > 0, op, ": nesterov needs momentum: got momentum ",
+                    o.momentum, ". Set momentum, to 0.9 for example.");
+}
 
 void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity, const Tensor& lr,
                 const SgdUpdate& options) {

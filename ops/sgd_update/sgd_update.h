@@ -21,9 +21,13 @@ struct SgdUpdate {
 // `velocity` is like param (f32 for 16-bit parameters) and undefined without momentum; lr is a
 // scalar of f32 or f64. Errors: ShapeError, DTypeError; StateError when param is on the tape and
 // recording is on (do it under NoGrad), or is not contiguous; ValueError for a velocity without
-// momentum or the other way round.
+// momentum or the other way round, and for the options that check_options() refuses.
 // Sources: Polyak 1964; Sutskever, Martens, Dahl and Hinton 2013.
 void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity, const Tensor& lr,
                 const SgdUpdate& options = {});
+
+// ValueError, in the name of `op`, unless momentum, weight_decay >= 0 and nesterov comes with
+// momentum.
+void check_options(const char* op, const SgdUpdate& options);
 
 }  // namespace plimsoll

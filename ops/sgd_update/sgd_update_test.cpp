@@ -99,6 +99,14 @@ OpCases sgd_update_cases() {
           {"no momentum", [] { sgd_update(ones({2}), ones({2}), ones({2}), full({}, 1)); },
            "sgd_update: a velocity goes with momentum: momentum 0 with a velocity. Pass both or "
            "neither."},
+          {"negative",
+           [] { sgd_update(ones({2}), ones({2}), Tensor(), full({}, 1), {.weight_decay = -1}); },
+           "sgd_update: an option is not a number from 0: momentum 0, weight_decay -1. Use 0 or "
+           "more."},
+          {"nesterov",
+           [] { sgd_update(ones({2}), ones({2}), Tensor(), full({}, 1), {.nesterov = true}); },
+           "sgd_update: nesterov needs momentum: got momentum 0. Set momentum, to 0.9 for "
+           "example."},
           {"on the tape",
            [] { sgd_update(ones({2}).require_grad(), ones({2}), Tensor(), full({}, 1)); },
            "sgd_update: input 0 is written in place but is part of the tape: f32 [2] on cpu. Do "
