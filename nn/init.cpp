@@ -91,6 +91,9 @@ Tensor truncated_normal(const Shape& shape, double std, Build& build, double bou
   check<ValueError>(bound >= kMinBound && std >= 0, "truncated_normal: bad arguments: std ", std,
                     ", bound ", bound, ". Use a bound of at least ", kMinBound,
                     " standard deviations.");
+  check<DTypeError>(is_floating(build.placement.dtype),
+                    "truncated_normal: a floating type is needed: got ", build.placement.dtype,
+                    ". Draw it in f32 and cast.");
   const uint64_t key = build.keys.next();
   if (build.placement.device == Device::null)
     return Tensor::empty({shape, build.placement.dtype, build.placement.device},

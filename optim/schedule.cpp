@@ -38,6 +38,8 @@ Schedule cosine(double base, double low, int64_t steps) {
 
 Schedule warmup(int64_t steps, Schedule after, double start) {
   check_steps("warmup", steps);
+  check<ValueError>(after != nullptr,
+                    "warmup: there is no schedule to go on with: an empty function. Pass one.");
   return [=, after = std::move(after)](int64_t step) {
     if (step >= steps) return after(step - steps);
     return after(0) * (start + (1 - start) * ratio(step, steps));

@@ -26,7 +26,7 @@ Schedule cosine(double base, double low, int64_t steps);
 
 // The first `steps` steps rise in a line from start * after(0) to after(0), where `after` begins:
 // after(0) (start + (1 - start) step / steps), then after(step - steps). Like PyTorch's LinearLR
-// followed by any other.
+// followed by any other. ValueError for an empty `after`.
 Schedule warmup(int64_t steps, Schedule after, double start = 0);
 
 // nanoGPT's get_lr: base (step + 1) / (warmup_steps + 1) while step < warmup_steps, then half a

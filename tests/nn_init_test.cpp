@@ -78,6 +78,9 @@ TEST(NnInit, TruncatedNormal) {
   EXPECT_EQ(error_of<ValueError>([&] { init::truncated_normal({2}, 1, build, 0); }),
             "truncated_normal: bad arguments: std 1, bound 0. Use a bound of at least 0.1 standard "
             "deviations.");
+  Build integers{.placement = {.dtype = DType::i32}};
+  EXPECT_EQ(error_of<DTypeError>([&] { init::truncated_normal({2}, 1, integers); }),
+            "truncated_normal: a floating type is needed: got i32. Draw it in f32 and cast.");
 }
 
 TEST(NnInit, ModulesStartWithinTheirBounds) {

@@ -48,6 +48,7 @@ TEST(Schedule, RefusesCountsItCannotDivideBy) {
   EXPECT_THROW(step_decay(1, 0, 0.5), ValueError);
   EXPECT_THROW(cosine(1, 0, 0), ValueError);
   EXPECT_THROW(warmup(0, constant(1)), ValueError);
+  EXPECT_THROW(warmup(5, {}), ValueError);
   EXPECT_THROW(warmup_cosine(1, 0, -1, 7), ValueError);
   try {
     warmup_cosine(1, 0, 7, 7);

@@ -72,9 +72,9 @@ void check_floating(const char* op, DType dtype) {
 
 Tensor uniform(const Shape& shape, double low, double high, uint64_t key, Placement placement) {
   check_floating("uniform", placement.dtype);
-  check<ValueError>(std::isfinite(low) && std::isfinite(high) && low <= high,
+  check<ValueError>(low <= high && std::isfinite(high - low),
                     "uniform: the range is empty or endless: ", low, " to ", high,
-                    ". Use finite numbers with low <= high.");
+                    ". Use numbers with low <= high and a finite difference.");
   return apply1(uniform_op, {},
                 RandomAttrs{{shape, placement.dtype, placement.device}, low, high, key});
 }

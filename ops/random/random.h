@@ -14,7 +14,7 @@
 namespace plimsoll {
 
 // Uniform in [low, high), from 24 random bits; rounding to the dtype may reach `high`. ValueError
-// unless low <= high and both are finite; DTypeError for integers; ShapeError.
+// unless low <= high and both and their difference are finite; DTypeError for integers; ShapeError.
 Tensor uniform(const Shape& shape, double low, double high, uint64_t key, Placement placement = {});
 
 // Normal, by Box and Muller (1958) from two words of 32 random bits: |y - mean| <= 6.7 std.

@@ -57,23 +57,27 @@ OpCases random_cases() {
                draws("normal_constant", {5}, DType::f32, 3, 0, true),
                draws("normal_empty", {0}, DType::f32, 0, 1, true),
                draws("normal_many_pieces", {20003}, DType::f32, 0, 1, true)},
-      .bad = {{"uniform order", [] { uniform({2}, 1, 0, 1); },
-               "uniform: the range is empty or endless: 1 to 0. Use finite numbers with low <= "
-               "high."},
-              {"uniform endless", [] { uniform({2}, 0, HUGE_VAL, 1); },
-               "uniform: the range is empty or endless: 0 to inf. Use finite numbers with low "
-               "<= high."},
-              {"uniform integers", [] { uniform({2}, 0, 1, 1, {.dtype = DType::i64}); },
-               "uniform: a floating type is needed: got i64. Draw it in f32 and cast."},
-              {"normal std", [] { normal({2}, 0, -1, 1); },
-               "normal: no such distribution: mean 0, std -1. Use finite numbers with std >= 0."},
-              {"normal NaN", [] { normal({2}, std::nan(""), 1, 1); },
-               "normal: no such distribution: mean nan, std 1. Use finite numbers with std >= "
-               "0."},
-              {"normal integers", [] { normal({2}, 0, 1, 1, {.dtype = DType::u8}); },
-               "normal: a floating type is needed: got u8. Draw it in f32 and cast."},
-              {"shape", [] { normal({-2}, 0, 1, 1); },
-               "shape: a size is negative: [-2]. Use sizes of 0 or more."}}};
+      .bad = {
+          {"uniform order", [] { uniform({2}, 1, 0, 1); },
+           "uniform: the range is empty or endless: 1 to 0. Use numbers with low <= high and a "
+           "finite difference."},
+          {"uniform endless", [] { uniform({2}, 0, HUGE_VAL, 1); },
+           "uniform: the range is empty or endless: 0 to inf. Use numbers with low <= high and "
+           "a finite difference."},
+          {"uniform width", [] { uniform({2}, -1.5e308, 1.5e308, 1, {.dtype = DType::f64}); },
+           "uniform: the range is empty or endless: -1.5e+308 to 1.5e+308. Use numbers with low "
+           "<= high and a finite difference."},
+          {"uniform integers", [] { uniform({2}, 0, 1, 1, {.dtype = DType::i64}); },
+           "uniform: a floating type is needed: got i64. Draw it in f32 and cast."},
+          {"normal std", [] { normal({2}, 0, -1, 1); },
+           "normal: no such distribution: mean 0, std -1. Use finite numbers with std >= 0."},
+          {"normal NaN", [] { normal({2}, std::nan(""), 1, 1); },
+           "normal: no such distribution: mean nan, std 1. Use finite numbers with std >= "
+           "0."},
+          {"normal integers", [] { normal({2}, 0, 1, 1, {.dtype = DType::u8}); },
+           "normal: a floating type is needed: got u8. Draw it in f32 and cast."},
+          {"shape", [] { normal({-2}, 0, 1, 1); },
+           "shape: a size is negative: [-2]. Use sizes of 0 or more."}}};
 }
 
 }  // namespace plimsoll
