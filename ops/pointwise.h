@@ -3,13 +3,14 @@
 //
 //   struct Relu {
 //     static constexpr const char *name = "relu", *grad_name = "relu_grad";
-//     static constexpr Reads reads = Reads::output;              // df is a function of y
+//     static constexpr Reads reads = Reads::output;              // grad is given y
 //     template <class T> static T f(T x) { return x > 0 ? x : T(0); }
-//     template <class T> static T df(T y) { return y > 0 ? T(1) : T(0); }
+//     template <class T> static T grad(T dy, T y) { return y > 0 ? dy : T(0); }
 //   };
 //   Tensor relu(const Tensor& x) { return apply1(Unary<Relu>::op, {contiguous(x)}); }
 //
-// f and df are computed in double for f64 and in float for everything else.
+// Where the gradient is a product, df(x or y) says it: dx = dy * df. Where it is not, grad does.
+// f, df and grad are computed in double for f64 and in float for everything else.
 #pragma once
 
 #include "core/apply.h"
@@ -18,9 +19,9 @@
 
 namespace plimsoll {
 
-enum class Reads { input, output };  // what df is a function of, and so what the tape keeps
+enum class Reads { input, output };  // what df or grad is a function of, and so what the tape keeps
 
-// One input: y = f(x), dx = dy * df(x or y).
+// One input: y = f(x), dx = dy * df(x or y), or dx = grad(dy, x or y).
 template <class F>
 struct Unary {
   static Metas infer(std::span<const Meta> in, const Attrs&) {
@@ -49,10 +50,13 @@ struct Unary {
       parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
         for (int64_t i = begin; i < end; ++i) {
-          // Both are loaded before df decides anything: a conditional load is not vectorised.
+          // Both are loaded before anything is decided: a conditional load is not vectorised.
           const auto g = static_cast<Compute<T>>(dy[i]);
           const auto s = static_cast<Compute<T>>(saved[i]);
-          dx[i] = static_cast<T>(g * F::df(s));
+          if constexpr (requires { F::grad(g, s); })
+            dx[i] = static_cast<T>(F::grad(g, s));
+          else
+            dx[i] = static_cast<T>(g * F::df(s));
         }
       });
     });

@@ -13,8 +13,8 @@ struct Relu {
     return x < 0 ? T(0) : x;
   }
   template <class T>
-  static T df(T y) {
-    return y > 0 ? T(1) : T(0);
+  static T grad(T dy, T y) {  // not a product: infinity times 0 is no number
+    return y > 0 ? dy : T(0);
   }
 };
 

@@ -1,5 +1,5 @@
 // relu(x) = max(x, 0), any shape, floating types; relu(NaN) = NaN.
-// Its gradient dy * (y > 0) is taken from the output, so the input need not be kept.
+// Its gradient, dy where y > 0 and else 0, is taken from the output, so the input need not be kept.
 //
 //   Tensor y = relu(x);
 #pragma once
