@@ -106,6 +106,17 @@ OpCase large_scores() {
   return c;
 }
 
+// Keys whose scores are -infinity fill the first block and more: they count for nothing.
+OpCase infinite_scores() {
+  OpCase c = values_only("infinite_scores", {1, 1, 1, 1}, 261, {.causal = false});
+  std::vector<double> keys(261, -std::numeric_limits<double>::infinity());
+  for (size_t j = 130; j < 261; j += 4) keys[j] = 0.01 * static_cast<double>(j) - 2;
+  c.inputs[0] = given({1, 1, 1, 1}, {1.5});
+  c.inputs[1] = given({1, 261, 1, 1}, keys);
+  c.dtypes = {DType::f64, DType::f32};
+  return c;
+}
+
 // q, k and v are slices of one tensor, read where they are.
 OpCase slices() {
   const auto part = [](const Tensor& x, int64_t which) {
@@ -137,7 +148,7 @@ OpCases attention_cases() {
                both("several_blocks", {1, 131, 1, 2}, 131),
                both("several_key_blocks", {1, 3, 1, 2}, 259),
                both("several_blocks_full", {1, 66, 1, 2}, 130, full_view),
-               out_only("fewer_keys", {1, 6, 2, 3}, 4), slices(), large_scores(),
+               out_only("fewer_keys", {1, 6, 2, 3}, 4), slices(), large_scores(), infinite_scores(),
                out_only("query_block_sees_nothing", {1, 70, 1, 2}, 3),
                values_only("masked_values", {1, 6, 2, 3}, 4),
                values_only("no_keys", {2, 3, 1, 2}, 0, full_view),

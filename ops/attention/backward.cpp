@@ -134,16 +134,16 @@ int64_t area_bytes(const Sizes& sizes) {
 
 int64_t backward_workspace(const Sizes& sizes, DType dtype) {
   return visit_floating("attention_grad", dtype, [&]<class T>() {
-    return slots_for(sizes.batch * sizes.heads) * area_bytes<T>(sizes);
+    return slots_bytes(sizes.batch * sizes.heads, area_bytes<T>(sizes));
   });
 }
 
 void backward(const Call& call, const Sizes& sizes) {
   visit_floating("attention_grad", call.out[0].dtype(), [&]<class T>() {
     const int64_t bytes = area_bytes<T>(sizes);
-    const int64_t slots = static_cast<int64_t>(call.workspace.size()) / bytes;
-    for_each_item(sizes.batch * sizes.heads, slots, [&](int64_t item, int64_t slot) {
-      Scratch scratch(call.workspace.data() + slot * bytes);
+    const int64_t items = sizes.batch * sizes.heads;
+    for_each_with_slot(items, call.workspace, bytes, [&](int64_t item, std::byte* slot) {
+      Scratch scratch(slot);
       const Area<T> area(scratch, sizes);
       Head<T>(call, sizes, area, item / sizes.heads, item % sizes.heads).run();
     });

@@ -2,11 +2,9 @@
 // head.
 #pragma once
 
-#include <atomic>
-
 #include "core/cpu/gemm.h"
-#include "core/cpu/parallel.h"
 #include "ops/attention/kernels.h"
+#include "ops/slots.h"
 
 namespace plimsoll::attention_detail {
 
@@ -64,19 +62,5 @@ class Scratch {
   std::byte* start_;
   int64_t used_ = 0;
 };
-
-// Scratch areas worth having for so many independent items.
-inline int64_t slots_for(int64_t items) { return std::min<int64_t>(num_threads(), items); }
-
-// Calls f(item, slot) for every item: `slots` workers take the next one until none is left. An item
-// writes memory of its own, so it does not matter which worker takes it.
-template <class F>
-void for_each_item(int64_t items, int64_t slots, const F& f) {
-  std::atomic<int64_t> next = 0;
-  parallel_for(slots, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t slot = begin; slot < end; ++slot)
-      for (int64_t item = next++; item < items; item = next++) f(item, slot);
-  });
-}
 
 }  // namespace plimsoll::attention_detail

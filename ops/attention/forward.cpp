@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "core/cpu/math.h"
@@ -36,6 +37,11 @@ void add_scores(C* s, int64_t n, int64_t seen, C scale, C& highest, C& total, C*
 #pragma omp simd reduction(max : m)
   for (int64_t j = 0; j < seen; ++j) m = s[j] > m ? s[j] : m;
   m = std::max(highest, m * scale);  // scale is positive
+  if (m == -std::numeric_limits<C>::infinity() &&
+      std::none_of(s, s + seen, [](C score) { return score != score; })) {
+    std::fill(s, s + seen, C(0));  // there is no maximum yet to subtract
+    return;
+  }
   C added = 0;
 #pragma omp simd reduction(+ : added)
   for (int64_t j = 0; j < seen; ++j) {
@@ -98,15 +104,15 @@ int64_t area_bytes(const Sizes& sizes) {
 int64_t forward_workspace(const Sizes& sizes, DType dtype) {
   const int64_t items = sizes.batch * sizes.heads * blocks_of(sizes);
   return visit_floating("attention", dtype,
-                        [&]<class T>() { return slots_for(items) * area_bytes<T>(sizes); });
+                        [&]<class T>() { return slots_bytes(items, area_bytes<T>(sizes)); });
 }
 
 void forward(const Call& call, const Sizes& sizes) {
   visit_floating("attention", call.out[0].dtype(), [&]<class T>() {
     const int64_t bytes = area_bytes<T>(sizes), blocks = blocks_of(sizes);
-    const int64_t slots = static_cast<int64_t>(call.workspace.size()) / bytes;
-    for_each_item(sizes.batch * sizes.heads * blocks, slots, [&](int64_t item, int64_t slot) {
-      Scratch scratch(call.workspace.data() + slot * bytes);
+    const int64_t items = sizes.batch * sizes.heads * blocks;
+    for_each_with_slot(items, call.workspace, bytes, [&](int64_t item, std::byte* slot) {
+      Scratch scratch(slot);
       const Area<T> area(scratch, sizes);
       const int64_t head = item / blocks;
       query_block<T>(call, sizes, area, head / sizes.heads, head % sizes.heads,

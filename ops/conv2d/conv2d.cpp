@@ -20,8 +20,8 @@ ConvSizes conv_sizes(const char* op, const Shape& x, const Shape& w, const Conv2
   check<ValueError>(at_least(a.stride, 1) && at_least(a.padding, 0) && a.groups >= 1, op,
                     ": stride ", a.stride, ", padding ", a.padding, " and groups ", a.groups,
                     " make no convolution. Strides and groups start at 1, padding at 0.");
-  check<ShapeError>(w[0] % a.groups == 0 && x[3] == w[3] * a.groups, op, ": an image ", x,
-                    " and filters ", w, " do not fit ", a.groups,
+  check<ShapeError>(w[0] % a.groups == 0 && x[3] == checked_mul(w[3], a.groups, op), op,
+                    ": an image ", x, " and filters ", w, " do not fit ", a.groups,
                     " group(s). w is [O, KH, KW, C / groups], and groups must divide O.");
   const int64_t height = checked_add(x[1], checked_mul(2, a.padding.h, op), op);
   const int64_t width = checked_add(x[2], checked_mul(2, a.padding.w, op), op);

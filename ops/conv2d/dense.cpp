@@ -2,7 +2,7 @@
 
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/patch.h"
-#include "ops/conv2d/slots.h"
+#include "ops/slots.h"
 
 namespace plimsoll {
 namespace {

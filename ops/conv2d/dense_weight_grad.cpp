@@ -4,7 +4,7 @@
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/dense.h"
 #include "ops/conv2d/patch.h"
-#include "ops/conv2d/slots.h"
+#include "ops/slots.h"
 
 namespace plimsoll {
 namespace {
