@@ -40,8 +40,8 @@ int64_t counted(const View& labels, int64_t classes, int64_t ignore_index) {
     if (label[row] == ignore_index) continue;
     check<IndexError>(label[row] >= 0 && label[row] < classes,
                       "cross_entropy: a label is out of range: ", label[row], " at position ", row,
-                      " for ", classes, " classes. Use 0 to ", classes - 1, ", or ", ignore_index,
-                      " for rows to leave out.");
+                      " for ", classes, " classes. Use labels from 0 and below ", classes, ", or ",
+                      ignore_index, " for rows to leave out.");
     ++total;
   }
   return total;

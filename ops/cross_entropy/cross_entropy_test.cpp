@@ -80,14 +80,14 @@ OpCases cross_entropy_cases() {
            [] {
              cross_entropy(ones({2, 3}), labels({0, 3}));
            },
-           "cross_entropy: a label is out of range: 3 at position 1 for 3 classes. Use 0 to 2, or "
-           "-100 for rows to leave out."},
+           "cross_entropy: a label is out of range: 3 at position 1 for 3 classes. Use labels from "
+           "0 and below 3, or -100 for rows to leave out."},
           {"below",
            [] {
              cross_entropy(ones({2, 3}), labels({-1, 0}), 7);
            },
-           "cross_entropy: a label is out of range: -1 at position 0 for 3 classes. Use 0 to 2, or "
-           "7 for rows to leave out."},
+           "cross_entropy: a label is out of range: -1 at position 0 for 3 classes. Use labels "
+           "from 0 and below 3, or 7 for rows to leave out."},
           {"shape",
            [] {
              cross_entropy(ones({2, 3}), labels({0, 1, 2}));

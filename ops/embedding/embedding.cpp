@@ -25,7 +25,8 @@ void for_each_id(const View& ids, int64_t rows, F&& f) {
   const auto walk = [&](const auto* id) {
     for (int64_t i = 0; i < count(ids.shape()); ++i) {
       check<IndexError>(id[i] >= 0 && id[i] < rows, "embedding: an id is out of range: ", id[i],
-                        " at position ", i, " for ", rows, " rows. Use 0 to ", rows - 1, ".");
+                        " at position ", i, " for ", rows, " rows. Use ids from 0 and below ", rows,
+                        ".");
       f(i, static_cast<int64_t>(id[i]));
     }
   };

@@ -47,12 +47,14 @@ OpCases embedding_cases() {
                [] {
                  embedding(ones({3, 2}), ids({0, 1, 3}));
                },
-               "embedding: an id is out of range: 3 at position 2 for 3 rows. Use 0 to 2."},
+               "embedding: an id is out of range: 3 at position 2 for 3 rows. Use ids from 0 and "
+               "below 3."},
               {"below",
                [] {
                  embedding(ones({3, 2}), cast(ids({0, -1}), DType::i32));
                },
-               "embedding: an id is out of range: -1 at position 1 for 3 rows. Use 0 to 2."},
+               "embedding: an id is out of range: -1 at position 1 for 3 rows. Use ids from 0 and "
+               "below 3."},
               {"table", [] { embedding(ones({3}), ids({0})); },
                "embedding: the table is not a matrix: [3]. Give it the shape [rows, features]."},
               {"id_type",
