@@ -52,11 +52,12 @@ int64_t rows_per_piece(int64_t rows, int64_t n) {
   return std::max(grain_for(2 * n), pieces(rows, 64));
 }
 
-// One row of the gradient; adds dy * xhat to dgamma and dy to dbeta. With xhat = (x - mean) *
+// One row of the gradient; adds dy * xhat to dgamma and dy to dbeta, in double: there may
+// be many rows. With xhat = (x - mean) *
 // inverse and g = dy * gamma: dx = inverse * (g - mean(g) - xhat * mean(g * xhat)).
 template <class T, class C>
 void backward_row(const T* dy, const T* x, const C* gamma, Split<C> mean, C inverse, int64_t n,
-                  T* dx, C* dgamma, C* dbeta) {
+                  T* dx, double* dgamma, double* dbeta) {
   C sum_g = 0, sum_gx = 0;
 #pragma omp simd reduction(+ : sum_g, sum_gx)
   for (int64_t i = 0; i < n; ++i) {
@@ -64,8 +65,8 @@ void backward_row(const T* dy, const T* x, const C* gamma, Split<C> mean, C inve
     const C d = static_cast<C>(dy[i]), g = d * gamma[i];
     sum_g += g;
     sum_gx += g * xhat;
-    dgamma[i] += d * xhat;
-    dbeta[i] += d;
+    dgamma[i] += static_cast<double>(d * xhat);
+    dbeta[i] += static_cast<double>(d);
   }
   const C mean_g = sum_g / static_cast<C>(n), mean_gx = sum_gx / static_cast<C>(n);
 #pragma omp simd
@@ -113,7 +114,7 @@ int64_t backward_workspace(const Meta& x, const Meta& gamma) {
   const int64_t n = gamma.shape[0];
   if (n == 0) return 0;
   const int64_t rows = count(x.shape) / n;
-  return pieces(rows, rows_per_piece(rows, n)) * 2 * n * size_of(gamma.dtype);
+  return pieces(rows, rows_per_piece(rows, n)) * 2 * n * static_cast<int64_t>(sizeof(double));
 }
 
 void backward(const Call& call) {
@@ -126,21 +127,22 @@ void backward(const Call& call) {
     const C *gamma = call.in[2].as<C>(), *inverses = call.in[4].as<C>();
     const double* means = call.in[3].as<double>();
     T* dx = call.out[0].as<T>();
-    C* partial = reinterpret_cast<C*>(call.workspace.data());  // [steps, {dgamma, dbeta}, D]
+    double* partial =
+        reinterpret_cast<double*>(call.workspace.data());  // [steps, {dgamma, dbeta}, D]
     parallel_for(rows, step, [&](int64_t begin, int64_t end) {
-      C* dgamma = partial + begin / step * 2 * n;
-      std::fill_n(dgamma, 2 * n, C(0));
+      double* dgamma = partial + begin / step * 2 * n;
+      std::fill_n(dgamma, 2 * n, 0.0);
       for (int64_t row = begin; row < end; ++row)
         backward_row(dy + row * n, x + row * n, gamma, Split<C>(means[row]), inverses[row], n,
                      dx + row * n, dgamma, dgamma + n);
     });
     for (int output = 1; output <= 2; ++output) {
-      C* total = call.out[output].as<C>();
-      std::fill_n(total, n, C(0));
-      for (int64_t s = 0; s < steps; ++s) {
-        const C* part = partial + (2 * s + output - 1) * n;
-#pragma omp simd
-        for (int64_t i = 0; i < n; ++i) total[i] += part[i];
+      C* result = call.out[output].as<C>();
+      const double* part = partial + (output - 1) * n;
+      for (int64_t i = 0; i < n; ++i) {
+        double total = 0;
+        for (int64_t s = 0; s < steps; ++s) total += part[2 * s * n + i];
+        result[i] = static_cast<C>(total);
       }
     }
   });
