@@ -43,6 +43,13 @@ std::vector<Tensor> mixed(std::span<const Tensor> in) {
   return {batch_norm(in[0], cast(in[1], wide), cast(in[2], wide), kEps).y};
 }
 
+std::vector<Tensor> inference_mixed(std::span<const Tensor> in) {
+  const DType dtype = in[0].dtype() == DType::f64 ? DType::f64 : DType::f32;
+  std::vector<Tensor> wide;
+  for (const Tensor& v : in.subspan(1)) wide.push_back(cast(v, dtype));
+  return {batch_norm_inference(in[0], wide[0], wide[1], wide[2], wide[3], kEps)};
+}
+
 std::vector<Array> inference_reference(const std::vector<Array>& in) {
   const int64_t channels = in[0].shape.back();
   Array y(in[0].shape);
@@ -122,6 +129,11 @@ OpCases batch_norm_cases() {
                     },
                 .reference = inference_reference,
                 .dtypes = wide},
+               {.name = "inference_mixed",
+                .inputs = {real({4, 3}), real({3}), real({3}), real({3}), real({3}, 0.5, 2)},
+                .call = inference_mixed,
+                .reference = inference_reference,
+                .dtypes = narrow},
                update},
       .bad = {
           {"channels",
@@ -143,6 +155,23 @@ OpCases batch_norm_cases() {
            },
            "batch_norm: there are no elements to normalise: [0, 3]. Pass at least one position "
            "with one channel."},
+          {"eps",
+           [] {
+             batch_norm(ones({2, 3}), ones({3}), ones({3}), -1);
+           },
+           "batch_norm: eps is not a number from 0: -1. Use 1e-5 or so."},
+          {"inference_eps",
+           [] {
+             const Tensor v = ones({3});
+             batch_norm_inference(ones({2, 3}), v, v, v, v, std::nan(""));
+           },
+           "batch_norm_inference: eps is not a number from 0: nan. Use 1e-5 or so."},
+          {"inference_undefined",
+           [] {
+             const Tensor v = ones({3});
+             batch_norm_inference(ones({2, 3}), v, v, v, Tensor());
+           },
+           "batch_norm_inference: the tensor is undefined. Pass one that was computed."},
           {"momentum",
            [] { update_running_stats(ones({1}), ones({1}), ones({1}), ones({1}), 2, 3); },
            "update_running_stats: momentum must be in [0, 1] and n at least 1: momentum 2, n 3. "
