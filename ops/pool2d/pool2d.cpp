@@ -3,6 +3,7 @@
 
 #include "core/apply.h"
 #include "ops/copy/copy.h"
+#include "ops/expect.h"
 #include "ops/pool2d/windows.h"
 #include "ops/sum/sum.h"
 
@@ -14,12 +15,18 @@ Meta pooled(const char* name, const Meta& x, const Pool2dAttrs& a) {
   check<ShapeError>(x.shape.rank() == 4, name, ": the input is not [N, H, W, C]: got ", x.shape,
                     ". Reshape it to four axes.");
   check<ValueError>(at_least(a.window, 1) && at_least(a.stride, 1) && at_least(a.padding, 0) &&
-                        2 * a.padding.h <= a.window.h && 2 * a.padding.w <= a.window.w,
+                        a.padding.h <= a.window.h / 2 && a.padding.w <= a.window.w / 2,
                     name, ": the attributes do not fit: window ", a.window, ", stride ", a.stride,
                     ", padding ", a.padding,
                     ". Use sizes of at least 1 and a padding of at most half the window.");
-  const int64_t rows = x.shape[1] + 2 * a.padding.h - a.window.h;
-  const int64_t columns = x.shape[2] + 2 * a.padding.w - a.window.w;
+  check<ValueError>(checked_mul(a.window.h, a.window.w, name) <= kLargestWindow, name,
+                    ": the window is too large: ", a.window, ". Use less than 2^31 places.");
+  const bool empty = x.shape[0] == 0 || x.shape[3] == 0;
+  check<ShapeError>(empty || (x.shape[1] >= 1 && x.shape[2] >= 1), name,
+                    ": the images have no pixels: ", x.shape,
+                    ". Use a height and a width of at least 1.");
+  const int64_t rows = checked_add(x.shape[1], 2 * a.padding.h, name) - a.window.h;
+  const int64_t columns = checked_add(x.shape[2], 2 * a.padding.w, name) - a.window.w;
   check<ShapeError>(rows >= 0 && columns >= 0, name,
                     ": the window is larger than the image: ", a.window, " for ", x.shape,
                     " padded by ", a.padding, ". Use a smaller window or more padding.");
@@ -94,6 +101,7 @@ Tensor avg_pool2d(const Tensor& x, const Pool2dAttrs& attrs) {
 }
 
 Tensor global_avg_pool(const Tensor& x) {
+  check_defined("global_avg_pool", x);
   check<ShapeError>(x.rank() == 4, "global_avg_pool: the input is not [N, H, W, C]: got ",
                     x.shape(), ". Reshape it to four axes.");
   return mean(x, {1, 2});

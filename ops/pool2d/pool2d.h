@@ -6,7 +6,7 @@
 //
 // The result is [N, P, Q, C] with P = (H + 2 padding - window) / stride + 1, rounded down, and Q
 // likewise. Floating types; sums are taken in f32 (f64 for f64). Errors: ShapeError (rank, a window
-// larger than the padded image), ValueError (attributes), DTypeError.
+// larger than the padded image, images without pixels), ValueError (attributes), DTypeError.
 #pragma once
 
 #include "core/tensor.h"

@@ -125,6 +125,27 @@ OpCases pool2d_cases() {
            },
            "avg_pool2d: the window is larger than the image: 3x3 for [1, 2, 8, 1] padded by "
            "0x0. Use a smaller window or more padding."},
+          {"no pixels",
+           [] {
+             max_pool2d(ones({1, 0, 0, 1}), {.window = 2, .stride = 1, .padding = 1});
+           },
+           "max_pool2d: the images have no pixels: [1, 0, 0, 1]. Use a height and a width of at "
+           "least 1."},
+          {"large window",
+           [] {
+             const int64_t side = int64_t{1} << 20;
+             max_pool2d(ones({1, 1, 1, 1}), {.window = side, .stride = 1, .padding = side / 2});
+           },
+           "max_pool2d: the window is too large: 1048576x1048576. Use less than 2^31 places."},
+          {"large padding",
+           [] {
+             max_pool2d(ones({1, 4, 4, 1}), {.padding = int64_t{1} << 62});
+           },
+           "max_pool2d: the attributes do not fit: window 2x2, stride 2x2, padding "
+           "4611686018427387904x4611686018427387904. Use sizes of at least 1 and a padding of at "
+           "most half the window."},
+          {"undefined", [] { global_avg_pool(Tensor()); },
+           "global_avg_pool: the tensor is undefined. Pass one that was computed."},
           {"padding",
            [] {
              max_pool2d(ones({1, 4, 4, 1}), {.padding = 2});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 
 #include "core/cpu/parallel.h"
 #include "core/op.h"
@@ -58,6 +59,9 @@ void for_each_block(int64_t pixels, int64_t channels, int64_t cost, F&& f) {
         f(pixel, first, std::min(kPoolBlock, channels - first));
   });
 }
+
+// Places in a window are numbered in 32 bits.
+constexpr int64_t kLargestWindow = std::numeric_limits<int32_t>::max();
 
 // Shape rule shared by both kinds of pooling.
 Meta pooled(const char* name, const Meta& x, const Pool2dAttrs& attrs);
