@@ -1,5 +1,7 @@
 #include "autograd/checkpoint.h"
 
+#include <algorithm>
+
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
 
@@ -7,7 +9,8 @@ namespace plimsoll {
 namespace {
 
 // An ordinary op: input 0 is the result, computed off the tape; inputs 1... are xs, and only they
-// are saved. The output is a view of input 0. The gradient runs f once more, this time recorded.
+// are saved. The output is a view of input 0. The gradient runs f once more, this time recorded,
+// and walks from there back to xs and no further.
 struct CheckpointAttrs {
   std::shared_ptr<const CheckpointFunction> f;
   bool operator==(const CheckpointAttrs&) const = default;
@@ -15,28 +18,38 @@ struct CheckpointAttrs {
 
 Value checkpoint_view(const Value& in, const Meta&, const Attrs&) { return in; }
 
-std::vector<Tensor> checkpoint_vjp(const Backward& b) {
-  std::vector<Tensor> xs, wanted;
-  for (int i = 1; i < b.inputs(); ++i) {
-    Tensor x = b.input(i);
-    // An inner value becomes a leaf of the piece's own tape; leaves (parameters) are leaves
-    // already.
-    if (b.needs(i) && x.edge().node->op) x = x.detach().require_grad();
-    if (b.needs(i)) wanted.push_back(x);
-    xs.push_back(std::move(x));
-  }
+Tensor run_again(const CheckpointFunction& f, std::span<const Tensor> xs) {
   ApplyMode mode = apply_mode();
   mode.record = true;
   mode.recomputing = true;
-  Tensor y;
-  {
-    const ApplyModeScope scope(mode);
-    y = (*b.attrs<CheckpointAttrs>().f)(xs);
+  const ApplyModeScope scope(mode);
+  return f(xs);
+}
+
+bool same_edge(const Tensor& a, const Tensor& b) {
+  return a.edge().node == b.edge().node && a.edge().slot == b.edge().slot;
+}
+
+std::vector<Tensor> checkpoint_vjp(const Backward& b) {
+  std::vector<Tensor> xs, wanted;
+  std::vector<int> inputs;  // the input each of `wanted` stands for
+  for (int i = 1; i < b.inputs(); ++i) {
+    xs.push_back(b.input(i));
+    // A tensor given twice gets its whole gradient the first time.
+    const bool again = std::any_of(wanted.begin(), wanted.end(),
+                                   [&](const Tensor& w) { return same_edge(w, xs.back()); });
+    if (!b.needs(i) || again) continue;
+    wanted.push_back(xs.back());
+    inputs.push_back(i);
   }
-  const std::vector<Tensor> grads = gradients(y, wanted, {.seed = b.grad()});
-  std::vector<Tensor> results(1);  // input 0 is not on the tape
-  size_t next = 0;
-  for (int i = 1; i < b.inputs(); ++i) results.push_back(b.needs(i) ? grads[next++] : Tensor());
+  std::vector<Tensor> results(static_cast<size_t>(b.inputs()));
+  const bool create_graph = apply_mode().record;
+  const uint64_t oldest = Node::next_seq();
+  const Tensor y = run_again(*b.attrs<CheckpointAttrs>().f, xs);
+  if (!y.needs_grad()) return results;
+  const std::vector<Tensor> grads =
+      gradients(y, wanted, {.seed = b.grad(), .create_graph = create_graph, .oldest = oldest});
+  for (size_t k = 0; k < wanted.size(); ++k) results[static_cast<size_t>(inputs[k])] = grads[k];
   return results;
 }
 

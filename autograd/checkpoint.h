@@ -15,10 +15,10 @@ namespace plimsoll {
 
 using CheckpointFunction = std::function<Tensor(std::span<const Tensor>)>;
 
-// f(xs), recomputed in the backward pass. Gradients reach exactly the tensors in xs, so parameters
-// that f uses must be among them (at most 62 tensors). f must compute the same again when it is
-// called again: randomness comes from keys, and ops that write in place (running statistics) are
-// left out the second time.
+// f(xs), recomputed in the backward pass. Gradients reach exactly the tensors in xs, so whatever
+// else f uses and should be trained (parameters, through its closure) must be among them too; at
+// most 62 tensors. f must compute the same again when it is called again: randomness comes from
+// keys, and ops that write in place (running statistics) are left out the second time.
 Tensor checkpoint(const CheckpointFunction& f, std::span<const Tensor> xs);
 
 }  // namespace plimsoll

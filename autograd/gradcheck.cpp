@@ -2,9 +2,9 @@
 
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
-#include "core/cpu/copy.h"
 #include "core/philox.h"
 #include "ops/arithmetic/arithmetic.h"
+#include "ops/copy/copy.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
@@ -35,7 +35,7 @@ GradcheckResult gradcheck(const TensorFunction& f, std::span<const Tensor> input
                           const GradcheckOptions& options) {
   std::vector<Tensor> leaves, wanted;
   for (const Tensor& x : inputs) {
-    leaves.push_back(x.dtype() == DType::f64 ? x.detach().require_grad() : x);
+    leaves.push_back(x.dtype() == DType::f64 ? clone(x.detach()).require_grad() : x);
     if (x.dtype() == DType::f64) wanted.push_back(leaves.back());
   }
   const std::vector<Tensor> analytic = gradients(weighted(f, leaves, options.seed), wanted);
@@ -45,14 +45,13 @@ GradcheckResult gradcheck(const TensorFunction& f, std::span<const Tensor> input
   for (size_t k = 0; k < wanted.size(); ++k) {
     const std::vector<double> expected = analytic[k].to_vector<double>();
     double* x = wanted[k].data<double>();
-    size_t element = 0;
-    for_each_offset(wanted[k].shape(), wanted[k].value().strides, [&](int64_t offset) {
-      const double before = x[offset];
-      x[offset] = before + options.step;
-      const double above = weighted(f, inputs, options.seed).item();
-      x[offset] = before - options.step;
-      const double below = weighted(f, inputs, options.seed).item();
-      x[offset] = before;
+    for (size_t element = 0; element < expected.size(); ++element) {
+      const double before = x[element];
+      x[element] = before + options.step;
+      const double above = weighted(f, leaves, options.seed).item();
+      x[element] = before - options.step;
+      const double below = weighted(f, leaves, options.seed).item();
+      x[element] = before;
       const double numeric = (above - below) / (2 * options.step);
       const double scale = std::max({1.0, std::abs(numeric), std::abs(expected[element])});
       const double error = std::abs(numeric - expected[element]) / scale;
@@ -62,8 +61,7 @@ GradcheckResult gradcheck(const TensorFunction& f, std::span<const Tensor> input
         result.message = cat("gradcheck: input ", k, ", element ", element, ": analytic ",
                              expected[element], ", numeric ", numeric, ".");
       }
-      ++element;
-    });
+    }
   }
   return result;
 }

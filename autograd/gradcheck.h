@@ -28,8 +28,9 @@ struct GradcheckResult {
 };
 
 // Checks d<u, f(x)>/dx for a random covector u, element by element, for every input of type f64.
-// Other inputs (labels, keys) are passed on. The inputs may be strided views; they are written to
-// and restored. Fails as well when f returns no floating output that depends on the inputs.
+// Other inputs (labels, keys) are passed on. The inputs themselves are not touched: f sees
+// contiguous copies. To check it on a strided view, take the view inside f. Fails as well when f
+// returns no floating output that depends on the inputs.
 GradcheckResult gradcheck(const TensorFunction& f, std::span<const Tensor> inputs,
                           const GradcheckOptions& options = {});
 

@@ -6,7 +6,9 @@
 #include <unordered_set>
 
 #include "autograd/no_grad.h"
+#include "core/trace.h"
 #include "ops/arithmetic/arithmetic.h"
+#include "ops/copy/copy.h"
 #include "ops/full/full.h"
 
 namespace plimsoll {
@@ -22,13 +24,15 @@ using Newest = std::priority_queue<NodePtr, std::vector<NodePtr>, BySeq>;
 // The nodes on some path from `loss` to a target. Found in ascending seq: a node is on a path when
 // it is a target or one of its parents is.
 std::unordered_set<const Node*> on_path(const NodePtr& loss,
-                                        const std::unordered_set<const Node*>& targets) {
+                                        const std::unordered_set<const Node*>& targets,
+                                        uint64_t oldest) {
   std::vector<const Node*> reachable, pending{loss.get()};
   std::unordered_set<const Node*> seen{loss.get()};
   while (!pending.empty()) {
     const Node* node = pending.back();
     pending.pop_back();
     reachable.push_back(node);
+    if (node->seq < oldest) continue;
     for (const Edge& edge : node->parents)
       if (edge.node && seen.insert(edge.node.get()).second) pending.push_back(edge.node.get());
   }
@@ -37,7 +41,8 @@ std::unordered_set<const Node*> on_path(const NodePtr& loss,
   std::unordered_set<const Node*> result;
   for (const Node* node : reachable) {
     bool wanted = targets.contains(node);
-    for (const Edge& edge : node->parents) wanted = wanted || result.contains(edge.node.get());
+    if (node->seq >= oldest)
+      for (const Edge& edge : node->parents) wanted = wanted || result.contains(edge.node.get());
     if (wanted) result.insert(node);
   }
   return result;
@@ -49,7 +54,7 @@ Tensor seed_of(const Tensor& loss, const Tensor& seed) {
                       ". Reduce it to one, or give a seed of its shape.");
     return full(loss.shape(), 1, {loss.dtype(), loss.device()});
   }
-  check<ShapeError>(seed.meta() == loss.meta(),
+  check<ValueError>(seed.meta() == loss.meta(),
                     "gradients: the seed does not match the loss: ", seed.meta(), " for ",
                     loss.meta(), ". Give one of the same shape and type.");
   return seed;
@@ -61,7 +66,7 @@ class Walk {
   Walk(const Tensor& loss, std::span<const Tensor> xs, const GradientOptions& options)
       : options_(options) {
     for (const Tensor& x : xs) targets_.insert(x.edge().node.get());
-    path_ = on_path(loss.edge().node, targets_);
+    path_ = on_path(loss.edge().node, targets_, options.oldest);
     send(loss.edge(), seed_of(loss, options.seed));
   }
 
@@ -93,7 +98,7 @@ class Walk {
   }
 
   void visit(const NodePtr& node) {
-    if (!node->op) return;  // a leaf: its gradient stays where it arrived
+    if (!node->op || node->seq < options_.oldest) return;  // its gradient stays where it arrived
     Bits needed = 0;
     for (size_t i = 0; i < node->parents.size(); ++i)
       if (path_.contains(node->parents[i].node.get())) needed |= bits(i);
@@ -110,8 +115,14 @@ class Walk {
         is_target ? grads_[node.get()] : std::move(grads_.extract(node.get()).mapped());
     const std::vector<Tensor> results = node->op->vjp(Backward(node, grads, needed));
     if (!options_.retain && !options_.create_graph) node->release();
-    for (size_t i = 0; i < results.size(); ++i)
-      if (path_.contains(node->parents[i].node.get())) send(node->parents[i], results[i]);
+    for (size_t i = 0; i < node->parents.size(); ++i) {
+      if (!path_.contains(node->parents[i].node.get()) || i >= results.size()) continue;
+      check<StateError>(!results[i].defined() || results[i].meta() == node->in_metas[i],
+                        node->op->name, ": its gradient of input ", i,
+                        " does not match: ", results[i].meta(), " for ", node->in_metas[i],
+                        ". Mend its gradient rule.");
+      send(node->parents[i], results[i]);
+    }
   }
 
   const GradientOptions& options_;
@@ -164,6 +175,9 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> xs,
     if (!grad.defined()) {
       const MemoryScope memory(MemoryClass::gradient);
       grad = full(x.shape(), 0, {x.dtype(), x.device()});
+    } else if (!grad.contiguous()) {
+      const MemoryScope memory(MemoryClass::gradient);
+      grad = contiguous(grad);
     }
     results.push_back(std::move(grad));
   }
@@ -172,15 +186,25 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> xs,
 
 void backward(const Tensor& loss, const GradientOptions& options) {
   check_on_tape(loss, "the loss");
+  check<StateError>(
+      !Trace::current(),
+      "backward: a step is being captured, and a leaf cannot hold a value that is not "
+      "known. Use gradients().");
   const std::vector<Tensor> leaves = leaves_of(loss);
-  const std::vector<Tensor> grads = gradients(loss, leaves, options);
+  std::vector<Tensor> totals = gradients(loss, leaves, options);
   const NoGrad scope;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    Value& sum = leaves[i].edge().node->grad;
-    Tensor total = sum.storage ? add(Tensor(sum), grads[i]) : grads[i];
-    set_memory_class(total, MemoryClass::gradient);
-    sum = total.value();
+    const Value& before = leaves[i].edge().node->grad;
+    Tensor grad = std::move(totals[i]).detach();
+    totals[i] = {};
+    const MemoryScope memory(MemoryClass::gradient);
+    if (before.storage)
+      grad = add(Tensor(before), grad);
+    else if (grad.value().storage.use_count() > 1)
+      grad = clone(grad);  // another leaf's gradient, or the seed, is the same memory
+    totals[i] = std::move(grad);
   }
+  for (size_t i = 0; i < leaves.size(); ++i) leaves[i].edge().node->grad = totals[i].value();
 }
 
 void zero_grad(std::span<const Tensor> leaves) {

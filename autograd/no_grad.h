@@ -9,24 +9,15 @@ namespace plimsoll {
 
 class NoGrad {
  public:
-  NoGrad() : NoGrad(false) {}
-
- protected:
-  explicit NoGrad(bool record) : scope_(with_record(record)) {}
+  NoGrad() : scope_(not_recording()) {}
 
  private:
-  static ApplyMode with_record(bool record) {
+  static ApplyMode not_recording() {
     ApplyMode mode = apply_mode();
-    mode.record = record;
+    mode.record = false;
     return mode;
   }
   ApplyModeScope scope_;
-};
-
-// Turns recording on again inside a NoGrad: a checkpoint that runs its function a second time.
-class WithGrad : NoGrad {
- public:
-  WithGrad() : NoGrad(true) {}
 };
 
 }  // namespace plimsoll

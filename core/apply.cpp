@@ -25,11 +25,10 @@ void check_inputs(const OpDef& op, std::span<const Tensor> inputs) {
   }
 }
 
-void check_finite(const OpDef& op, std::span<const Value> out) {
-  for (size_t k = 0; k < out.size(); ++k)
-    check<NumericError>(all_finite(view_of(out[k])), op.name, ": output ", k,
-                        " holds NaN or infinity: ", out[k].meta,
-                        ". Lower the learning rate or look at this op's inputs.");
+void check_finite(const OpDef& op, const char* side, int number, const View& view) {
+  check<NumericError>(all_finite(view), op.name, ": ", side, " ", number,
+                      " holds NaN or infinity: ", view.meta,
+                      ". Lower the learning rate or look at this op's inputs.");
 }
 
 void run(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
@@ -54,7 +53,7 @@ void run(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
   if (scratch && scratch->data())
     workspace = {scratch->data(), static_cast<size_t>(scratch->bytes())};
   if (work) kernel({in, out, attrs, workspace});  // nothing to write: nothing runs
-  if (apply_mode().check_finite && device == Device::cpu) check_finite(op, outputs);
+  if (apply_mode().check_finite && device == Device::cpu) check_written(op, {in, out, attrs, {}});
 }
 
 std::vector<Value> make_outputs(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
@@ -94,14 +93,25 @@ std::shared_ptr<Node> make_node(const OpDef& op, Attrs attrs, std::span<const Te
   return node;
 }
 
-void mark_mutated(const OpDef& op, std::span<const Tensor> inputs) {
+// Before an op that writes in place: nobody else may be looking at what it writes.
+void check_mutated(const OpDef& op, std::span<const Tensor> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!has(op.mutates, static_cast<int>(i))) continue;
+    const auto& storage = inputs[i].value().storage;
     check<StateError>(!apply_mode().record || !inputs[i].needs_grad(), op.name, ": input ", i,
                       " is written in place but is part of the tape: ", inputs[i].meta(),
                       ". Do it under NoGrad.");
-    inputs[i].value().storage->bump_version();
+    for (size_t j = 0; j < inputs.size(); ++j)
+      check<ValueError>(i == j || inputs[j].value().storage != storage, op.name, ": input ", i,
+                        " is written in place and shares its memory with input ", j, ": ",
+                        inputs[i].meta(), ". Pass a copy of one of them.");
+    if (Trace::current() && !storage->is_symbolic()) Trace::current()->mutate(storage, op.name);
   }
+}
+
+void bump_versions(const OpDef& op, std::span<const Tensor> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (has(op.mutates, static_cast<int>(i))) inputs[i].value().storage->bump_version();
 }
 
 }  // namespace
@@ -109,6 +119,14 @@ void mark_mutated(const OpDef& op, std::span<const Tensor> inputs) {
 ApplyMode& apply_mode() {
   thread_local ApplyMode mode;
   return mode;
+}
+
+void check_written(const OpDef& op, const Call& call) {
+  for (size_t k = 0; k < call.out.size(); ++k)
+    check_finite(op, "output", static_cast<int>(k), call.out[k]);
+  for (size_t i = 0; i < call.in.size(); ++i)
+    if (has(op.mutates, static_cast<int>(i)))
+      check_finite(op, "input", static_cast<int>(i), call.in[i]);
 }
 
 Kernel kernel_for(const OpDef& op, Device device) {
@@ -137,8 +155,9 @@ std::vector<Tensor> apply(const OpDef& op, std::span<const Tensor> inputs, Attrs
     wants_grad = wants_grad || tensor.needs_grad();
   }
   const Metas out_metas = op.infer(in_metas, attrs);
-  if (op.mutates) mark_mutated(op, inputs);
+  if (op.mutates) check_mutated(op, inputs);
   const std::vector<Value> outputs = make_outputs(op, attrs, inputs, out_metas);
+  bump_versions(op, inputs);
 
   std::shared_ptr<Node> node;
   if (wants_grad && apply_mode().record && !op.mutates)

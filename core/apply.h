@@ -26,6 +26,10 @@ inline Tensor apply1(const OpDef& op, std::initializer_list<Tensor> inputs, Attr
 // build has none. Replay uses it too: a captured step runs the very kernels that eager runs.
 Kernel kernel_for(const OpDef& op, Device device);
 
+// NumericError naming the op when something it wrote, outputs or inputs in place, holds NaN or
+// infinity. The views must be of host memory.
+void check_written(const OpDef& op, const Call& call);
+
 int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<const Meta> out,
                         const Attrs& attrs);
 

@@ -3,8 +3,7 @@
 namespace plimsoll {
 
 Node::Node() {
-  static std::atomic<uint64_t> next = 0;
-  seq = next++;
+  seq = next_seq_++;
   ++live_;
 }
 

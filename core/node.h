@@ -35,11 +35,13 @@ struct Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  void release();  // drops the saved values
+  void release();                                          // drops the saved values
+  static uint64_t next_seq() { return next_seq_.load(); }  // what the next node will have
   static int64_t live() { return live_.load(); }
 
  private:
   static inline std::atomic<int64_t> live_ = 0;
+  static inline std::atomic<uint64_t> next_seq_ = 0;
 };
 
 }  // namespace plimsoll

@@ -78,7 +78,9 @@ struct OpDef {
   int inplace = -1;         // input whose memory output 0 may take (only the planner does it)
   Bits mutates = 0;         // inputs written in place; such an op has no outputs
   Bits strided = 0;         // inputs read through their strides; all others must be contiguous
-  Workspace workspace = nullptr;  // bytes of scratch, known from the metas alone
+  // Bytes of scratch, known before the op runs: from the metas, and where each thread needs its own
+  // from num_threads() when it is asked. The kernel makes do with what it gets.
+  Workspace workspace = nullptr;
 };
 
 // Shape rule of ops whose output looks like input 0.

@@ -47,26 +47,32 @@ int64_t count(const Shape& shape) {
   return n;
 }
 
+namespace {
+
+bool is_empty(const Shape& shape) {
+  for (const int64_t size : shape)
+    if (size == 0) return true;
+  return false;
+}
+
+}  // namespace
+
 Strides row_major(const Shape& shape) {
   Strides strides = shape;
   int64_t step = 1;
+  const bool empty = is_empty(shape);  // its strides are never used, and sizes may be huge
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     strides[axis] = step;
-    step *= shape[axis];
+    if (axis > 0 && !empty) step = checked_mul(step, shape[axis], "strides");
   }
   return strides;
 }
 
 bool is_row_major(const Shape& shape, const Strides& strides) {
+  if (is_empty(shape)) return true;
   int64_t step = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    if (shape[axis] == 0) return true;
-    if (shape[axis] != 1 && strides[axis] != step) {
-      // Not row-major, unless an axis further left is empty.
-      for (int left = axis - 1; left >= 0; --left)
-        if (shape[left] == 0) return true;
-      return false;
-    }
+    if (shape[axis] != 1 && strides[axis] != step) return false;
     step *= shape[axis];
   }
   return true;

@@ -33,21 +33,28 @@ class Storage {
   // Counts the ops that wrote into this block in place. A saved value remembers the number it saw.
   uint32_t version() const { return version_; }
   void bump_version() { ++version_; }
+  void restore_version(uint32_t version) {
+    version_ = version;
+  }                                        // a capture ends: nothing was written
+  uint64_t born() const { return born_; }  // storages are numbered in the order of their creation
+  static uint64_t next_born() { return next_born_.load(); }
 
   // How many storages exist in the process; tests use it to prove that nothing leaks.
   static int64_t live() { return live_.load(); }
 
  private:
-  Storage() { ++live_; }
+  Storage() : born_(next_born_++) { ++live_; }
 
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
   std::shared_ptr<Allocator> owner_;
+  uint64_t born_;
   uint64_t trace_ = 0;
   int buffer_ = -1;
   uint32_t version_ = 0;
   MemoryClass memory_class_ = MemoryClass::activation;
   static inline std::atomic<int64_t> live_ = 0;
+  static inline std::atomic<uint64_t> next_born_ = 0;
 };
 
 // New blocks on this thread belong to this class (parameters, inputs, ...) until the scope ends.

@@ -8,15 +8,16 @@
 namespace plimsoll {
 
 Tensor Tensor::empty(const Meta& meta, const char* op) {
+  const int64_t bytes = bytes_of(meta);  // first: it refuses sizes that row_major() cannot multiply
   return Tensor(Value{meta, row_major(meta.shape), 0,
-                      Storage::allocate(meta.device, bytes_of(meta), MemoryScope::current(), op)});
+                      Storage::allocate(meta.device, bytes, MemoryScope::current(), op)});
 }
 
 Tensor Tensor::copied(const void* values, int64_t n, const Meta& meta) {
   check<ShapeError>(n == plimsoll::count(meta.shape), "tensor: the number of values is wrong: ", n,
                     " values for shape ", meta.shape, ". Give one value for each element.");
   Tensor tensor = empty(meta, "tensor");
-  tensor.write_bytes(values, n, meta.dtype);
+  tensor.fill(values);
   return tensor;
 }
 
@@ -32,6 +33,9 @@ void Tensor::require_bytes(const char* op) const {
     fail<StateError>(op, ": the value belongs to a captured step that has ended: ", meta(),
                      ". Return it from the step instead.");
   }
+  check<StateError>(!Trace::current() || !Trace::current()->outdated(*value_.storage), op,
+                    ": the value is not known while a step is being captured: ", meta(),
+                    " was written in place by the step. Return it from the step instead.");
   check<DeviceError>(device() == Device::cpu, op, ": the bytes cannot be read here: ", meta(),
                      ". Compute on the cpu device to look at values.");
 }
@@ -48,12 +52,18 @@ void Tensor::write_bytes(const void* values, int64_t n, DType type) const {
                     shape(), ". Give one value for each element.");
   check<DTypeError>(type == dtype(), "write: got ", type, " values for ", meta(),
                     ". Convert them first.");
-  if (device() == Device::null || n == 0) return;
-  require_bytes("write");
+  check<StateError>(!Trace::current(), "write: a step is being captured: ", meta(),
+                    ". Write between the steps, or make the value an input.");
   check<StateError>(contiguous(), "write: the tensor is not contiguous: ", meta(),
                     ". Write into the whole tensor.");
-  std::memcpy(view_of(value_).data, values, static_cast<size_t>(n * size_of(type)));
+  fill(values);
   value_.storage->bump_version();
+}
+
+void Tensor::fill(const void* values) const {
+  if (device() == Device::null || count() == 0) return;
+  require_bytes("write");
+  std::memcpy(view_of(value_).data, values, static_cast<size_t>(bytes_of(meta())));
 }
 
 template <class T>
@@ -61,9 +71,10 @@ std::vector<T> Tensor::to_vector() const {
   require_bytes("to_vector");
   std::vector<T> result(static_cast<size_t>(count()));
   visit_any(dtype(), [&]<class S>() {
+    const S* const data = view_of(value_).template as<S>();
     int64_t next = 0;
     for_each_offset(shape(), value_.strides, [&](int64_t offset) {
-      const S element = view_of(value_).template as<S>()[offset];
+      const S element = data[offset];
       if constexpr (std::is_same_v<S, Half> || std::is_same_v<S, BFloat16>)
         result[next++] = static_cast<T>(static_cast<float>(element));
       else
@@ -106,6 +117,9 @@ Tensor Tensor::grad() const {
 }
 
 void set_memory_class(const Tensor& tensor, MemoryClass memory_class) {
+  check<StateError>(tensor.defined(),
+                    "set_memory_class: the tensor is undefined. Give it a value "
+                    "first.");
   Storage& storage = *tensor.value().storage;
   if (!storage.is_symbolic())
     storage.reclassify(memory_class);

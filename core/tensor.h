@@ -40,8 +40,9 @@ class Tensor {
   int64_t count() const { return plimsoll::count(shape()); }
   bool contiguous() const { return value_.contiguous(); }
 
-  // Address of the first element. DTypeError when T is another type; StateError while the value is
-  // only known symbolically or lives on a device without bytes.
+  // Address of the first element; the others follow at the strides of value(). DTypeError when T is
+  // another type; StateError while the value is only known symbolically or lives on a device
+  // without bytes.
   template <class T>
   T* data() const {
     return static_cast<T*>(address(dtype_of<T>));
@@ -54,6 +55,7 @@ class Tensor {
   template <class T = double>
   T item() const;
   // Overwrites all elements in place, in row-major order; seen by everyone who shares the bytes.
+  // StateError while a step is being captured: a replay would not do it again.
   template <class T>
   void write(std::span<const T> values) const {
     write_bytes(values.data(), static_cast<int64_t>(values.size()), dtype_of<T>);
@@ -70,6 +72,7 @@ class Tensor {
   static Tensor copied(const void* values, int64_t n, const Meta& meta);
   void* address(DType wanted) const;
   void write_bytes(const void* values, int64_t n, DType dtype) const;
+  void fill(const void* values) const;
   void require_bytes(const char* op) const;
 
   Value value_;
@@ -77,6 +80,7 @@ class Tensor {
 };
 
 // Files the tensor's memory under another class, in the statistics or in the captured program.
+// StateError when it is undefined.
 void set_memory_class(const Tensor& tensor, MemoryClass memory_class);
 
 }  // namespace plimsoll

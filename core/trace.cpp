@@ -20,6 +20,9 @@ Trace::Trace(std::span<const Meta> inputs) : id_(next_id()) {
   check<StateError>(!current_trace,
                     "capture: a step is already being captured on this thread. "
                     "Capture one step at a time.");
+  check<StateError>(!apply_mode().recomputing,
+                    "capture: a checkpoint is being recomputed, where ops that write in place are "
+                    "left out. Do not run a Step inside a checkpoint.");
   for (const Meta& meta : inputs) {
     program_.device = meta.device;
     inputs_.emplace_back(temporary(meta, Buffer::Kind::input, MemoryClass::input));
@@ -28,7 +31,23 @@ Trace::Trace(std::span<const Meta> inputs) : id_(next_id()) {
   current_trace = this;
 }
 
-Trace::~Trace() { current_trace = nullptr; }
+Trace::~Trace() {
+  for (const Mutated& m : mutated_) m.storage->restore_version(m.version);
+  current_trace = nullptr;
+}
+
+void Trace::mutate(const std::shared_ptr<Storage>& storage, const char* op) {
+  check<StateError>(storage->born() < first_inside_, op,
+                    ": a tensor made inside a captured step is written in place: ",
+                    storage->bytes(), " bytes. Make it outside, so that it is one tensor.");
+  if (!outdated(*storage)) mutated_.push_back({storage, storage->version()});
+}
+
+bool Trace::outdated(const Storage& storage) const {
+  for (const Mutated& m : mutated_)
+    if (m.storage.get() == &storage) return true;
+  return false;
+}
 
 Value Trace::temporary(const Meta& meta, Buffer::Kind kind, MemoryClass memory_class) {
   const int number = static_cast<int>(program_.buffers.size());
@@ -39,6 +58,9 @@ Value Trace::temporary(const Meta& meta, Buffer::Kind kind, MemoryClass memory_c
 
 Operand Trace::operand(const Value& value) {
   const Storage& storage = *value.storage;
+  check<StateError>(!storage.is_symbolic() || storage.trace() == id_,
+                    "capture: a tensor belongs to a captured step that has ended: ", value.meta,
+                    ". Return it from that step instead.");
   int buffer = storage.buffer();
   if (!storage.is_symbolic()) {  // a real tensor from outside: pinned, found again by its storage
     const auto [entry, is_new] =

@@ -56,8 +56,7 @@ int64_t find_offset(const std::vector<Placed>& placed, const Box& box, Fit fit) 
 }
 
 // Places the boxes one by one and keeps the result if it is lower than `best`.
-void try_order(std::span<const Box> boxes, const std::vector<int>& order, Fit fit,
-               Placement& best) {
+void try_order(std::span<const Box> boxes, const std::vector<int>& order, Fit fit, Packing& best) {
   std::vector<int64_t> offsets(boxes.size());
   std::vector<Placed> placed;
   placed.reserve(boxes.size());
@@ -91,8 +90,8 @@ LivePeak live_peak(std::span<const Box> boxes) {
   return peak;
 }
 
-Placement place(std::span<const Box> boxes) {
-  Placement best{
+Packing place(std::span<const Box> boxes) {
+  Packing best{
       .offsets = {}, .height = boxes.empty() ? 0 : kFar, .lower_bound = live_peak(boxes).bytes};
   for (const auto key : kKeys)
     for (const bool forward : {false, true})

@@ -2,7 +2,7 @@
 // are alive at the same time share a byte, and the arena is low.
 //
 //   const Box boxes[] = {{.bytes = 64, .begin = 0, .end = 2}, {.bytes = 128, .begin = 1, .end =
-//   3}}; const Placement placement = place(boxes);      // offsets {128, 0}, height 192
+//   3}}; const Packing packing = place(boxes);      // offsets {128, 0}, height 192
 //
 // The problem is NP-hard ("dynamic storage allocation"). A portfolio of greedy orders is within a
 // few percent of the bound, and mostly on it, for the programs of neural networks.
@@ -20,16 +20,16 @@ struct Box {
   int begin = 0, end = 0;  // half-open
 };
 
-struct Placement {
+struct Packing {
   std::vector<int64_t> offsets;  // one per box
   int64_t height = 0;            // bytes of the arena
-  int64_t lower_bound = 0;       // no placement is lower: the most bytes alive at one moment
+  int64_t lower_bound = 0;       // no packing is lower: the most bytes alive at one moment
 };
 
 // Boxes have bytes > 0 and begin < end. Offsets are sums of sizes: sizes in granules give offsets
 // on granules. Equal boxes give equal placements. Time O(n^2) per order tried, n boxes; no further
 // order is tried when one meets the lower bound.
-Placement place(std::span<const Box> boxes);
+Packing place(std::span<const Box> boxes);
 
 // The most bytes alive at one moment, and the first moment when that many are.
 struct LivePeak {

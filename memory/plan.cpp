@@ -63,16 +63,16 @@ void place_in_arena(const Program& program, const std::vector<Lifetime>& lives,
     if (const int64_t bytes = block_bytes(program.instructions[i].workspace); bytes > 0)
       boxes.push_back({bytes, i, i + 1});
 
-  const Placement placement = place(boxes);
-  plan.arena_bytes = placement.height;
-  plan.lower_bound = placement.lower_bound;
+  const Packing packing = place(boxes);
+  plan.arena_bytes = packing.height;
+  plan.lower_bound = packing.lower_bound;
   for (size_t b = 0; b < home.size(); ++b) {
     const int box = box_of[home[b]];
-    plan.offsets.push_back(box < 0 ? Plan::kNowhere : placement.offsets[box]);
+    plan.offsets.push_back(box < 0 ? Plan::kNowhere : packing.offsets[box]);
   }
   size_t next = workspaces;
   for (const Instruction& instruction : program.instructions)
-    plan.workspace_offsets.push_back(instruction.workspace > 0 ? placement.offsets[next++]
+    plan.workspace_offsets.push_back(instruction.workspace > 0 ? packing.offsets[next++]
                                                                : Plan::kNowhere);
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/apply.h"
 #include "core/cpu/copy.h"
-#include "core/cpu/finite.h"
 
 namespace plimsoll {
 namespace {
@@ -100,12 +100,8 @@ void Replay::note_mutations(std::span<const Tensor> inputs) {
 void Replay::run_checked() {
   for (const Bound& bound : bound_) {
     bound.kernel(bound.call);
-    for (size_t k = 0; k < bound.call.out.size(); ++k)
-      check<NumericError>(all_finite(bound.call.out[k]),
-                          program_.instructions[bound.instruction].op->name, ": output ", k,
-                          " of instruction ", bound.instruction,
-                          " holds NaN or infinity: ", bound.call.out[k].meta,
-                          ". Lower the learning rate or look at this op's inputs.");
+    if (program_.device == Device::cpu)
+      check_written(*program_.instructions[bound.instruction].op, bound.call);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "memory/step.h"
 
+#include "core/apply.h"
+
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -75,6 +77,10 @@ Tensor Step::run_one(std::span<const Tensor> inputs) {
 }
 
 std::vector<Tensor> Step::run(Captured& captured, std::span<const Tensor> inputs) {
+  check<StateError>(
+      !apply_mode().recomputing,
+      "step: a checkpoint is being recomputed, where ops that write in place are left "
+      "out. Do not run a Step inside a checkpoint.");
 #ifndef NDEBUG
   if (captured.runs > 0 && std::has_single_bit(captured.runs + 1)) recapture(captured);
 #endif

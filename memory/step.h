@@ -35,9 +35,11 @@ class Step {
   Step(Step&&) noexcept;
   Step& operator=(Step&&) noexcept;
 
-  // Runs the step. Errors, all before anything is changed: StateError for an undefined, symbolic or
-  // non-contiguous input; whatever capturing the function throws; OutOfMemory. Under
-  // apply_mode().check_finite, NumericError at the first instruction that writes NaN or infinity.
+  // Runs the step. Errors before anything is changed: StateError for an undefined, symbolic or
+  // non-contiguous input, or inside a checkpoint that recomputes; whatever capturing the function
+  // throws; OutOfMemory. Errors of a kernel (a label out of range) end the run where it is, with
+  // what earlier instructions wrote in place already written. Under apply_mode().check_finite,
+  // NumericError at the first instruction that writes NaN or infinity.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
   std::vector<Tensor> run(std::initializer_list<Tensor> inputs) {
     return run(std::span(inputs.begin(), inputs.size()));

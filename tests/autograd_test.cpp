@@ -30,7 +30,7 @@ Tensor leaf(std::initializer_list<double> values) {
 
 TEST(Gradients, OfASharedValueAddUp) {
   const Tensor x = leaf({2, 3});
-  const Tensor y = x * x;           // used twice below
+  const Tensor y = x * x;  // used twice below
   const Tensor loss = sum(y * y + y);
   const auto g = gradients(loss, std::array{x});
   EXPECT_EQ(g[0].to_vector<double>(), (std::vector<double>{4 * 8 + 4, 4 * 27 + 6}));
@@ -53,10 +53,10 @@ TEST(Gradients, AreZeroForWhatTheLossDoesNotSee) {
 TEST(Gradients, CanBeDifferentiatedAgain) {
   const Tensor x = leaf({2});
   const auto first = gradients(sum(x * x * x), std::array{x}, {.create_graph = true});
-  EXPECT_EQ(first[0].item(), 12);                                        // 3 x^2
+  EXPECT_EQ(first[0].item(), 12);  // 3 x^2
   const auto second = gradients(sum(first[0]), std::array{x}, {.create_graph = true});
-  EXPECT_EQ(second[0].item(), 12);                                       // 6 x
-  EXPECT_EQ(gradients(sum(second[0]), std::array{x})[0].item(), 6);      // 6
+  EXPECT_EQ(second[0].item(), 12);                                   // 6 x
+  EXPECT_EQ(gradients(sum(second[0]), std::array{x})[0].item(), 6);  // 6
 }
 
 TEST(Gradients, FreeTheTapeAsTheyPass) {
@@ -90,7 +90,7 @@ TEST(Gradients, Refuse) {
   expect_error<StateError>([&] { gradients(sum(x), std::array{zeros({2})}); },
                            "gradients: a tensor to differentiate by is not on the tape: f32 [2] on "
                            "cpu. Make it with require_grad().");
-  expect_error<ShapeError>([&] { gradients(x * x, std::array{x}, {.seed = zeros({3})}); },
+  expect_error<ValueError>([&] { gradients(x * x, std::array{x}, {.seed = zeros({3})}); },
                            "gradients: the seed does not match the loss: f32 [3] on cpu for f64 [2]"
                            " on cpu. Give one of the same shape and type.");
 }
@@ -155,6 +155,77 @@ TEST(Checkpoint, ReachesParametersAndNests) {
   EXPECT_DOUBLE_EQ(g[1].item(), 2);
 }
 
+TEST(Checkpoint, ATensorGivenTwiceCountsOnce) {
+  const Tensor w = leaf({3});
+  const auto product = [](std::span<const Tensor> in) { return in[0] * in[1]; };
+  EXPECT_EQ(gradients(sum(checkpoint(product, std::array{w, w})), std::array{w})[0].item(), 6);
+  const Tensor inner = w * 1.0;
+  EXPECT_EQ(gradients(sum(checkpoint(product, std::array{inner, inner})), std::array{w})[0].item(),
+            6);
+}
+
+TEST(Checkpoint, ReachesInnerValuesUsedThroughTheClosure) {
+  const Tensor x = leaf({3}), w0 = leaf({5});
+  const Tensor w = w0 * 2.0;
+  const auto f = [&](std::span<const Tensor> in) { return in[0] * w; };
+  EXPECT_EQ(gradients(sum(checkpoint(f, std::array{x, w})), std::array{w0})[0].item(), 6);
+}
+
+TEST(Checkpoint, StaysOnItsOwnPieceOfTheTape) {
+  const Tensor w = leaf({3});
+  const Tensor h = w * w;  // used inside through the closure, and once more outside
+  const auto f = [&](std::span<const Tensor> in) { return in[0] * h; };
+  const Tensor y = checkpoint(f, std::array{w});
+  EXPECT_EQ(gradients(sum(y + h), std::array{w})[0].item(), 9 + 6);  // h is a constant in y
+}
+
+TEST(Checkpoint, CanBeDifferentiatedTwice) {
+  const Tensor x = leaf({2});
+  const auto cube = [](std::span<const Tensor> in) { return in[0] * in[0] * in[0]; };
+  const Tensor y = sum(checkpoint(cube, std::array{x * 1.0}) + x * x);
+  const auto first = gradients(y, std::array{x}, {.create_graph = true});
+  EXPECT_EQ(first[0].item(), 16);
+  EXPECT_EQ(gradients(sum(first[0]), std::array{x})[0].item(), 14);
+}
+
+TEST(Checkpoint, OfAConstantHasNoGradient) {
+  const Tensor x = leaf({2});
+  const auto f = [](std::span<const Tensor> in) { return in[0].detach() * 2.0; };
+  const Tensor y = checkpoint(f, std::array{x}) + x;
+  EXPECT_EQ(gradients(sum(y), std::array{x})[0].item(), 1);
+}
+
+TEST(Backward, ChangesAllLeavesOrNoneAndSharesNoMemory) {
+  const Tensor a = leaf({1, 2}), b = leaf({3, 4});
+  const Tensor seed = ones({2}, {.dtype = DType::f64});
+  backward(a + b, {.seed = seed});
+  EXPECT_NE(a.grad().data<double>(), b.grad().data<double>());
+  EXPECT_NE(a.grad().data<double>(), seed.data<double>());
+}
+
+TEST(Backward, IsRefusedInACapturedStep) {
+  const Tensor w = leaf({1});
+  expect_error<StateError>(
+      [&] {
+        capture(
+            [&](auto in) {
+              backward(sum(in[0] * w));
+              return std::vector{in[0]};
+            },
+            std::array{Meta{{1}, DType::f64}});
+      },
+      "backward: a step is being captured, and a leaf cannot hold a value that is not known. Use "
+      "gradients().");
+  EXPECT_FALSE(w.grad().defined());
+}
+
+TEST(Gradients, AreContiguous) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const Tensor g = gradients(sum(x), std::array{x})[0];
+  EXPECT_TRUE(g.contiguous());
+  EXPECT_EQ(g.data<double>()[3], 1);
+}
+
 TEST(Gradcheck, FindsAWrongGradient) {
   const auto wrong = [](std::span<const Tensor> in) {
     return std::vector{in[0] * in[0].detach()};  // half of the gradient of x^2
@@ -173,6 +244,56 @@ TEST(Capture, RefusesToReadAValue) {
                            "item: the value is not known while a step is being captured: f32 [] on "
                            "cpu. Return it from the step instead.");
   EXPECT_EQ(Trace::current(), nullptr);
+}
+
+TEST(Capture, RefusesHostWritesAndValuesItHasOutdated) {
+  const Tensor counter = Tensor::of<int64_t>({0}, {});
+  const auto writes = [&](std::span<const Tensor> in) {
+    const std::vector<int64_t> one{1};
+    counter.write(std::span<const int64_t>(one));
+    return std::vector{in[0] * 1.0};
+  };
+  expect_error<StateError>([&] { capture(writes, std::array{Meta{{2}}}); },
+                           "write: a step is being captured: i64 [] on cpu. "
+                           "Write between the steps, or make the value an input.");
+  const uint32_t version = counter.value().storage->version();
+  const auto reads = [&](std::span<const Tensor> in) {
+    increment(counter);
+    return std::vector{in[0] * counter.item()};
+  };
+  expect_error<StateError>(
+      [&] { capture(reads, std::array{Meta{{2}}}); },
+      "item: the value is not known while a step is being captured: i64 [] on "
+      "cpu was written in place by the step. Return it from the step instead.");
+  EXPECT_EQ(counter.value().storage->version(), version) << "capturing writes nothing";
+  const auto makes = [](std::span<const Tensor> in) {
+    increment(Tensor::of<int64_t>({0}, {}));
+    return std::vector{in[0] * 1.0};
+  };
+  expect_error<StateError>([&] { capture(makes, std::array{Meta{{2}}}); },
+                           "increment: a tensor made inside a captured step is written in place: 8 "
+                           "bytes. Make it outside, so that it is one tensor.");
+}
+
+TEST(Capture, RefusesResultsOfAnotherCapture) {
+  Tensor leaked;
+  capture([&](auto in) { return std::vector{leaked = relu(in[0])}; }, std::array{Meta{{2}}});
+  expect_error<StateError>(
+      [&] { capture([&](auto) { return std::vector{leaked}; }, std::array{Meta{{2}}}); },
+      "capture: a tensor belongs to a captured step that has ended: f32 [2] on cpu. "
+      "Return it from that step instead.");
+}
+
+TEST(Mutation, RefusesSharedMemoryAndChecksWhatItWrites) {
+  const Tensor w = Tensor::of<float>({1, 2}, {2});
+  const Tensor rate = full({}, 1);
+  expect_error<ValueError>([&] { sgd_update(w, w, {}, rate, {}); },
+                           "sgd_update: input 0 is written in place and shares its memory with "
+                           "input 1: f32 [2] on cpu. Pass a copy of one of them.");
+  ApplyMode mode = apply_mode();
+  mode.check_finite = true;
+  const ApplyModeScope scope(mode);
+  EXPECT_THROW(sgd_update(w, full({2}, 1e38), {}, full({}, 1e10), {}), NumericError);
 }
 
 TEST(Capture, ALeakedTensorSaysWhereItCameFrom) {

@@ -1,4 +1,4 @@
-// Placement of boxes, verified pair by pair.
+// Packing of boxes, verified pair by pair.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,23 +10,23 @@
 namespace plimsoll {
 namespace {
 
-void verify(std::span<const Box> boxes, const Placement& placement) {
-  ASSERT_EQ(placement.offsets.size(), boxes.size());
+void verify(std::span<const Box> boxes, const Packing& packing) {
+  ASSERT_EQ(packing.offsets.size(), boxes.size());
   int64_t height = 0;
   for (size_t a = 0; a < boxes.size(); ++a) {
-    ASSERT_GE(placement.offsets[a], 0);
-    height = std::max(height, placement.offsets[a] + boxes[a].bytes);
+    ASSERT_GE(packing.offsets[a], 0);
+    height = std::max(height, packing.offsets[a] + boxes[a].bytes);
     for (size_t b = 0; b < a; ++b) {
       const bool share_time =
           std::max(boxes[a].begin, boxes[b].begin) < std::min(boxes[a].end, boxes[b].end);
       const bool share_bytes =
-          std::max(placement.offsets[a], placement.offsets[b]) <
-          std::min(placement.offsets[a] + boxes[a].bytes, placement.offsets[b] + boxes[b].bytes);
+          std::max(packing.offsets[a], packing.offsets[b]) <
+          std::min(packing.offsets[a] + boxes[a].bytes, packing.offsets[b] + boxes[b].bytes);
       ASSERT_FALSE(share_time && share_bytes) << "boxes " << b << " and " << a;
     }
   }
-  EXPECT_EQ(placement.height, height);
-  EXPECT_GE(placement.height, placement.lower_bound);
+  EXPECT_EQ(packing.height, height);
+  EXPECT_GE(packing.height, packing.lower_bound);
 }
 
 // The most bytes alive, by looking at every instant.
@@ -59,12 +59,12 @@ TEST(MemoryOffsets, RandomBoxesNeverOverlap) {
   for (uint32_t seed = 0; seed < kSets; ++seed) {
     SCOPED_TRACE(seed);
     const std::vector<Box> boxes = random_boxes(seed);
-    const Placement placement = place(boxes);
-    verify(boxes, placement);
+    const Packing packing = place(boxes);
+    verify(boxes, packing);
     ASSERT_FALSE(HasFatalFailure());
-    ASSERT_EQ(placement.lower_bound, bound(boxes, 200));
-    EXPECT_EQ(place(boxes).offsets, placement.offsets);  // deterministic
-    ratio += static_cast<double>(placement.height) / static_cast<double>(placement.lower_bound);
+    ASSERT_EQ(packing.lower_bound, bound(boxes, 200));
+    EXPECT_EQ(place(boxes).offsets, packing.offsets);  // deterministic
+    ratio += static_cast<double>(packing.height) / static_cast<double>(packing.lower_bound);
   }
   EXPECT_LT(ratio / kSets, 1.03);
 }
@@ -72,9 +72,9 @@ TEST(MemoryOffsets, RandomBoxesNeverOverlap) {
 TEST(MemoryOffsets, ForwardAndBackwardMeetsTheBound) {
   std::vector<Box> boxes;
   for (int i = 0; i < 100; ++i) boxes.push_back({kGranule * (1 + i * 7 % 13), i, 200 - i});
-  const Placement placement = place(boxes);
-  verify(boxes, placement);
-  EXPECT_EQ(placement.height, placement.lower_bound);
+  const Packing packing = place(boxes);
+  verify(boxes, packing);
+  EXPECT_EQ(packing.height, packing.lower_bound);
 }
 
 TEST(MemoryOffsets, EdgeCases) {
@@ -101,10 +101,10 @@ TEST(MemoryOffsets, Resnet50OfSomas) {
     ASSERT_EQ(std::sscanf(line.c_str(), "%lld,%lld,%lld,%lld", &id, &lower, &upper, &size), 4);
     boxes.push_back({size, static_cast<int>(lower), static_cast<int>(upper)});
   }
-  const Placement placement = place(boxes);
-  verify(boxes, placement);
+  const Packing packing = place(boxes);
+  verify(boxes, packing);
   const double ratio =
-      static_cast<double>(placement.height) / static_cast<double>(placement.lower_bound);
+      static_cast<double>(packing.height) / static_cast<double>(packing.lower_bound);
   std::printf("somas_resnet50: %zu buffers, arena / lower bound = %.4f\n", boxes.size(), ratio);
   EXPECT_LT(ratio, 1.005);
 }

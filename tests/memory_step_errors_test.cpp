@@ -129,7 +129,7 @@ TEST(MemoryStepErrors, NaNIsNamedWhenAskedFor) {
   const ApplyModeScope scope({.check_finite = true});
   expect_error<NumericError>(
       [&] { step(x); },
-      "plus: output 0 of instruction 0 holds NaN or infinity: f32 [2] on cpu. "
+      "plus: output 0 holds NaN or infinity: f32 [2] on cpu. "
       "Lower the learning rate or look at this op's inputs.");
   EXPECT_EQ(step(ramp(2)).count(), 2);
 }

@@ -25,8 +25,6 @@ int num_threads() {
   return threads > 0 ? threads : omp_get_num_procs();
 }
 
-int thread_slot() { return omp_get_thread_num(); }
-
 void detail::parallel_for(int64_t n, int64_t grain, Body body, const void* context) {
   const int64_t total = pieces(n, grain);
   const int threads = static_cast<int>(std::min<int64_t>(num_threads(), total));

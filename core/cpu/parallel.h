@@ -17,15 +17,17 @@ namespace plimsoll {
 void set_num_threads(int threads);
 int num_threads();
 
-// Number of the thread running this piece, 0 <= slot < num_threads(): to pick its own scratch.
-int thread_slot();
-
 inline int64_t pieces(int64_t n, int64_t grain) { return (n + grain - 1) / grain; }
 
-// A grain for work where the cut does not matter to the result: `cost` is roughly the number of
-// elements touched per index; pieces of about 16,000 elements outweigh the cost of a dispatch.
+namespace detail {
+// Tests make it small, so that their small tensors are cut into many pieces as well.
+inline int64_t piece_elements = 16384;
+}  // namespace detail
+
+// A grain from the size of the work: `cost` is roughly the number of elements touched per index;
+// pieces of about 16,000 elements outweigh the cost of a dispatch.
 inline int64_t grain_for(int64_t cost) {
-  return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, cost));
+  return std::max<int64_t>(1, detail::piece_elements / std::max<int64_t>(1, cost));
 }
 
 namespace detail {

@@ -67,7 +67,6 @@ OpCase ties() {
                                       0, 0, 0, 0, 0, 3, 0, 3, 3, 3})},
       .call =
           [](auto in) {
-            const WithGrad scope;
             const Tensor x = in[0].detach().require_grad();
             const Tensor y = max_pool2d(x, {.window = 3, .stride = 2, .padding = 1});
             return gradients(y, std::vector{x}, {.seed = ones(y.shape(), {y.dtype(), y.device()})});
