@@ -42,6 +42,14 @@ struct Unary {
     });
   }
 
+  template <class C>
+  static C gradient(C dy, C saved) {
+    if constexpr (requires { F::grad(dy, saved); })
+      return F::grad(dy, saved);
+    else
+      return dy * F::df(saved);
+  }
+
   static void grad_cpu(const Call& call) {
     visit_floating(F::name, call.out[0].dtype(), [&]<class T>() {
       const T* dy = call.in[0].as<T>();
@@ -53,10 +61,7 @@ struct Unary {
           // Both are loaded before anything is decided: a conditional load is not vectorised.
           const auto g = static_cast<Compute<T>>(dy[i]);
           const auto s = static_cast<Compute<T>>(saved[i]);
-          if constexpr (requires { F::grad(g, s); })
-            dx[i] = static_cast<T>(F::grad(g, s));
-          else
-            dx[i] = static_cast<T>(g * F::df(s));
+          dx[i] = static_cast<T>(gradient(g, s));
         }
       });
     });

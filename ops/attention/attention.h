@@ -28,9 +28,10 @@ struct AttentionResult {
 // q [B, T, H, D]; k and v [B, S, H, D]; one floating dtype, 16-bit types computed in f32. They are
 // read through their strides, so slices of one tensor need no copy as long as neighbours along D
 // are neighbours in memory. A query that sees no key (causal, S < T) has out 0, log_sum_exp
-// -infinity and no gradient. Both results are differentiable. The tape keeps q, k, v and both
-// results; the gradient computes p again, block by block. Errors: ShapeError, DTypeError,
-// ValueError (scale). Source: Dao et al., "FlashAttention", arXiv 2205.14135.
+// -infinity and no gradient; one whose scores are all -infinity has out NaN, as in softmax. Both
+// results are differentiable. The tape keeps q, k, v and both results; the gradient computes p
+// again, block by block. Errors: ShapeError, DTypeError, ValueError (scale). Source: Dao et al.,
+// "FlashAttention", arXiv 2205.14135.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionAttrs& attrs = {});
 

@@ -90,7 +90,8 @@ Metas running_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 void running_cpu(const Call& call) {
-  const auto& [momentum, n] = call.attrs.as<RunningAttrs>();
+  const double momentum = call.attrs.as<RunningAttrs>().momentum;
+  const int64_t n = call.attrs.as<RunningAttrs>().n;
   const double unbiased = n > 1 ? static_cast<double>(n) / static_cast<double>(n - 1) : 1;
   visit_floating("update_running_stats", call.in[0].dtype(), [&]<class T>() {
     const auto blend = [&](const View& running, const View& now, double scale) {
