@@ -1,7 +1,10 @@
 // Attrs: the constants of one applied op, a plain struct with designated initialisers.
 //
-//   struct Pool2dAttrs { int64_t window = 2, stride = 2; bool operator==(const Pool2dAttrs&) const
-//   = default; }; apply(max_pool2d_op, {x}, Pool2dAttrs{.window = 3});
+//   struct Pool2dAttrs {
+//     int64_t window = 2, stride = 2;
+//     bool operator==(const Pool2dAttrs&) const = default;
+//   };
+//   apply(max_pool2d_op, {x}, Pool2dAttrs{.window = 3});
 //   attrs.as<Pool2dAttrs>().window
 //
 // They can be compared, so that two programs can. Anything that changes from step to step must be

@@ -1,7 +1,6 @@
 // Errors: every refusal is one sentence, `op: what is wrong: the values. What to do.`
 //
-//   check<ShapeError>(k == k2, "matmul: inner sizes differ: ", a, " x ", b, ". Transpose one
-//   side.");
+//   check<ShapeError>(k == k2, "matmul: inner sizes differ: ", a, " x ", b, ". Transpose one.");
 //
 // The type says what kind of mistake it was, so that a program can tell a usage error from a full
 // memory. Nothing is changed by a call that throws.

@@ -1,9 +1,8 @@
 // OpDef: everything the engine knows about an op, as data. An op is one constexpr OpDef, the free
 // functions it points to, and a public function that calls apply().
 //
-//   constexpr OpDef relu_op{.name = "relu", .infer = same_as_input, .cpu = relu_cpu, .vjp =
-//   relu_vjp,
-//                           .saves = {.outputs = bits(0)}, .inplace = 0};
+//   constexpr OpDef relu_op{.name = "relu", .infer = same_as_input, .cpu = relu_cpu,
+//                           .vjp = relu_vjp, .saves = {.outputs = bits(0)}, .inplace = 0};
 //   Tensor relu(const Tensor& x) { return apply1(relu_op, {contiguous(x)}); }
 #pragma once
 

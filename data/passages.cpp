@@ -27,8 +27,8 @@ std::vector<int32_t> words_of(std::string_view text, int64_t vocabulary) {
     if (in_word(c))
       while (end < text.size() && in_word(static_cast<unsigned char>(text[end]))) ++end;
     if (!std::isspace(c))
-      words.push_back(static_cast<int32_t>(hash(text.substr(i, end - i)) %
-                                           static_cast<uint64_t>(vocabulary)));
+      words.push_back(
+          static_cast<int32_t>(hash(text.substr(i, end - i)) % static_cast<uint64_t>(vocabulary)));
     i = end;
   }
   return words;
@@ -66,8 +66,9 @@ void set_passage(const Batch& batch, int64_t row, const std::vector<int32_t>& wo
 }  // namespace
 
 PassageDataset make_passages(const TextDataset& text, PassageAttrs attrs) {
-  check<ValueError>(attrs.vocabulary >= 1, "passages: the vocabulary must be at least 1: ",
-                    attrs.vocabulary, ". Pass a larger one.");
+  check<ValueError>(attrs.vocabulary >= 1,
+                    "passages: the vocabulary must be at least 1: ", attrs.vocabulary,
+                    ". Pass a larger one.");
   const std::vector<int32_t> words = words_of(whole_text(text), attrs.vocabulary);
   const int64_t part = std::ssize(words) / kPassageClasses;
   PassageDataset dataset{text.name, {}, {}};

@@ -10,6 +10,7 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
+constexpr int64_t kWork = 10'000'000;  // pairs of boxes looked at for each order: milliseconds
 
 enum class Fit { first, best };
 
@@ -55,22 +56,35 @@ int64_t find_offset(const std::vector<Placed>& placed, const Box& box, Fit fit) 
   return offset >= 0 ? offset : roof;
 }
 
-// Places the boxes one by one and keeps the result if it is lower than `best`.
-void try_order(std::span<const Box> boxes, const std::vector<int>& order, Fit fit, Packing& best) {
+// Places the boxes one by one and keeps the result if it is lower than `best`. Returns the place in
+// `order` of the first box that is not below, or -1.
+int try_order(std::span<const Box> boxes, const std::vector<int>& order, Fit fit, Packing& best) {
   std::vector<int64_t> offsets(boxes.size());
   std::vector<Placed> placed;
   placed.reserve(boxes.size());
   int64_t height = 0;
-  for (const int i : order) {
+  for (int n = 0; n < static_cast<int>(order.size()); ++n) {
+    const int i = order[n];
     const Box& box = boxes[i];
     offsets[i] = find_offset(placed, box, fit);
     height = std::max(height, offsets[i] + box.bytes);
-    if (height >= best.height) return;
+    if (height >= best.height) return n;
     const Placed entry{offsets[i], offsets[i] + box.bytes, box.begin, box.end};
     placed.insert(std::ranges::upper_bound(placed, entry.bottom, {}, &Placed::bottom), entry);
   }
   best.offsets = std::move(offsets);
   best.height = height;
+  return -1;
+}
+
+// Tries an order, once at least, and then again and again with the box that stuck out put first: it
+// takes its place while there still is one.
+void improve(std::span<const Box> boxes, std::vector<int> order, Fit fit, Packing& best) {
+  const int64_t n = std::ssize(boxes);
+  for (int64_t work = 0; work < kWork && best.height > best.lower_bound; work += n * n) {
+    const int misfit = try_order(boxes, order, fit, best);
+    if (misfit > 0) std::rotate(order.begin(), order.begin() + misfit, order.begin() + misfit + 1);
+  }
 }
 
 }  // namespace
@@ -95,10 +109,8 @@ Packing place(std::span<const Box> boxes) {
       .offsets = {}, .height = boxes.empty() ? 0 : kFar, .lower_bound = live_peak(boxes).bytes};
   for (const auto key : kKeys)
     for (const bool forward : {false, true})
-      for (const Fit fit : {Fit::first, Fit::best}) {
-        if (best.height == best.lower_bound) return best;
-        try_order(boxes, order_by(boxes, key, forward), fit, best);
-      }
+      for (const Fit fit : {Fit::first, Fit::best})
+        improve(boxes, order_by(boxes, key, forward), fit, best);
   return best;
 }
 

@@ -4,9 +4,8 @@
 //     explicit Mlp(nn::Build& build)
 //         : hidden(add<nn::Linear>("hidden", 784, 128, build)),
 //           out(add<nn::Linear>("out", 128, 10, build)) {}
-//     Tensor forward(const Tensor& x, const nn::Mode& mode) const override {  // [B, 784] -> [B,
-//     10]
-//       return out(relu(hidden(x, mode)), mode);
+//     Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
+//       return out(relu(hidden(x, mode)), mode);  // [B, 784] -> [B, 10]
 //     }
 //     const nn::Linear &hidden, &out;
 //   };

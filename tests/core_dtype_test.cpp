@@ -16,8 +16,8 @@ TEST(DType, EveryHalfWidensAsEigenDoes) {
     if (std::isnan(theirs)) {
       EXPECT_TRUE(std::isnan(static_cast<float>(ours))) << bits;
     } else {
-      EXPECT_EQ(std::bit_cast<uint32_t>(static_cast<float>(ours)),
-                std::bit_cast<uint32_t>(theirs)) << bits;
+      EXPECT_EQ(std::bit_cast<uint32_t>(static_cast<float>(ours)), std::bit_cast<uint32_t>(theirs))
+          << bits;
     }
   }
 }

@@ -25,13 +25,22 @@ TEST(Shape, CountsAndRefuses) {
   EXPECT_EQ(count({}), 1);
   EXPECT_EQ(count({3, 0, 5}), 0);
   EXPECT_EQ(row_major({2, 3, 4}), (Strides{12, 4, 1}));
-  expect_error<ShapeError>([] { count({2, -1}); },
-                           "shape: a size is negative: [2, -1]. Use sizes of 0 or more.");
+  expect_error<ShapeError>(
+      [] {
+        count({2, -1});
+      },
+      "shape: a size is negative: [2, -1]. Use sizes of 0 or more.");
   const int64_t big = std::numeric_limits<int64_t>::max() / 2;
-  expect_error<ShapeError>([&] { count({big, 3}); },
-                           cat("shape: ", big, " * 3 does not fit in 63 bits. Use smaller sizes."));
-  expect_error<ShapeError>([] { Shape({1, 1, 1, 1, 1, 1, 1, 1, 1}); },
-                           "shape: more than 8 axes were given. Merge some of them with reshape.");
+  expect_error<ShapeError>(
+      [&] {
+        count({big, 3});
+      },
+      cat("shape: ", big, " * 3 does not fit in 63 bits. Use smaller sizes."));
+  expect_error<ShapeError>(
+      [] {
+        Shape({1, 1, 1, 1, 1, 1, 1, 1, 1});
+      },
+      "shape: more than 8 axes were given. Merge some of them with reshape.");
   EXPECT_EQ(count({big, 0, big, big}), 0);  // empty is empty, whatever the other sizes
 }
 
@@ -73,14 +82,18 @@ TEST(Tensor, WritesInPlaceForEveryHandle) {
 
 TEST(Tensor, Refuses) {
   const Tensor x = zeros({2, 3});
-  expect_error<ShapeError>([&] { x.item(); }, "item: the tensor has 6 elements: f32 [2, 3] on cpu. "
-                                              "Reduce it to one first.");
+  expect_error<ShapeError>([&] { x.item(); },
+                           "item: the tensor has 6 elements: f32 [2, 3] on cpu. "
+                           "Reduce it to one first.");
   expect_error<DTypeError>([&] { (void)x.data<double>(); },
                            "data: asked for f64 but the tensor is f32 [2, 3] on cpu. "
                            "Ask for its own type.");
-  expect_error<ShapeError>([] { Tensor::of<float>({1, 2, 3}, {2}); },
-                           "tensor: the number of values is wrong: 3 values for shape [2]. "
-                           "Give one value for each element.");
+  expect_error<ShapeError>(
+      [] {
+        Tensor::of<float>({1, 2, 3}, {2});
+      },
+      "tensor: the number of values is wrong: 3 values for shape [2]. "
+      "Give one value for each element.");
   expect_error<DTypeError>([] { zeros({2}, {.dtype = DType::i64}).require_grad(); },
                            "require_grad: only floating types have gradients: i64 [2] on cpu. "
                            "Cast it first.");

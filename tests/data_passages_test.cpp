@@ -42,9 +42,9 @@ TEST(DataPassages, EveryBatchComesFromThePartItNames) {
   const auto x = batch.x.to_vector<int64_t>(), y = batch.y.to_vector<int64_t>();
   for (size_t row = 0; row < y.size(); ++row) {
     const auto& words = task.train[static_cast<size_t>(y[row])];
-    EXPECT_NE(std::search(words.begin(), words.end(), x.begin() + 8 * row,
-                          x.begin() + 8 * (row + 1)),
-              words.end());
+    EXPECT_NE(
+        std::search(words.begin(), words.end(), x.begin() + 8 * row, x.begin() + 8 * (row + 1)),
+        words.end());
   }
   const Batch again = random_passages(task, {.batch = 64, .context = 8}, 1, 2);
   EXPECT_EQ(again.x.to_vector<int64_t>(), x);
@@ -70,8 +70,9 @@ TEST(DataPassages, ShortTextsAreRefused) {
     random_passages(task, {.batch = 1, .context = 20}, 0, 0);
     FAIL();
   } catch (const DataError& e) {
-    EXPECT_STREQ(e.what(), "passages: numbered is too short: a part has 9 words for passages of "
-                           "20. Use a longer text or a smaller context.");
+    EXPECT_STREQ(e.what(),
+                 "passages: numbered is too short: a part has 9 words for passages of "
+                 "20. Use a longer text or a smaller context.");
   }
 }
 

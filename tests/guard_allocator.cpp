@@ -8,7 +8,7 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kGuard = 4 * kGranule;
-constexpr auto kNaN = std::byte{0xff};     // all ones is NaN in every floating type, -1 in integers
+constexpr auto kPoison = std::byte{0xff};  // all ones is NaN in every floating type, -1 in integers
 constexpr auto kCanary = std::byte{0xa5};
 
 bool intact(const std::byte* guard) {
@@ -20,9 +20,9 @@ bool intact(const std::byte* guard) {
 void* GuardAllocator::allocate(int64_t bytes, MemoryClass, const char*) {
   if (bytes == 0) return nullptr;
   auto* block = static_cast<std::byte*>(
-      ::operator new(static_cast<size_t>(bytes + 2 * kGuard), std::align_val_t{kGranule}));
+      ::operator new (static_cast<size_t>(bytes + 2 * kGuard), std::align_val_t{kGranule}));
   std::fill_n(block, kGuard, kCanary);
-  std::fill_n(block + kGuard, bytes, kNaN);
+  std::fill_n(block + kGuard, bytes, kPoison);
   std::fill_n(block + kGuard + bytes, kGuard, kCanary);  // begins right behind the last byte
   ++live_;
   return block + kGuard;
@@ -31,9 +31,9 @@ void* GuardAllocator::allocate(int64_t bytes, MemoryClass, const char*) {
 void GuardAllocator::deallocate(void* data, int64_t bytes, MemoryClass) noexcept {
   auto* block = static_cast<std::byte*>(data) - kGuard;
   if (!intact(block) || !intact(block + kGuard + bytes)) ++damaged_;
-  std::fill_n(block + kGuard, bytes, kNaN);
+  std::fill_n(block + kGuard, bytes, kPoison);
   --live_;
-  ::operator delete(block, std::align_val_t{kGranule});
+  ::operator delete (block, std::align_val_t{kGranule});
 }
 
 }  // namespace plimsoll

@@ -24,8 +24,8 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"nn", {"core", "ops", "memory", "autograd"}},
     {"examples", {"core", "ops", "memory", "autograd", "optim", "nn", "data"}},
 };
-const std::set<std::string> kFolders = {"core", "ops", "memory", "data", "autograd",
-                                        "optim", "nn", "examples", "tests", "bench"};
+const std::set<std::string> kFolders = {"core",  "ops", "memory",   "data",  "autograd",
+                                        "optim", "nn",  "examples", "tests", "bench"};
 
 struct Source {
   fs::path path;       // relative to the root

@@ -127,10 +127,9 @@ TEST(MemoryStepErrors, NaNIsNamedWhenAskedFor) {
   const Tensor x = Tensor::of<float>({1, 3e38f}, {2});
   EXPECT_EQ(step(x).to_vector<float>()[1], 4);
   const ApplyModeScope scope({.check_finite = true});
-  expect_error<NumericError>(
-      [&] { step(x); },
-      "plus: output 0 holds NaN or infinity: f32 [2] on cpu. "
-      "Lower the learning rate or look at this op's inputs.");
+  expect_error<NumericError>([&] { step(x); },
+                             "plus: output 0 holds NaN or infinity: f32 [2] on cpu. "
+                             "Lower the learning rate or look at this op's inputs.");
   EXPECT_EQ(step(ramp(2)).count(), 2);
 }
 

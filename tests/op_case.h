@@ -9,12 +9,16 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "core/op.h"
 
 namespace plimsoll {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // A tensor of the reference implementations: row-major doubles.
 struct Array {

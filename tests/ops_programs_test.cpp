@@ -54,7 +54,8 @@ TEST(Programs, GradientsOfConcatAreViews) {
     const std::vector<Tensor> x{in[0].require_grad(), in[1].require_grad()};
     return gradients(concat(x, 1), x, {.seed = in[2]});
   };
-  EXPECT_EQ(names(both, {Meta{{3, 4}}, Meta{{3, 5}}, Meta{{3, 9}}}), (Names{"concat", "copy", "copy"}));
+  EXPECT_EQ(names(both, {Meta{{3, 4}}, Meta{{3, 5}}, Meta{{3, 9}}}),
+            (Names{"concat", "copy", "copy"}));
 }
 
 TEST(Programs, DropoutKeepsNoMask) {

@@ -1,7 +1,5 @@
 #include "ops/attention/attention.h"
 
-#include <limits>
-
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/copy/copy.h"
 #include "ops/full/full.h"
@@ -24,7 +22,7 @@ std::vector<Array> reference(const Array& q, const Array& k, const Array& v, Att
           return ((b * length + row) * H + h) * D;
         };
         std::vector<double> score(static_cast<size_t>(seen));
-        double highest = -std::numeric_limits<double>::infinity(), total = 0;
+        double highest = -kInf, total = 0;
         for (int64_t j = 0; j < seen; ++j) {
           double& s = score[static_cast<size_t>(j)];
           for (int64_t d = 0; d < D; ++d) s += scale * q[at(T, i) + d] * k[at(S, j) + d];
@@ -109,7 +107,7 @@ OpCase large_scores() {
 // Keys whose scores are -infinity fill the first block and more: they count for nothing.
 OpCase infinite_scores() {
   OpCase c = values_only("infinite_scores", {1, 1, 1, 1}, 261, {.causal = false});
-  std::vector<double> keys(261, -std::numeric_limits<double>::infinity());
+  std::vector<double> keys(261, -kInf);
   for (size_t j = 130; j < 261; j += 4) keys[j] = 0.01 * static_cast<double>(j) - 2;
   c.inputs[0] = given({1, 1, 1, 1}, {1.5});
   c.inputs[1] = given({1, 261, 1, 1}, keys);

@@ -7,8 +7,7 @@
 //
 // With stride s, padding p and G groups, for channel o of group g = o / (O / G):
 //
-//   y[n, i, j, o] = sum over r, s', c of  x[n, i s + r - p, j s + s' - p, g C / G + c] w[o, r, s',
-//   c]
+//   y[n, i, j, o] = sum over a, b, c of  x[n, i s + a - p, j s + b - p, g C / G + c] w[o, a, b, c]
 //
 // where x is 0 outside the image. It is the cross-correlation that deep learning calls convolution.
 // All arithmetic is in f32 (f64 for f64) and is rounded once; every sum has an order that depends

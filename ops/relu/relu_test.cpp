@@ -1,18 +1,10 @@
 #include "ops/relu/relu.h"
 
-#include <limits>
-
 #include "autograd/gradients.h"
 #include "ops/full/full.h"
 #include "tests/op_case.h"
 
 namespace plimsoll {
-namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
 
 OpCases relu_cases() {
   const auto call = [](auto in) { return std::vector{relu(in[0])}; };

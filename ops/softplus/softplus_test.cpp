@@ -1,18 +1,11 @@
 #include "ops/softplus/softplus.h"
 
 #include <cmath>
-#include <limits>
 
 #include "ops/full/full.h"
 #include "tests/op_case.h"
 
 namespace plimsoll {
-namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
 
 OpCases softplus_cases() {
   const auto call = [](auto in) { return std::vector{softplus(in[0])}; };

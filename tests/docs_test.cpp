@@ -1,0 +1,41 @@
+// The documents show code as it stands in the tree: a fenced block whose first line names a file
+// after the language (```cpp ops/relu/relu.h) holds that file, to the last byte.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kRoot = PLIMSOLL_SOURCE_DIR;
+
+std::string read(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(kRoot / path).rdbuf();
+  return text.str();
+}
+
+void expect_listings_equal_files(const fs::path& document, int at_least) {
+  std::istringstream lines(read(document));
+  int listings = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("```")) continue;
+    const size_t space = line.find(' ');
+    const std::string path = space == std::string::npos ? "" : line.substr(space + 1);
+    std::string block;
+    while (std::getline(lines, line) && line != "```") block += line + "\n";
+    if (path.empty()) continue;
+    EXPECT_EQ(block, read(path)) << document << " shows " << path;
+    ++listings;
+  }
+  EXPECT_GE(listings, at_least) << document;
+}
+
+TEST(Docs, ListingsEqualTheFiles) {
+  expect_listings_equal_files("README.md", 1);
+  expect_listings_equal_files("docs/adding-an-op.md", 3);
+}
+
+}  // namespace
