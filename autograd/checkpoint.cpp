@@ -45,10 +45,11 @@ std::vector<Tensor> checkpoint_vjp(const Backward& b) {
   std::vector<Tensor> results(static_cast<size_t>(b.inputs()));
   const bool create_graph = apply_mode().record;
   const uint64_t oldest = Node::next_seq();
-  const Tensor y = run_again(*b.attrs<CheckpointAttrs>().f, xs);
+  Tensor y = run_again(*b.attrs<CheckpointAttrs>().f, xs);
   if (!y.needs_grad()) return results;
   const std::vector<Tensor> grads =
-      gradients(y, wanted, {.seed = b.grad(), .create_graph = create_graph, .oldest = oldest});
+      gradients(std::move(y), wanted,
+                {.seed = b.take_grad(), .create_graph = create_graph, .oldest = oldest});
   for (size_t k = 0; k < wanted.size(); ++k) results[static_cast<size_t>(inputs[k])] = grads[k];
   return results;
 }

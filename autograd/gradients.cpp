@@ -48,7 +48,7 @@ std::unordered_set<const Node*> on_path(const NodePtr& loss,
   return result;
 }
 
-Tensor seed_of(const Tensor& loss, const Tensor& seed) {
+Tensor seed_of(const Tensor& loss, Tensor seed) {
   if (!seed.defined()) {
     check<ShapeError>(loss.count() == 1, "gradients: the loss has several elements: ", loss.meta(),
                       ". Reduce it to one, or give a seed of its shape.");
@@ -63,14 +63,14 @@ Tensor seed_of(const Tensor& loss, const Tensor& seed) {
 // One walk over the tape, newest node first.
 class Walk {
  public:
-  Walk(const Tensor& loss, std::span<const Tensor> xs, const GradientOptions& options)
+  Walk(const Edge& loss, std::span<const Tensor> xs, const GradientOptions& options)
       : options_(options) {
     for (const Tensor& x : xs) targets_.insert(x.edge().node.get());
-    path_ = on_path(loss.edge().node, targets_, options.oldest);
-    send(loss.edge(), seed_of(loss, options.seed));
+    path_ = on_path(loss.node, targets_, options.oldest);
   }
 
-  void run() {
+  void run(const Edge& loss, Tensor seed) {
+    send(loss, std::move(seed));
     while (!queue_.empty()) {
       const NodePtr node = queue_.top();
       queue_.pop();
@@ -85,7 +85,7 @@ class Walk {
   }
 
  private:
-  void send(const Edge& edge, const Tensor& grad) {
+  void send(const Edge& edge, Tensor grad) {
     if (!edge.node || !grad.defined() || !path_.contains(edge.node.get())) return;
     auto [entry, is_new] = grads_.try_emplace(edge.node.get());
     if (is_new) {
@@ -93,8 +93,9 @@ class Walk {
       queue_.push(edge.node);
     }
     Tensor& sum = entry->second[edge.slot];
-    sum = sum.defined() ? add(sum, grad) : grad;
-    if (targets_.contains(edge.node.get())) set_memory_class(sum, MemoryClass::gradient);
+    sum = sum.defined() ? add(sum, grad) : std::move(grad);
+    // That of anything but a leaf passes by like an activation.
+    if (!edge.node->op) set_memory_class(sum, MemoryClass::gradient);
   }
 
   void visit(const NodePtr& node) {
@@ -111,9 +112,9 @@ class Walk {
                       " were freed by an earlier backward pass. "
                       "Pass .retain = true to the earlier one.");
     const bool is_target = targets_.contains(node.get());
-    const std::vector<Tensor> grads =
+    std::vector<Tensor> grads =
         is_target ? grads_[node.get()] : std::move(grads_.extract(node.get()).mapped());
-    const std::vector<Tensor> results = node->op->vjp(Backward(node, grads, needed));
+    std::vector<Tensor> results = node->op->vjp(Backward(node, grads, needed));
     if (!options_.retain && !options_.create_graph) node->release();
     for (size_t i = 0; i < node->parents.size(); ++i) {
       if (!path_.contains(node->parents[i].node.get()) || i >= results.size()) continue;
@@ -121,7 +122,7 @@ class Walk {
                         node->op->name, ": its gradient of input ", i,
                         " does not match: ", results[i].meta(), " for ", node->in_metas[i],
                         ". Mend its gradient rule.");
-      send(node->parents[i], results[i]);
+      send(node->parents[i], std::move(results[i]));
     }
   }
 
@@ -157,8 +158,7 @@ std::vector<Tensor> leaves_of(const Tensor& loss) {
 
 }  // namespace
 
-std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> xs,
-                              const GradientOptions& options) {
+std::vector<Tensor> gradients(Tensor loss, std::span<const Tensor> xs, GradientOptions options) {
   check_on_tape(loss, "the loss");
   for (const Tensor& x : xs)
     check<StateError>(x.needs_grad(),
@@ -167,8 +167,11 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> xs,
   ApplyMode mode = apply_mode();
   mode.record = options.create_graph;
   const ApplyModeScope scope(mode);
-  Walk walk(loss, xs, options);
-  walk.run();
+  Tensor seed = seed_of(loss, std::move(options.seed));
+  const Edge from = loss.edge();
+  loss = {};  // the walk needs its place on the tape, not its bytes
+  Walk walk(from, xs, options);
+  walk.run(from, std::move(seed));
   std::vector<Tensor> results;
   for (const Tensor& x : xs) {
     Tensor grad = walk.arrived(x.edge());

@@ -35,10 +35,12 @@ struct Call {
 // What a gradient rule may read: the gradients of the outputs, the declared saves, all shapes.
 class Backward {
  public:
-  Backward(const std::shared_ptr<Node>& node, std::span<const Tensor> grads, Bits needed)
+  Backward(const std::shared_ptr<Node>& node, std::span<Tensor> grads, Bits needed)
       : node_(node), grads_(grads), needed_(needed) {}
 
   const Tensor& grad(int output = 0) const { return grads_[output]; }  // undefined: it is zero
+  // The same, given away: its memory goes back as soon as the rule no longer needs it.
+  Tensor take_grad(int output = 0) const { return std::move(grads_[output]); }
   Tensor input(int number) const;   // StateError unless in saves.inputs
   Tensor output(int number) const;  // StateError unless in saves.outputs
   const Meta& input_meta(int number) const { return node_->in_metas[number]; }
@@ -52,7 +54,7 @@ class Backward {
 
  private:
   const std::shared_ptr<Node>& node_;
-  std::span<const Tensor> grads_;
+  std::span<Tensor> grads_;
   Bits needed_;
 };
 

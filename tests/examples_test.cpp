@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 namespace {
@@ -99,6 +100,15 @@ TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
   }
 }
 
+TEST(FirstStep, PrintsTheTableOfTheReadme) {
+  const std::string output = run("first_step").output;
+  const std::string table = output.substr(0, output.find("epoch 0"));
+  EXPECT_TRUE(table.starts_with("plan: ")) << output;
+  std::ostringstream readme;
+  readme << std::ifstream(PLIMSOLL_SOURCE_DIR "/README.md").rdbuf();
+  EXPECT_NE(readme.str().find(table), std::string::npos) << "README.md should show\n" << table;
+}
+
 struct Refusal {
   const char* arguments;
   int code;
@@ -122,7 +132,8 @@ TEST(Examples, RefuseInOneSentence) {
        "/nowhere/run.json."},
       {"train_transformer --data text:/nowhere", 3, "/nowhere"},
       {"train_transformer --context 10000000", 3, "10000000"},
-      {"train_transformer --width 130", 1, "130"},
+      {"train_transformer --width 130", 2,
+       "--width: it is not divisible by the number of heads: 130 and 4."},
       {"compare_memory --models alexnet", 2, "alexnet"},
   };
   for (const Refusal& refusal : refusals) {
