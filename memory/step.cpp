@@ -1,11 +1,10 @@
 #include "memory/step.h"
 
-#include "core/apply.h"
-
 #include <algorithm>
 #include <bit>
 #include <optional>
 
+#include "core/apply.h"
 #include "memory/dead_code.h"
 #include "memory/difference.h"
 #include "memory/replay.h"

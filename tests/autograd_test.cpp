@@ -8,19 +8,10 @@
 #include "core/trace.h"
 #include "memory/step.h"
 #include "ops/ops.h"
+#include "tests/errors.h"
 
 namespace plimsoll {
 namespace {
-
-template <class E, class F>
-void expect_error(F&& f, const std::string& message) {
-  try {
-    f();
-    FAIL() << "nothing was thrown; expected: " << message;
-  } catch (const E& e) {
-    EXPECT_EQ(e.what(), message);
-  }
-}
 
 Tensor leaf(std::initializer_list<double> values) {
   return Tensor::of<double>(std::span(values.begin(), values.size()),

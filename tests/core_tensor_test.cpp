@@ -7,19 +7,10 @@
 
 #include "core/apply.h"
 #include "ops/ops.h"
+#include "tests/errors.h"
 
 namespace plimsoll {
 namespace {
-
-template <class E, class F>
-void expect_error(F&& f, const std::string& message) {
-  try {
-    f();
-    FAIL() << "nothing was thrown; expected: " << message;
-  } catch (const E& e) {
-    EXPECT_EQ(e.what(), message);
-  }
-}
 
 TEST(Shape, CountsAndRefuses) {
   EXPECT_EQ(count({}), 1);

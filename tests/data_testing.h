@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "data/file.h"
+#include "tests/errors.h"
 
 namespace plimsoll::data {
 
@@ -57,17 +58,6 @@ inline Bytes gzip(const Bytes& bytes) {
   packed.resize(stream.total_out);
   deflateEnd(&stream);
   return packed;
-}
-
-// The text of the E that f() throws.
-template <class E, class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace plimsoll::data

@@ -8,6 +8,7 @@
 
 #include "core/apply.h"
 #include "core/trace.h"
+#include "tests/errors.h"
 
 namespace plimsoll::memory_test {
 
@@ -140,17 +141,6 @@ inline Tensor ramp(int64_t n, float start = 0) {
   std::vector<float> values;
   for (int64_t i = 0; i < n; ++i) values.push_back(start + 0.25f * static_cast<float>(i));
   return Tensor::of<float>(std::span<const float>(values), {n});
-}
-
-// f must throw exactly this.
-template <class E, class F>
-void expect_error(F&& f, const std::string& text) {
-  try {
-    f();
-    ADD_FAILURE() << "nothing was thrown; expected: " << text;
-  } catch (const E& error) {
-    EXPECT_EQ(error.what(), text);
-  }
 }
 
 }  // namespace plimsoll::memory_test

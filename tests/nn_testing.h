@@ -12,6 +12,7 @@
 #include "ops/copy/copy.h"
 #include "ops/dropout/dropout.h"
 #include "ops/random/random.h"
+#include "tests/errors.h"
 
 namespace plimsoll::nn {
 
@@ -72,17 +73,6 @@ inline Doubles plain_linear(const Doubles& x, const Doubles& w, const Doubles& b
       y.push_back(total);
     }
   return y;
-}
-
-// The text of the E that f() throws.
-template <class E, class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace plimsoll::nn

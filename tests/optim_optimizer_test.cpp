@@ -9,21 +9,12 @@
 #include "optim/adam.h"
 #include "optim/clip.h"
 #include "optim/sgd.h"
+#include "tests/errors.h"
 
 namespace plimsoll {
 namespace {
 
 using optim::Optimizer;
-
-template <class E>
-void expect_error(const std::function<void()>& f, const std::string& message) {
-  try {
-    f();
-    FAIL() << "nothing was thrown: " << message;
-  } catch (const E& e) {
-    EXPECT_EQ(e.what(), message);
-  }
-}
 
 TEST(Optimizer, NamesItsState) {
   const std::vector<Tensor> w{ones({2, 3}), ones({4}, {.dtype = DType::f64})};
