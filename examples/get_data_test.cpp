@@ -11,7 +11,6 @@ namespace plimsoll::get_data {
 namespace {
 
 using data::Bytes;
-using data::error_of;
 using data::read_text;
 using data::TemporaryFolder;
 

@@ -4,6 +4,8 @@
 //   const auto tensors = foreign::read_safetensors(*foreign::folder() / "pytorch_golden" / name);
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +25,10 @@ inline std::optional<std::filesystem::path> folder() {
   return path;
 }
 
+#define NEEDS_FOREIGN()             \
+  if (!plimsoll::foreign::folder()) \
+  GTEST_SKIP() << "set PLIMSOLL_FOREIGN to the folder of foreign test material"
+
 inline std::string read_bytes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   check<DataError>(file.good(), "foreign: the file cannot be opened: ", path.string(),
@@ -30,7 +36,7 @@ inline std::string read_bytes(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The f64 and i64 tensors of a file: 8 bytes with the header's length, a header in JSON that gives
+// The tensors of a file (f64, i64, and bool as u8): 8 bytes with the header's length, a header in JSON that gives
 // dtype, shape and place of every tensor, and their elements in row-major order.
 inline std::map<std::string, Tensor> read_safetensors(const std::filesystem::path& path) {
   const std::string bytes = read_bytes(path);
@@ -52,9 +58,11 @@ inline std::map<std::string, Tensor> read_safetensors(const std::filesystem::pat
       return Tensor::of(std::span<const T>(values), shape);
     };
     const std::string dtype = entry.at("dtype");
-    check<DataError>(dtype == "F64" || dtype == "I64", "foreign: tensor ", name,
+    check<DataError>(dtype == "F64" || dtype == "I64" || dtype == "BOOL", "foreign: tensor ", name,
                      " has a dtype that is not read here: ", dtype, ". Add it.");
-    tensors[name] = dtype == "F64" ? copy(double{}) : copy(int64_t{});
+    tensors[name] = dtype == "F64"   ? copy(double{})
+                    : dtype == "I64" ? copy(int64_t{})
+                                     : copy(uint8_t{});
   }
   return tensors;
 }

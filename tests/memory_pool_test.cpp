@@ -11,7 +11,6 @@
 namespace plimsoll {
 namespace {
 
-using memory_test::expect_error;
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr auto kActivation = MemoryClass::activation;
 

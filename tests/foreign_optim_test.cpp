@@ -17,10 +17,6 @@ namespace {
 
 using Tensors = std::map<std::string, Tensor>;
 
-#define NEEDS_FOREIGN()   \
-  if (!foreign::folder()) \
-  GTEST_SKIP() << "set PLIMSOLL_FOREIGN to the folder of foreign test material"
-
 std::filesystem::path golden(const std::string& file) {
   return *foreign::folder() / "pytorch_golden" / file;
 }
@@ -80,7 +76,7 @@ void expect_trajectory(const std::string& file, const MakeOptimizer& make) {
   EXPECT_EQ(compared, 4 * 6);  // after steps 1, 5, 10 and 20
 }
 
-TEST(ForeignOptim, Trajectories) {
+TEST(foreign, optimizers) {
   NEEDS_FOREIGN();
   const std::map<std::string, MakeOptimizer> ours{
       {"traj_sgd_mom_wd",
@@ -106,7 +102,7 @@ TEST(ForeignOptim, Trajectories) {
   EXPECT_EQ(ran, ours.size());
 }
 
-TEST(ForeignOptim, ClipByGlobalNorm) {
+TEST(foreign, clip_by_global_norm) {
   NEEDS_FOREIGN();
   const Tensors t = foreign::read_safetensors(golden("clip_grad_norm.safetensors"));
   const auto [grads, norm] = optim::clip_by_global_norm(std::vector{t.at("g0"), t.at("g1")}, 1.0);
@@ -115,7 +111,7 @@ TEST(ForeignOptim, ClipByGlobalNorm) {
   expect_close(grads[1], t.at("c1"), "second");
 }
 
-TEST(ForeignOptim, Schedules) {
+TEST(foreign, schedules) {
   NEEDS_FOREIGN();
   using namespace optim;
   const std::map<std::string, Schedule> ours{
