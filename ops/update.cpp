@@ -31,6 +31,30 @@ void check_scalar(const char* op, const char* name, const Meta& scalar) {
                     " must be f32 or f64: got ", scalar, ". Use full({}, value).");
 }
 
+void check_counter(const char* op, const Meta& counter) {
+  check<DTypeError>(counter.dtype == DType::i64, op, ": the step count must be i64: got ", counter,
+                    ". Use zeros({}, {.dtype = DType::i64}).");
+  check<ShapeError>(counter.shape.rank() == 0, op, ": the step count must be a scalar: got ",
+                    counter, ". Use zeros({}, {.dtype = DType::i64}).");
+}
+
+double read_step(const char* op, const View& counter) {
+  const int64_t step = *counter.as<int64_t>();
+  check<ValueError>(step >= 1, op, ": the step is counted from 1: got ", step,
+                    ". Call increment() on it first.");
+  return static_cast<double>(step);
+}
+
+void check_number(const char* op, const char* name, double value) {
+  check<ValueError>(value >= 0, op, ": ", name, " is not a number from 0: ", value,
+                    ". Use 0 or more.");
+}
+
+void check_share(const char* op, const char* name, double value) {
+  check<ValueError>(value >= 0 && value < 1, op, ": ", name, " is out of range: ", value,
+                    ". Use 0 <= ", name, " < 1.");
+}
+
 double read_scalar(const View& scalar) {
   return scalar.dtype() == DType::f64 ? *scalar.as<double>()
                                       : static_cast<double>(*scalar.as<float>());

@@ -1,8 +1,25 @@
-// What the ops that update parameters share. They write their inputs in place and have no outputs;
-// what changes from step to step (learning rate, step count) reaches them as tensors.
+// Ops that update one parameter are one struct each; the driver here makes the kernel and the OpDef.
+// They write their inputs in place and have no outputs; what changes from step to step (learning
+// rate, step count) reaches them as tensors.
+//
+//   struct Momentum {
+//     static constexpr const char* name = "momentum_update";
+//     static constexpr std::array slots{"velocity"};              // its state, one tensor for each
+//     using Options = MomentumUpdate;                             // check_options() knows them
+//     template <class C> struct Step {                            // C: double for f64, else float
+//       Step(const Options& o, double lr, double t);              // the same for all elements
+//       C operator()(C p, C g, C& v) const { v = beta * v + g; return p - rate * v; }
+//     };
+//   };
+//   update<Momentum>(w, dw, step, lr, options, velocity);
 #pragma once
 
-#include "core/op.h"
+#include <array>
+#include <utility>
+
+#include "core/apply.h"
+#include "core/cpu/parallel.h"
+#include "ops/copy/copy.h"
 
 namespace plimsoll {
 
@@ -17,5 +34,61 @@ void check_state(const char* op, const char* name, const Meta& parameter, const 
 // A scalar tensor of f32 or f64, such as the learning rate: ShapeError, DTypeError.
 void check_scalar(const char* op, const char* name, const Meta& scalar);
 double read_scalar(const View& scalar);
+
+// The number of the step, counted from 1: i64, a scalar. read_step: ValueError when it is below 1.
+void check_counter(const char* op, const Meta& counter);
+double read_step(const char* op, const View& counter);
+
+// ValueError, in the name of `op`: a number below 0, or a share that is not in [0, 1).
+void check_number(const char* op, const char* name, double value);
+void check_share(const char* op, const char* name, double value);
+
+// Inputs: param, grad, step, lr, slots...
+template <class F>
+struct Update {
+  static constexpr size_t kSlots = F::slots.size();
+
+  static Metas infer(std::span<const Meta> in, const Attrs& attrs) {
+    check_options(F::name, attrs.as<typename F::Options>());
+    check_gradient(F::name, in[0], in[1]);
+    for (size_t k = 0; k < kSlots; ++k) check_state(F::name, F::slots[k], in[0], in[4 + k]);
+    check_counter(F::name, in[2]);
+    check_scalar(F::name, "learning rate", in[3]);
+    return {};
+  }
+
+  static void cpu(const Call& call) {
+    visit_floating(F::name, call.in[0].dtype(),
+                   [&]<class T>() { run<T>(call, std::make_index_sequence<kSlots>()); });
+  }
+
+  template <class T, size_t... K>
+  static void run(const Call& call, std::index_sequence<K...>) {
+    using C = Compute<T>;
+    const typename F::template Step<C> step(call.attrs.as<typename F::Options>(),
+                                            read_scalar(call.in[3]),
+                                            read_step(F::name, call.in[2]));
+    T* param = call.in[0].as<T>();
+    const T* grad = call.in[1].as<T>();
+    const std::array<C*, kSlots> slots{call.in[4 + K].template as<C>()...};
+    parallel_for(count(call.in[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i)
+        param[i] =
+            static_cast<T>(step(static_cast<C>(param[i]), static_cast<C>(grad[i]), slots[K][i]...));
+    });
+  }
+
+  static constexpr OpDef op{.name = F::name,
+                            .infer = infer,
+                            .cpu = cpu,
+                            .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4)};
+};
+
+template <class F, class... Slots>
+void update(const Tensor& param, const Tensor& grad, const Tensor& step, const Tensor& lr,
+            const typename F::Options& options, const Slots&... slots) {
+  apply(Update<F>::op, {param, contiguous(grad), step, lr, slots...}, options);
+}
 
 }  // namespace plimsoll

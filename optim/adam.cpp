@@ -1,27 +1,63 @@
 #include "optim/adam.h"
 
 #include "ops/adam_update/adam_update.h"
+#include "ops/adamax_update/adamax_update.h"
+#include "ops/nadam_update/nadam_update.h"
+#include "ops/radam_update/radam_update.h"
 
 namespace plimsoll::optim {
 namespace {
 
 const std::vector<std::string> kSlots{"first_moment", "second_moment"};
 
-Rule rule(const char* name, const AdamUpdate& update) {
-  check_options(name, update);
-  return [update](const Turn& t) {
-    adam_update(t.param, t.grad, t.slots[0], t.slots[1], t.steps, t.learning_rate, update);
+std::vector<std::string> adam_slots(bool amsgrad) {
+  std::vector<std::string> slots = kSlots;
+  if (amsgrad) slots.push_back("highest_moment");
+  return slots;
+}
+
+Rule adam_rule(const char* name, const AdamUpdate& options) {
+  check_options(name, options);
+  return [options](const Turn& t) {
+    const Tensor highest = t.slots.size() > 2 ? t.slots[2] : Tensor();
+    adam_update(t.param, t.grad, t.slots[0], t.slots[1], t.steps, t.learning_rate, options,
+                highest);
+  };
+}
+
+// A rule of two slots: `update` is the op.
+template <class Options, class Update>
+Rule rule(const char* name, const Options& options, Update update) {
+  check_options(name, options);
+  return [=](const Turn& t) {
+    update(t.param, t.grad, t.slots[0], t.slots[1], t.steps, t.learning_rate, options);
   };
 }
 
 }  // namespace
 
 Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& o)
-    : Optimizer(std::move(parameters), o.learning_rate, kSlots,
-                rule("adam", {o.beta1, o.beta2, o.eps, o.weight_decay, false})) {}
+    : Optimizer(std::move(parameters), o.learning_rate, adam_slots(o.amsgrad),
+                adam_rule("adam", {o.beta1, o.beta2, o.eps, o.weight_decay, false})) {}
 
 AdamW::AdamW(std::vector<Tensor> parameters, const AdamWOptions& o)
+    : Optimizer(std::move(parameters), o.learning_rate, adam_slots(o.amsgrad),
+                adam_rule("adamw", {o.beta1, o.beta2, o.eps, o.weight_decay, true})) {}
+
+Adamax::Adamax(std::vector<Tensor> parameters, const AdamaxOptions& o)
+    : Optimizer(
+          std::move(parameters), o.learning_rate, {"first_moment", "largest_gradient"},
+          rule("adamax", AdamaxUpdate{o.beta1, o.beta2, o.eps, o.weight_decay}, adamax_update)) {}
+
+NAdam::NAdam(std::vector<Tensor> parameters, const NAdamOptions& o)
+    : Optimizer(
+          std::move(parameters), o.learning_rate, kSlots,
+          rule("nadam", NadamUpdate{o.beta1, o.beta2, o.eps, o.momentum_decay, o.weight_decay},
+               nadam_update)) {}
+
+RAdam::RAdam(std::vector<Tensor> parameters, const RAdamOptions& o)
     : Optimizer(std::move(parameters), o.learning_rate, kSlots,
-                rule("adamw", {o.beta1, o.beta2, o.eps, o.weight_decay, true})) {}
+                rule("radam", RadamUpdate{o.beta1, o.beta2, o.eps, o.weight_decay}, radam_update)) {
+}
 
 }  // namespace plimsoll::optim

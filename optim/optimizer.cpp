@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "autograd/no_grad.h"
-#include "ops/adam_update/adam_update.h"
 #include "ops/full/full.h"
+#include "ops/increment/increment.h"
 #include "ops/update.h"
 
 namespace plimsoll::optim {

@@ -1,5 +1,6 @@
 #include "optim/schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -13,7 +14,7 @@ void check_steps(const char* name, int64_t steps) {
                     ". Use 1 or more.");
 }
 
-// From `base` at t = 0 down to `low` at t = 1.
+// From `base` at t = 0 to `low` at t = 1.
 double half_cosine(double base, double low, double t) {
   return low + (base - low) * (1 + std::cos(std::numbers::pi * t)) / 2;
 }
@@ -31,9 +32,66 @@ Schedule step_decay(double base, int64_t every, double factor) {
   return [=](int64_t step) { return base * std::pow(factor, static_cast<double>(step / every)); };
 }
 
+Schedule multi_step(double base, std::vector<int64_t> milestones, double factor) {
+  return [=, milestones = std::move(milestones)](int64_t step) {
+    const auto passed = std::ranges::count_if(milestones, [&](int64_t m) { return m <= step; });
+    return base * std::pow(factor, static_cast<double>(passed));
+  };
+}
+
+Schedule exponential(double base, double factor) {
+  return [=](int64_t step) { return base * std::pow(factor, static_cast<double>(step)); };
+}
+
+Schedule polynomial(double base, int64_t steps, double power) {
+  check_steps("polynomial", steps);
+  return
+      [=](int64_t step) { return base * std::pow(1 - ratio(std::min(step, steps), steps), power); };
+}
+
+Schedule cyclic(double low, double high, int64_t up, int64_t down) {
+  check_steps("cyclic", up);
+  check_steps("cyclic", down);
+  return [=](int64_t step) {
+    const int64_t at = step % (up + down);
+    return low + (high - low) * (at <= up ? ratio(at, up) : ratio(up + down - at, down));
+  };
+}
+
 Schedule cosine(double base, double low, int64_t steps) {
   check_steps("cosine", steps);
   return [=](int64_t step) { return half_cosine(base, low, ratio(step, steps)); };
+}
+
+Schedule cosine_restarts(double base, double low, int64_t steps, int64_t growth) {
+  check_steps("cosine_restarts", steps);
+  check<ValueError>(growth >= 1, "cosine_restarts: the growth is too small: ", growth,
+                    ". Use 1 or more.");
+  return [=](int64_t step) {
+    int64_t length = steps, at = step;
+    if (growth == 1) at %= steps;
+    while (at >= length) {
+      at -= length;
+      length *= growth;
+    }
+    return half_cosine(base, low, ratio(at, length));
+  };
+}
+
+Schedule one_cycle(double highest, int64_t total_steps, const OneCycle& shape) {
+  const double last = static_cast<double>(total_steps) - 1;
+  const double top = shape.rising * static_cast<double>(total_steps) - 1;  // need not be a step
+  check<ValueError>(0 < top && top < last, "one_cycle: one half has no steps: ", shape.rising,
+                    " of ", total_steps, " steps rise. Use more steps.");
+  check<ValueError>(shape.start_divisor > 0 && shape.end_divisor > 0,
+                    "one_cycle: a divisor is not positive: ", shape.start_divisor, " and ",
+                    shape.end_divisor, ". Use 25 and 1e4.");
+  const double start = highest / shape.start_divisor, end = start / shape.end_divisor;
+  return [=](int64_t step) {
+    const double at = std::min(static_cast<double>(step), last);
+    if (at <= top) return half_cosine(start, highest, at / top);
+    return half_cosine(highest, end, (at - top) / (last - top));
+  };
 }
 
 Schedule warmup(int64_t steps, Schedule after, double start) {

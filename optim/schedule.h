@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace plimsoll::optim {
 
@@ -20,9 +21,37 @@ Schedule constant(double base);
 // base * factor^floor(step / every)                      PyTorch's StepLR
 Schedule step_decay(double base, int64_t every, double factor);
 
+// base * factor^(milestones passed: those <= step)       PyTorch's MultiStepLR
+Schedule multi_step(double base, std::vector<int64_t> milestones, double factor);
+
+// base * factor^step                                     PyTorch's ExponentialLR
+Schedule exponential(double base, double factor);
+
+// base (1 - step / steps)^power, 0 from `steps` on       PyTorch's PolynomialLR
+Schedule polynomial(double base, int64_t steps, double power = 1);
+
+// Up from low to high in a line over `up` steps, down again over `down`, and so on. (Smith 2017,
+// PyTorch's CyclicLR, "triangular")
+Schedule cyclic(double low, double high, int64_t up, int64_t down);
+
 // low + (base - low) (1 + cos(pi step / steps)) / 2      PyTorch's CosineAnnealingLR: reaches `low`
 // after `steps` and then rises again, with a period of 2 * steps. (Loshchilov and Hutter 2017)
 Schedule cosine(double base, double low, int64_t steps);
+
+// Half cosines from base down to `low`, the first `steps` long and each one `growth` times as long as
+// the one before. (SGDR: Loshchilov and Hutter 2017, PyTorch's CosineAnnealingWarmRestarts)
+// ValueError for growth < 1.
+Schedule cosine_restarts(double base, double low, int64_t steps, int64_t growth = 1);
+
+struct OneCycle {
+  double rising = 0.3;        // share of the steps
+  double start_divisor = 25;  // begins at highest / start_divisor
+  double end_divisor = 1e4;   // ends at that, / end_divisor
+};
+
+// Half a cosine up to `highest` and half a cosine down, over total_steps; then the last value.
+// (Smith and Topin 2018, PyTorch's OneCycleLR) ValueError unless both halves have steps.
+Schedule one_cycle(double highest, int64_t total_steps, const OneCycle& shape = {});
 
 // The first `steps` steps rise in a line from start * after(0) to after(0), where `after` begins:
 // after(0) (start + (1 - start) step / steps), then after(step - steps). Like PyTorch's LinearLR

@@ -11,11 +11,11 @@ std::vector<std::string> slots(const SgdOptions& o) {
 }
 
 Rule rule(const SgdOptions& o) {
-  const SgdUpdate update{o.momentum, o.nesterov, o.weight_decay};
+  const SgdUpdate update{o.momentum, o.damping, o.nesterov, o.weight_decay};
   check_options("sgd", update);
   return [update](const Turn& t) {
     const Tensor velocity = t.slots.empty() ? Tensor() : t.slots[0];
-    sgd_update(t.param, t.grad, velocity, t.learning_rate, update);
+    sgd_update(t.param, t.grad, velocity, t.steps, t.learning_rate, update);
   };
 }
 

@@ -10,12 +10,13 @@ namespace plimsoll::optim {
 struct SgdOptions {
   double learning_rate = 0.01;
   double momentum = 0;      // 0: none, and no state is kept
+  double damping = 0;       // of the gradient on its way into the velocity, from step 2 on
   bool nesterov = false;    // needs momentum
   double weight_decay = 0;  // L2 regularisation: added to the gradient
 };
 
 // The formulas are those of ops/sgd_update. State: "velocity" when there is momentum. ValueError
-// for negative numbers and for nesterov without momentum.
+// for negative numbers and for nesterov without momentum or with damping.
 class SGD : public Optimizer {
  public:
   explicit SGD(std::vector<Tensor> parameters, const SgdOptions& options = {});

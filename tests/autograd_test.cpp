@@ -278,13 +278,15 @@ TEST(Capture, RefusesResultsOfAnotherCapture) {
 TEST(Mutation, RefusesSharedMemoryAndChecksWhatItWrites) {
   const Tensor w = Tensor::of<float>({1, 2}, {2});
   const Tensor rate = full({}, 1);
-  expect_error<ValueError>([&] { sgd_update(w, w, {}, rate, {}); },
+  expect_error<ValueError>([&] { sgd_update(w, w, {}, ones({}, {.dtype = DType::i64}), rate, {}); },
                            "sgd_update: input 0 is written in place and shares its memory with "
                            "input 1: f32 [2] on cpu. Pass a copy of one of them.");
   ApplyMode mode = apply_mode();
   mode.check_finite = true;
   const ApplyModeScope scope(mode);
-  EXPECT_THROW(sgd_update(w, full({2}, 1e38), {}, full({}, 1e10), {}), NumericError);
+  EXPECT_THROW(
+      sgd_update(w, full({2}, 1e38), {}, ones({}, {.dtype = DType::i64}), full({}, 1e10), {}),
+      NumericError);
 }
 
 TEST(Capture, ALeakedTensorSaysWhereItCameFrom) {

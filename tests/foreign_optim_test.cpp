@@ -7,6 +7,7 @@
 #include "ops/ops.h"
 #include "optim/adam.h"
 #include "optim/clip.h"
+#include "optim/plateau.h"
 #include "optim/schedule.h"
 #include "optim/sgd.h"
 #include "tests/foreign.h"
@@ -83,7 +84,14 @@ TEST(foreign, optimizers) {
        [](auto w) {
          return optim::SGD(w, {.learning_rate = 0.05, .momentum = 0.9, .weight_decay = 0.01});
        }},
+      {"traj_sgd_damp",
+       [](auto w) {
+         return optim::SGD(w, {.learning_rate = 0.05, .momentum = 0.9, .damping = 0.5});
+       }},
       {"traj_adam", [](auto w) { return optim::Adam(w, {.learning_rate = 0.01}); }},
+      {"traj_adam_amsgrad",
+       [](auto w) { return optim::Adam(w, {.learning_rate = 0.01, .amsgrad = true}); }},
+      {"traj_radam", [](auto w) { return optim::RAdam(w, {.learning_rate = 0.01}); }},
       {"traj_adamw",
        [](auto w) { return optim::AdamW(w, {.learning_rate = 0.01, .weight_decay = 0.1}); }}};
   size_t ran = 0, skipped = 0;
@@ -93,6 +101,11 @@ TEST(foreign, optimizers) {
     if (const auto found = ours.find(name); found != ours.end()) {
       expect_trajectory(name, found->second);
       ++ran;
+    } else if (name == "traj_nadam") {
+      // Its first step is lr (1 + 0.1 mu_2 / (1 - mu_1^2 mu_2)): PyTorch 1.13 multiplied mu_t in twice
+      // where the paper and later versions have it once.
+      std::cout << "skipped: " << name << ": it has PyTorch 1.13's error in the product of mu\n";
+      ++skipped;
     } else {
       std::cout << "skipped: " << name << ": no such optimizer\n";
       ++skipped;
@@ -111,6 +124,16 @@ TEST(foreign, clip_by_global_norm) {
   expect_close(grads[1], t.at("c1"), "second");
 }
 
+// The file does not say what was observed; with a metric that gets better at observations 0, 1 and
+// 7 the rates fall where the file's do.
+optim::Schedule plateau_rates() {
+  return [](int64_t step) {
+    optim::Plateau plateau(0.1, {.factor = 0.5, .patience = 3});
+    for (int64_t i = 0; i < step; ++i) plateau.observe(i < 1 ? 1 : i < 7 ? 0.9 : 0.8);
+    return plateau.rate();
+  };
+}
+
 TEST(foreign, schedules) {
   NEEDS_FOREIGN();
   using namespace optim;
@@ -118,7 +141,15 @@ TEST(foreign, schedules) {
       {"StepLR(10,0.5)", step_decay(0.1, 10, 0.5)},
       {"CosineAnnealingLR(30,eta_min=0.01)", cosine(0.1, 0.01, 30)},
       {"LinearLR(1/3->1,5)", warmup(5, constant(0.1), 1. / 3)},
-      {"Sequential(Linear5,Cosine35)", warmup(5, cosine(0.1, 0, 35), 0.1)}};
+      {"Sequential(Linear5,Cosine35)", warmup(5, cosine(0.1, 0, 35), 0.1)},
+      {"MultiStepLR([5,20],0.1)", multi_step(0.1, {5, 20}, 0.1)},
+      {"ExponentialLR(0.9)", exponential(0.1, 0.9)},
+      {"CosineAnnealingWarmRestarts(T0=8,Tmult=2)", cosine_restarts(0.1, 0, 8, 2)},
+      {"PolynomialLR(20,2)", polynomial(0.1, 20, 2)},
+      {"CyclicLR(0.1,0.5,up=6)", cyclic(0.1, 0.5, 6, 6)},
+      // Its values are those of 41 steps: 11.3 = 0.3 * 41 - 1 is where they peak.
+      {"OneCycleLR(max=1,total=40)", one_cycle(1, 41)},
+      {"ReduceLROnPlateau(patience=3,factor=.5)", plateau_rates()}};
   int ran = 0, skipped = 0;
   const auto theirs = nlohmann::json::parse(foreign::read_bytes(golden("lr_schedules.json")));
   for (const auto& [name, values] : theirs.items()) {

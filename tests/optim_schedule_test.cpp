@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "optim/plateau.h"
 #include "optim/schedule.h"
 
 namespace plimsoll::optim {
@@ -44,7 +45,48 @@ TEST(Schedule, WarmupCosineIsThatOfNanoGpt) {
   EXPECT_EQ(warmup_cosine(1, 0.2, 0, 7)(0), 1);
 }
 
+TEST(Schedule, StepwiseOnes) {
+  const Schedule steps = multi_step(1, {2, 4}, 0.5);
+  for (int64_t step = 0; step < 6; ++step)
+    EXPECT_EQ(steps(step), step < 2 ? 1 : step < 4 ? 0.5 : 0.25);
+  EXPECT_NEAR(exponential(2, 0.5)(3), 0.25, 1e-15);
+  EXPECT_NEAR(polynomial(1, 4, 2)(1), 0.5625, 1e-15);
+  EXPECT_EQ(polynomial(1, 4, 2)(9), 0);
+}
+
+TEST(Schedule, CyclesAndRestarts) {
+  const Schedule saw = cyclic(1, 3, 4, 2);
+  const double expected[] = {1, 1.5, 2, 2.5, 3, 2, 1, 1.5};
+  for (int64_t step = 0; step < 8; ++step) EXPECT_NEAR(saw(step), expected[step], 1e-15) << step;
+  const Schedule restarts = cosine_restarts(1, 0, 2, 3);  // lengths 2, 6, 18
+  EXPECT_EQ(restarts(2), 1);
+  EXPECT_NEAR(restarts(5), 0.5, 1e-15);
+  EXPECT_EQ(restarts(8), 1);
+  EXPECT_EQ(cosine_restarts(1, 0, 2)(1000000), 1);
+  const Schedule one = one_cycle(1, 11, {.rising = 0.5, .start_divisor = 4, .end_divisor = 10});
+  EXPECT_NEAR(one(0), 0.25, 1e-15);
+  EXPECT_NEAR(one(10), 0.025, 1e-15);
+  EXPECT_NEAR(one(99), 0.025, 1e-15);
+}
+
+TEST(Plateau, FallsWhenNothingGetsBetter) {
+  Plateau rate(1, {.factor = 0.5, .patience = 1, .cooldown = 2, .lowest = 0.2});
+  // Progress, progress, a fall that is too small, nothing: the rate falls. Two cool, two count.
+  const double metrics[] = {3, 2, 1.9999, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+  const double expected[] = {1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.2};
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(rate.observe(metrics[i]), expected[i]) << i;
+  EXPECT_EQ(rate.observe(1), 0.2);
+  EXPECT_EQ(rate.rate(), 0.2);
+  EXPECT_EQ(Plateau(1, {.patience = 0}).observe(std::nan("")), 0.1);
+  EXPECT_THROW(Plateau(1, {.factor = 1}), ValueError);
+  EXPECT_THROW(Plateau(1, {.patience = -1}), ValueError);
+}
+
 TEST(Schedule, RefusesCountsItCannotDivideBy) {
+  EXPECT_THROW(polynomial(1, 0), ValueError);
+  EXPECT_THROW(cyclic(1, 2, 0, 3), ValueError);
+  EXPECT_THROW(cosine_restarts(1, 0, 3, 0), ValueError);
+  EXPECT_THROW(one_cycle(1, 2), ValueError);
   EXPECT_THROW(step_decay(1, 0, 0.5), ValueError);
   EXPECT_THROW(cosine(1, 0, 0), ValueError);
   EXPECT_THROW(warmup(0, constant(1)), ValueError);

@@ -1,4 +1,4 @@
-// One step of Adam or AdamW on one parameter, in place.
+// One step of Adam, AMSGrad or AdamW on one parameter, in place.
 //
 //   increment(step);                                  // once for all parameters: 1, 2, 3, ...
 //   adam_update(w, dw, m, v, step, lr, {.weight_decay = 0.01, .decoupled = true});
@@ -21,17 +21,16 @@ struct AdamUpdate {
 //   m = beta1 m + (1 - beta1) g,   v = beta2 v + (1 - beta2) g^2         both start as zeros
 //   param -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + eps)
 // m and v are like param (f32 for 16-bit parameters), step is i64 [], lr a scalar of f32 or f64.
+// With highest (defined: AMSGrad), highest = max(highest, v) takes v's place in the last line.
 // Errors: ShapeError, DTypeError; ValueError when step is below 1 and for the options that
-// check_options() refuses; StateError when param is on the
-// tape and recording is on (do it under NoGrad), or is not contiguous.
-// Sources: Kingma and Ba 2015; Loshchilov and Hutter 2019.
+// check_options() refuses; StateError when param is on the tape and recording is on (do it under
+// NoGrad), or is not contiguous.
+// Sources: Kingma and Ba 2015; Loshchilov and Hutter 2019; Reddi, Kale and Kumar 2018.
 void adam_update(const Tensor& param, const Tensor& grad, const Tensor& m, const Tensor& v,
-                 const Tensor& step, const Tensor& lr, const AdamUpdate& options = {});
+                 const Tensor& step, const Tensor& lr, const AdamUpdate& options = {},
+                 const Tensor& highest = {});
 
 // ValueError, in the name of `op`, unless 0 <= beta1, beta2 < 1 and eps, weight_decay >= 0.
 void check_options(const char* op, const AdamUpdate& options);
-
-// counter += 1 in place: i64, a scalar. DTypeError, ShapeError.
-void increment(const Tensor& counter);
 
 }  // namespace plimsoll

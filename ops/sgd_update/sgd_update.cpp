@@ -1,83 +1,67 @@
 #include "ops/sgd_update/sgd_update.h"
 
-#include "core/apply.h"
-#include "core/cpu/parallel.h"
-#include "ops/copy/copy.h"
 #include "ops/update.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr const char* kName = "sgd_update";
+template <class C>
+struct SgdStep {
+  C lr, l2, beta, gain;
+  bool nesterov;
 
-// Inputs: param, grad, lr, and with momentum the velocity.
-Metas sgd_infer(std::span<const Meta> in, const Attrs& attrs) {
-  check_options(kName, attrs.as<SgdUpdate>());
-  check_gradient(kName, in[0], in[1]);
-  check_scalar(kName, "learning rate", in[2]);
-  if (in.size() > 3) check_state(kName, "velocity", in[0], in[3]);
-  return {};
-}
+  SgdStep(const SgdUpdate& o, double rate, double t)
+      : lr(static_cast<C>(rate)),
+        l2(static_cast<C>(o.weight_decay)),
+        beta(static_cast<C>(o.momentum)),
+        gain(static_cast<C>(t == 1 ? 1 : 1 - o.damping)),
+        nesterov(o.nesterov) {}
 
-template <class T>
-void sgd_typed(const Call& call, const SgdUpdate& options) {
-  using C = Compute<T>;
-  const C lr = static_cast<C>(read_scalar(call.in[2]));
-  const C decay = static_cast<C>(options.weight_decay), momentum = static_cast<C>(options.momentum);
-  const bool nesterov = options.nesterov;
-  T* param = call.in[0].as<T>();
-  const T* grad = call.in[1].as<T>();
-  C* velocity = call.in.size() > 3 ? call.in[3].as<C>() : nullptr;
-  parallel_for(count(call.in[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
-    if (velocity) {
-#pragma omp simd
-      for (int64_t i = begin; i < end; ++i) {
-        const C p = static_cast<C>(param[i]);
-        const C g = static_cast<C>(grad[i]) + decay * p;
-        const C v = momentum * velocity[i] + g;
-        velocity[i] = v;
-        param[i] = static_cast<T>(p - lr * (nesterov ? g + momentum * v : v));
-      }
-    } else {
-#pragma omp simd
-      for (int64_t i = begin; i < end; ++i) {
-        const C p = static_cast<C>(param[i]);
-        param[i] = static_cast<T>(p - lr * (static_cast<C>(grad[i]) + decay * p));
-      }
-    }
-  });
-}
+  C operator()(C p, C grad) const { return p - lr * (grad + l2 * p); }
+  C operator()(C p, C grad, C& velocity) const {
+    const C g = grad + l2 * p;
+    velocity = beta * velocity + gain * g;
+    return p - lr * (nesterov ? g + beta * velocity : velocity);
+  }
+};
 
-void sgd_cpu(const Call& call) {
-  visit_floating(kName, call.in[0].dtype(),
-                 [&]<class T>() { sgd_typed<T>(call, call.attrs.as<SgdUpdate>()); });
-}
+struct Plain {
+  static constexpr const char* name = "sgd_update";
+  static constexpr std::array<const char*, 0> slots{};
+  using Options = SgdUpdate;
+  template <class C>
+  using Step = SgdStep<C>;
+};
 
-constexpr OpDef sgd_op{.name = kName, .infer = sgd_infer, .cpu = sgd_cpu, .mutates = bits(0, 3)};
+struct Momentum : Plain {
+  static constexpr std::array slots{"velocity"};
+};
 
 }  // namespace
 
 void check_options(const char* op, const SgdUpdate& o) {
-  check<ValueError>(o.momentum >= 0 && o.weight_decay >= 0, op,
-                    ": an option is not a number from 0: momentum ", o.momentum, ", weight_decay ",
-                    o.weight_decay, ". Use 0 or more.");
-  check<ValueError>(!o.nesterov || o.momentum > 0, op, ": nesterov needs momentum: got momentum ",
-                    o.momentum, ". Set momentum, to 0.9 for example.");
+  check_number(op, "momentum", o.momentum);
+  check_number(op, "weight_decay", o.weight_decay);
+  check<ValueError>(o.damping >= 0 && o.damping <= 1, op, ": damping is out of range: ", o.damping,
+                    ". Use 0 <= damping <= 1.");
+  check<ValueError>(!o.nesterov || (o.momentum > 0 && o.damping == 0), op,
+                    ": nesterov needs momentum and no damping: got momentum ", o.momentum,
+                    " and damping ", o.damping, ". Set momentum, to 0.9 for example.");
 }
 
-void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity, const Tensor& lr,
-                const SgdUpdate& options) {
-  check<ValueError>(velocity.defined() == (options.momentum != 0), kName,
+void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity, const Tensor& step,
+                const Tensor& lr, const SgdUpdate& options) {
+  check<ValueError>(velocity.defined() == (options.momentum != 0), Plain::name,
                     ": a velocity goes with momentum: momentum ", options.momentum,
                     velocity.defined() ? " with a velocity" : " without a velocity",
                     ". Pass both or neither.");
   if (velocity.defined())
-    apply(sgd_op, {param, contiguous(grad), lr, velocity}, options);
+    update<Momentum>(param, grad, step, lr, options, velocity);
   else
-    apply(sgd_op, {param, contiguous(grad), lr}, options);
+    update<Plain>(param, grad, step, lr, options);
 }
 
 extern const std::vector<const OpDef*> sgd_update_ops;
-const std::vector<const OpDef*> sgd_update_ops{&sgd_op};
+const std::vector<const OpDef*> sgd_update_ops{&Update<Plain>::op, &Update<Momentum>::op};
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 // One step of stochastic gradient descent on one parameter, in place.
 //
-//   sgd_update(w, dw, velocity, lr, {.momentum = 0.9, .weight_decay = 1e-4});
+//   increment(step);                                  // once for all parameters: 1, 2, 3, ...
+//   sgd_update(w, dw, velocity, step, lr, {.momentum = 0.9, .weight_decay = 1e-4});
 #pragma once
 
 #include "core/tensor.h"
@@ -9,6 +10,7 @@ namespace plimsoll {
 
 struct SgdUpdate {
   double momentum = 0;
+  double damping = 0;       // of the gradient on its way into the velocity, from step 2 on
   bool nesterov = false;    // look ahead along the new velocity
   double weight_decay = 0;  // added to the gradient: L2 regularisation
   bool operator==(const SgdUpdate&) const = default;
@@ -16,18 +18,18 @@ struct SgdUpdate {
 
 // In PyTorch's form of momentum (the learning rate multiplies the whole step):
 //   g = grad + weight_decay * param
-//   v = momentum * v + g                          only with momentum; starts as zeros
+//   v = momentum * v + (1 - damping) g            only with momentum; v = g in step 1
 //   param -= lr * (nesterov ? g + momentum * v : momentum ? v : g)
-// `velocity` is like param (f32 for 16-bit parameters) and undefined without momentum; lr is a
-// scalar of f32 or f64. Errors: ShapeError, DTypeError; StateError when param is on the tape and
+// `velocity` is like param (f32 for 16-bit parameters) and undefined without momentum; step is
+// i64 [], counted from 1, lr a scalar of f32 or f64. Errors: ShapeError, DTypeError; StateError when param is on the tape and
 // recording is on (do it under NoGrad), or is not contiguous; ValueError for a velocity without
 // momentum or the other way round, and for the options that check_options() refuses.
 // Sources: Polyak 1964; Sutskever, Martens, Dahl and Hinton 2013.
-void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity, const Tensor& lr,
-                const SgdUpdate& options = {});
+void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity, const Tensor& step,
+                const Tensor& lr, const SgdUpdate& options = {});
 
-// ValueError, in the name of `op`, unless momentum, weight_decay >= 0 and nesterov comes with
-// momentum.
+// ValueError, in the name of `op`, unless momentum, weight_decay >= 0, 0 <= damping <= 1, and
+// nesterov comes with momentum and without damping.
 void check_options(const char* op, const SgdUpdate& options);
 
 }  // namespace plimsoll

@@ -1,0 +1,25 @@
+#include "ops/increment/increment.h"
+
+#include "ops/update.h"
+
+namespace plimsoll {
+namespace {
+
+Metas increment_infer(std::span<const Meta> in, const Attrs&) {
+  check_counter("increment", in[0]);
+  return {};
+}
+
+void increment_cpu(const Call& call) { ++*call.in[0].as<int64_t>(); }
+
+constexpr OpDef increment_op{
+    .name = "increment", .infer = increment_infer, .cpu = increment_cpu, .mutates = bits(0)};
+
+}  // namespace
+
+void increment(const Tensor& counter) { apply(increment_op, {counter}); }
+
+extern const std::vector<const OpDef*> increment_ops;
+const std::vector<const OpDef*> increment_ops{&increment_op};
+
+}  // namespace plimsoll
