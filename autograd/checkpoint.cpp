@@ -1,6 +1,7 @@
 #include "autograd/checkpoint.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
@@ -30,6 +31,29 @@ bool same_edge(const Tensor& a, const Tensor& b) {
   return a.edge().node == b.edge().node && a.edge().slot == b.edge().slot;
 }
 
+// What f recorded, the nodes from `oldest` on, may hang on xs alone: a gradient that reached any
+// other tensor would be lost without a word.
+void check_reaches_only(std::span<const Tensor> xs, const Tensor& y, uint64_t oldest) {
+  std::vector<Edge> pending{y.edge()};
+  std::unordered_set<const Node*> seen;
+  while (!pending.empty()) {
+    const Edge edge = std::move(pending.back());
+    pending.pop_back();
+    if (!edge.node) continue;
+    if (edge.node->seq >= oldest) {
+      if (!seen.insert(edge.node.get()).second) continue;
+      pending.insert(pending.end(), edge.node->parents.begin(), edge.node->parents.end());
+      continue;
+    }
+    const bool given = std::ranges::any_of(xs, [&](const Tensor& x) {
+      return x.edge().node == edge.node && x.edge().slot == edge.slot;
+    });
+    check<StateError>(
+        given, "checkpoint: the function uses a tensor on the tape that is not among its ",
+        "inputs: ", edge.node->out_metas[edge.slot], ". Pass it with them, or detach() it.");
+  }
+}
+
 std::vector<Tensor> checkpoint_vjp(const Backward& b) {
   std::vector<Tensor> xs, wanted;
   std::vector<int> inputs;  // the input each of `wanted` stands for
@@ -47,6 +71,7 @@ std::vector<Tensor> checkpoint_vjp(const Backward& b) {
   const uint64_t oldest = Node::next_seq();
   Tensor y = run_again(*b.attrs<CheckpointAttrs>().f, xs);
   if (!y.needs_grad()) return results;
+  check_reaches_only(xs, y, oldest);
   const std::vector<Tensor> grads =
       gradients(std::move(y), wanted,
                 {.seed = b.take_grad(), .create_graph = create_graph, .oldest = oldest});
@@ -63,6 +88,8 @@ constexpr OpDef checkpoint_op{.name = "checkpoint",
 }  // namespace
 
 Tensor checkpoint(const CheckpointFunction& f, std::span<const Tensor> xs) {
+  check<ValueError>(f != nullptr,
+                    "checkpoint: there is no function to call: an empty one. Pass one.");
   check<ValueError>(xs.size() < 63, "checkpoint: too many tensors: ", xs.size(),
                     " of at most 62. Checkpoint a smaller piece of the model.");
   std::vector<Tensor> inputs(1);

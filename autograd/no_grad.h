@@ -1,6 +1,6 @@
 // NoGrad: nothing is recorded on the tape until the scope ends.
 //
-//   { NoGrad scope; accuracy = mean(cast(argmax(model(x)) == y, DType::f32)); }
+//   { NoGrad scope; logits = model(x); }        // an evaluation: nothing is kept for gradients
 #pragma once
 
 #include "core/apply.h"

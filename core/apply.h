@@ -37,7 +37,7 @@ int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<con
 struct ApplyMode {
   bool record = true;         // make nodes where a gradient is wanted (NoGrad turns it off)
   bool recomputing = false;   // a checkpoint runs again: ops that mutate were done the first time
-  bool check_finite = false;  // eager: NumericError at the first op that writes NaN or infinity
+  bool check_finite = false;  // NumericError at the first op that writes NaN or infinity
 };
 ApplyMode& apply_mode();
 

@@ -21,7 +21,10 @@ Tensor Tensor::copied(const void* values, int64_t n, const Meta& meta) {
   return tensor;
 }
 
-int64_t Tensor::size(int axis) const { return shape()[normal_axis("size", axis, rank())]; }
+int64_t Tensor::size(int axis) const {
+  check<StateError>(defined(), "size: the tensor is undefined. Pass one that was computed.");
+  return shape()[normal_axis("size", axis, rank())];
+}
 
 void Tensor::require_bytes(const char* op) const {
   check<StateError>(defined(), op, ": the tensor is undefined. Pass one that was computed.");
@@ -48,6 +51,7 @@ void* Tensor::address(DType wanted) const {
 }
 
 void Tensor::write_bytes(const void* values, int64_t n, DType type) const {
+  check<StateError>(defined(), "write: the tensor is undefined. Give it a value first.");
   check<ShapeError>(n == count(), "write: the number of values is wrong: ", n, " values for shape ",
                     shape(), ". Give one value for each element.");
   check<DTypeError>(type == dtype(), "write: got ", type, " values for ", meta(),
@@ -66,7 +70,7 @@ void Tensor::fill(const void* values) const {
   std::memcpy(view_of(value_).data, values, static_cast<size_t>(bytes_of(meta())));
 }
 
-template <class T>
+template <Readable T>
 std::vector<T> Tensor::to_vector() const {
   require_bytes("to_vector");
   std::vector<T> result(static_cast<size_t>(count()));
@@ -84,7 +88,7 @@ std::vector<T> Tensor::to_vector() const {
   return result;
 }
 
-template <class T>
+template <Readable T>
 T Tensor::item() const {
   require_bytes("item");
   check<ShapeError>(count() == 1, "item: the tensor has ", count(), " elements: ", meta(),
@@ -100,6 +104,8 @@ template std::vector<uint8_t> Tensor::to_vector() const;
 template double Tensor::item() const;
 template float Tensor::item() const;
 template int64_t Tensor::item() const;
+template int32_t Tensor::item() const;
+template uint8_t Tensor::item() const;
 
 Tensor Tensor::require_grad() const {
   check<StateError>(defined(), "require_grad: the tensor is undefined. Give it a value first.");

@@ -6,11 +6,17 @@
 //   y.to_vector<float>();              // {4, 10}
 #pragma once
 
+#include <concepts>
 #include <span>
 
 #include "core/node.h"
 
 namespace plimsoll {
+
+// What elements are read as. 16-bit ones are read as float, bool as uint8_t: 0 or 1.
+template <class T>
+concept Readable = std::same_as<T, double> || std::same_as<T, float> || std::same_as<T, int64_t> ||
+    std::same_as<T, int32_t> || std::same_as<T, uint8_t>;
 
 class Tensor {
  public:
@@ -48,11 +54,11 @@ class Tensor {
     return static_cast<T*>(address(dtype_of<T>));
   }
 
-  // The elements in row-major order, converted to T.
-  template <class T>
+  // The elements in row-major order, converted to T. StateError where there are no bytes to read.
+  template <Readable T>
   std::vector<T> to_vector() const;
-  // The single element of a tensor with one element, converted to T.
-  template <class T = double>
+  // The single element of a tensor with one element, converted to T. ShapeError for several.
+  template <Readable T = double>
   T item() const;
   // Overwrites all elements in place, in row-major order; seen by everyone who shares the bytes.
   // StateError while a step is being captured: a replay would not do it again.

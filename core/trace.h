@@ -1,7 +1,7 @@
 // Trace: while one exists on a thread, apply() appends to its Program instead of running.
 //
 //   Program p = capture([&](std::span<const Tensor> in) { return std::vector{relu(in[0])}; },
-//                       {Meta{{32, 10}}});
+//                       std::array{Meta{{32, 10}}});
 #pragma once
 
 #include <functional>

@@ -42,8 +42,9 @@ Task make_task(const TextOptions& options, nn::Build& build) {
   const data::WindowAttrs window{.batch = options.batch, .context = context};
   if (gpt) {
     GptSize size = options.gpt;
-    check<UsageError>(size.width % size.heads == 0, "--width: it is not divisible by the number of ",
-                      "heads: ", size.width, " and ", size.heads, ". Choose a multiple of --heads.");
+    check<UsageError>(size.width % size.heads == 0,
+                      "--width: it is not divisible by the number of ", "heads: ", size.width,
+                      " and ", size.heads, ". Choose a multiple of --heads.");
     size.vocabulary = text->vocabulary.size();
     size.context = context;
     return {

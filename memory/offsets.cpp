@@ -10,7 +10,8 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
-constexpr int64_t kWork = 10'000'000;  // pairs of boxes looked at for each order: milliseconds
+constexpr int64_t kWork =
+    10'000'000;  // pairs of boxes looked at for each of the 16 orders, when none meets the bound: 20 ms in all
 
 enum class Fit { first, best };
 

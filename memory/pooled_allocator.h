@@ -42,7 +42,9 @@ class PooledAllocator : public Allocator {
  public:
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-  // `limit` bounds reserved bytes: what the process really takes, waste included.
+  // `limit` bounds reserved bytes: what the process really takes, waste included. A step
+  // needs more than its Plan::total_bytes(), which are bytes in use: up to 2 MiB for the rest of the
+  // last segment of small blocks, and what earlier blocks left in pieces.
   explicit PooledAllocator(Provider provider, int64_t limit = kUnlimited);
   ~PooledAllocator() override;
 

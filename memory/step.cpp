@@ -42,7 +42,10 @@ Metas Step::metas_of(std::span<const Tensor> inputs) {
   return metas;
 }
 
-Step::Step(StepFunction function) : function_(std::move(function)) {}
+Step::Step(StepFunction function) : function_(std::move(function)) {
+  check<ValueError>(function_ != nullptr,
+                    "step: there is no function to capture: an empty one. Pass one.");
+}
 Step::~Step() = default;
 Step::Step(Step&&) noexcept = default;
 Step& Step::operator=(Step&&) noexcept = default;

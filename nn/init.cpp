@@ -9,6 +9,8 @@
 namespace plimsoll::nn {
 
 void assign(const Tensor& target, const Tensor& values) {
+  check<StateError>(target.defined() && values.defined(),
+                    "assign: a tensor is undefined. Pass two that were computed.");
   check<ShapeError>(target.shape() == values.shape(), "assign: the shapes differ: ", values.meta(),
                     " into ", target.meta(), ". Give one value for each element.");
   check<DTypeError>(target.dtype() == values.dtype(), "assign: the dtypes differ: ", values.meta(),

@@ -28,7 +28,12 @@ class Sequential : public Module {
   }
 
   size_t size() const { return steps_.size(); }
-  const Module& operator[](size_t i) const { return *steps_.at(i); }
+  // IndexError when there is no step i.
+  const Module& operator[](size_t i) const {
+    check<IndexError>(i < steps_.size(), "sequential: there is no step ", i, " of ", steps_.size(),
+                      ". Count from 0.");
+    return *steps_[i];
+  }
 
   // An empty Sequential returns x.
   Tensor forward(const Tensor& x, const Mode& mode) const override {

@@ -1,5 +1,7 @@
 #include "ops/update.h"
 
+#include <cmath>
+
 namespace plimsoll {
 
 DType state_dtype(DType parameter) { return parameter == DType::f64 ? DType::f64 : DType::f32; }
@@ -46,8 +48,8 @@ double read_step(const char* op, const View& counter) {
 }
 
 void check_number(const char* op, const char* name, double value) {
-  check<ValueError>(value >= 0, op, ": ", name, " is not a number from 0: ", value,
-                    ". Use 0 or more.");
+  check<ValueError>(value >= 0 && std::isfinite(value), op, ": ", name,
+                    " is not a number from 0: ", value, ". Use 0 or more.");
 }
 
 void check_share(const char* op, const char* name, double value) {

@@ -19,6 +19,20 @@ Tensor leaf(std::initializer_list<double> values) {
       .require_grad();
 }
 
+TEST(Checkpoint, ATensorThatWasNotPassedIsRefused) {
+  const Tensor x = ones({2}).require_grad(), w = full({2}, 3).require_grad();
+  const auto f = [&](std::span<const Tensor> in) { return in[0] * w; };
+  const Tensor y = sum(checkpoint(f, std::array{x}));
+  expect_error<StateError>(
+      [&] {
+        gradients(y, std::array{x, w});
+      },
+      "checkpoint: the function uses a tensor on the tape that is not among "
+      "its inputs: f32 [2] on cpu. Pass it with them, or detach() it.");
+  expect_error<ValueError>([&] { checkpoint({}, std::array{x}); },
+                           "checkpoint: there is no function to call: an empty one. Pass one.");
+}
+
 TEST(Gradients, OfASharedValueAddUp) {
   const Tensor x = leaf({2, 3});
   const Tensor y = x * x;  // used twice below
@@ -164,10 +178,10 @@ TEST(Checkpoint, ReachesInnerValuesUsedThroughTheClosure) {
 
 TEST(Checkpoint, StaysOnItsOwnPieceOfTheTape) {
   const Tensor w = leaf({3});
-  const Tensor h = w * w;  // used inside through the closure, and once more outside
-  const auto f = [&](std::span<const Tensor> in) { return in[0] * h; };
+  const Tensor h = w * w;  // a constant inside, through the closure, and on the tape outside
+  const auto f = [&](std::span<const Tensor> in) { return in[0] * h.detach(); };
   const Tensor y = checkpoint(f, std::array{w});
-  EXPECT_EQ(gradients(sum(y + h), std::array{w})[0].item(), 9 + 6);  // h is a constant in y
+  EXPECT_EQ(gradients(sum(y + h), std::array{w})[0].item(), 9 + 6);
 }
 
 TEST(Checkpoint, CanBeDifferentiatedTwice) {

@@ -4,6 +4,7 @@
 #include "core/cpu/parallel.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/copy/copy.h"
+#include "ops/expect.h"
 #include "ops/reduce_axes.h"
 #include "ops/view/view.h"
 
@@ -150,8 +151,15 @@ Tensor mean(const Tensor& x, const Shape& axes, Keep keep) {
   return reduce_axes(mean_op, x, axes, keep);
 }
 
-Tensor sum(const Tensor& x) { return sum(x, all_axes(x.rank())); }
-Tensor mean(const Tensor& x) { return mean(x, all_axes(x.rank())); }
+Tensor sum(const Tensor& x) {
+  check_defined("sum", x);
+  return sum(x, all_axes(x.rank()));
+}
+
+Tensor mean(const Tensor& x) {
+  check_defined("mean", x);
+  return mean(x, all_axes(x.rank()));
+}
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
