@@ -15,6 +15,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 
 namespace plimsoll {
@@ -83,17 +84,6 @@ struct Unary {
       .name = F::grad_name, .infer = same_as_input, .cpu = grad_cpu, .inplace = 0};
 };
 
-// Two operands walked together after broadcasting, with neighbouring axes merged where both allow:
-// equal shapes become one long run, [N, H, W, C] with [C] becomes rows of C.
-struct PairWalk {
-  int64_t rows = 1, run = 1;       // `rows` runs of `run` elements
-  int64_t a_step = 1, b_step = 1;  // along a run; 0 repeats one element
-  Shape outer, a_outer, b_outer;   // sizes and strides of the axes that make up `rows`
-
-  PairWalk(const View& a, const View& b, const Shape& out);
-  std::pair<int64_t, int64_t> start(int64_t row) const;  // offsets of a row in a and in b
-};
-
 Metas infer_binary(const char* name, std::span<const Meta> in);
 
 // Two inputs with NumPy broadcasting: y = f(a, b). Gradients are each op's own.
@@ -102,39 +92,9 @@ struct Binary {
   static Metas infer(std::span<const Meta> in, const Attrs&) { return infer_binary(F::name, in); }
 
   static void cpu(const Call& call) {
-    const PairWalk walk(call.in[0], call.in[1], call.out[0].shape());
     visit_floating(F::name, call.out[0].dtype(), [&]<class T>() {
-      const T *a = call.in[0].as<T>(), *b = call.in[1].as<T>();
-      T* y = call.out[0].as<T>();
-      // Long runs are cut too: a flat range over all elements, entered at any place.
-      parallel_for(walk.rows * walk.run, grain_for(1), [&](int64_t begin, int64_t end) {
-        while (begin < end) {
-          const int64_t row = begin / walk.run, first = begin % walk.run;
-          const int64_t n = std::min(end - begin, walk.run - first);
-          const auto [at_a, at_b] = walk.start(row);
-          run(a + at_a + first * walk.a_step, walk.a_step, b + at_b + first * walk.b_step,
-              walk.b_step, y + begin, n);
-          begin += n;
-        }
-      });
+      map_pairs<T, T>(call, [](Compute<T> u, Compute<T> v) { return F::f(u, v); });
     });
-  }
-
-  template <class T>
-  static void run(const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
-    const auto f = [](T u, T v) {
-      return static_cast<T>(F::f(static_cast<Compute<T>>(u), static_cast<Compute<T>>(v)));
-    };
-    if (a_step == 1 && b_step == 1) {
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
-    } else if (a_step == 1 && b_step == 0) {
-      const T v = *b;
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], v);
-    } else {
-      for (int64_t i = 0; i < n; ++i) y[i] = f(a[i * a_step], b[i * b_step]);
-    }
   }
 };
 

@@ -2,24 +2,11 @@
 
 #include "ops/full/full.h"
 #include "ops/view/view.h"
+#include "tests/broadcast_reference.h"
 #include "tests/op_case.h"
 
 namespace plimsoll {
 namespace {
-
-// Element of x at the broadcast position `index` of `out`.
-double at(const Array& x, const Shape& out, int64_t index) {
-  int64_t offset = 0, step = 1;
-  for (int axis = out.rank() - 1; axis >= 0; --axis) {
-    const int own = axis - (out.rank() - x.shape.rank());
-    const int64_t position = index % out[axis];
-    index /= out[axis];
-    if (own < 0) continue;
-    if (x.shape[own] != 1) offset += position * step;
-    step *= x.shape[own];
-  }
-  return x[offset];
-}
 
 OpCase binary(const char* name, InputSpec a, InputSpec b,
               Tensor (*op)(const Tensor&, const Tensor&), double (*f)(double, double)) {
@@ -28,10 +15,7 @@ OpCase binary(const char* name, InputSpec a, InputSpec b,
           .call = [op](auto in) { return std::vector{op(in[0], in[1])}; },
           .reference =
               [f](const std::vector<Array>& in) {
-                Array y(broadcast("reference", in[0].shape, in[1].shape));
-                for (int64_t i = 0; i < count(y.shape); ++i)
-                  y[i] = f(at(in[0], y.shape, i), at(in[1], y.shape, i));
-                return std::vector{y};
+                return std::vector{broadcast_map(in, [&](const auto& v) { return f(v[0], v[1]); })};
               }};
 }
 

@@ -1,0 +1,58 @@
+#include "ops/broadcast.h"
+
+namespace plimsoll {
+namespace {
+
+// Strides of `view` against the broadcast shape: 0 where it repeats.
+Strides broadcast_strides(const View& view, const Shape& out) {
+  Strides strides = out;
+  const int shift = out.rank() - view.shape().rank();
+  for (int axis = 0; axis < out.rank(); ++axis) {
+    const int own = axis - shift;
+    strides[axis] = own < 0 || view.shape()[own] == 1 ? 0 : view.strides[own];
+  }
+  return strides;
+}
+
+}  // namespace
+
+template <size_t N>
+Walk<N>::Walk(std::span<const View> in, const Shape& out) {
+  std::array<Strides, N> all;
+  for (size_t k = 0; k < N; ++k) all[k] = broadcast_strides(in[k], out);
+  step.fill(0);
+  int axis = out.rank() - 1;
+  while (axis >= 0 && out[axis] == 1) --axis;
+  if (axis < 0) return;  // a single element
+  run = out[axis];
+  for (size_t k = 0; k < N; ++k) step[k] = all[k][axis];
+  for (--axis; axis >= 0; --axis) {
+    const int64_t size = out[axis];
+    if (size == 1) continue;
+    bool merges = outer.rank() == 0;
+    for (size_t k = 0; k < N; ++k) merges = merges && all[k][axis] == step[k] * run;
+    if (merges) {
+      run *= size;
+    } else {
+      outer.push_back(size);
+      for (size_t k = 0; k < N; ++k) outer_step[k].push_back(all[k][axis]);
+      rows *= size;
+    }
+  }
+}
+
+template <size_t N>
+std::array<int64_t, N> Walk<N>::start(int64_t row) const {
+  std::array<int64_t, N> at{};
+  for (int axis = 0; axis < outer.rank(); ++axis) {
+    const int64_t index = row % outer[axis];
+    row /= outer[axis];
+    for (size_t k = 0; k < N; ++k) at[k] += index * outer_step[k][axis];
+  }
+  return at;
+}
+
+template struct Walk<2>;
+template struct Walk<3>;
+
+}  // namespace plimsoll
