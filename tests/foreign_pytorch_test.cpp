@@ -137,10 +137,14 @@ const std::map<std::string, Run>& cases() {
          return std::vector{cross_entropy(in["x"], in["t"], in.integer("ignore_index", -100))};
        }},
       {"mul_bcast_scalar", [](auto& in) { return std::vector{in["a"] * in["b"]}; }},
-      {"where", [](auto& in) { return std::vector{where(in["c"], in["a"], in["b"])}; }},
+      {"where",
+       [](auto& in) {
+         return std::vector{where(cast(in["c"], DType::boolean), in["a"], in["b"])};
+       }},
       {"masked_fill",
        [](auto& in) {
-         return std::vector{masked_fill(in["x"], in["m"], in.number("value", -1e9))};
+         return std::vector{
+             masked_fill(in["x"], cast(in["m"], DType::boolean), in.number("value", -1e9))};
        }},
       {"split", split},
       {"embedding", [](auto& in) { return std::vector{embedding(in["w"], in["i"])}; }},
