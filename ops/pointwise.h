@@ -11,6 +11,11 @@
 //
 // Where the gradient is a product, df(x or y) says it: dx = dy * df. Where it is not, grad does.
 // f, df and grad are computed in double for f64 and in float for everything else.
+//
+// Attributes: with `using Constants = EluAttrs;`, f, df and grad get that struct after their other
+// arguments, and the op is applied with one.
+// Reach: with `static constexpr float reach`, a piece with an argument that is not within +-reach,
+// where the f32 polynomials are no good, is computed in double.
 #pragma once
 
 #include "core/apply.h"
@@ -22,31 +27,80 @@ namespace plimsoll {
 
 enum class Reads { input, output };  // what df or grad is a function of, and so what the tape keeps
 
+struct NoConstants {};
+template <class F>
+struct ConstantsOf {
+  using Type = NoConstants;
+};
+template <class F>
+requires requires { typename F::Constants; }
+struct ConstantsOf<F> {
+  using Type = typename F::Constants;
+};
+
 // One input: y = f(x), dx = dy * df(x or y), or dx = grad(dy, x or y).
 template <class F>
 struct Unary {
+  using Constants = typename ConstantsOf<F>::Type;
+  static constexpr bool has_constants = !std::is_same_v<Constants, NoConstants>;
+
   static Metas infer(std::span<const Meta> in, const Attrs&) {
     check<DTypeError>(is_floating(in[0].dtype), F::name, ": a floating type is needed: got ", in[0],
                       ". Cast it first.");
     return {in[0]};
   }
 
+  static Constants constants(const Attrs& attrs) {
+    if constexpr (has_constants)
+      return attrs.as<Constants>();
+    else
+      return {};
+  }
+
+  // Runs loop.template operator()<C>() with the type to compute x[begin] ... x[end - 1] in.
+  template <class T, class Loop>
+  static void with_compute_type(const T* x, int64_t begin, int64_t end, Loop&& loop) {
+    if constexpr (requires { F::reach; } && !std::is_same_v<T, double>) {
+      int beyond = 0;
+#pragma omp simd reduction(| : beyond)
+      for (int64_t i = begin; i < end; ++i)
+        beyond |= !(std::abs(static_cast<float>(x[i])) <= F::reach);
+      if (beyond) return loop.template operator()<double>();
+    }
+    loop.template operator()<Compute<T>>();
+  }
+
+  template <class C>
+  static C value(C x, const Constants& constants) {
+    if constexpr (has_constants)
+      return F::f(x, constants);
+    else
+      return F::f(x);
+  }
+
   static void cpu(const Call& call) {
     visit_floating(F::name, call.out[0].dtype(), [&]<class T>() {
       const T* x = call.in[0].as<T>();
       T* y = call.out[0].as<T>();
+      const Constants own = constants(call.attrs);
       parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+        const Constants c = own;  // a copy that no store can change: read once per piece
+        with_compute_type(x, begin, end, [&]<class C>() {
 #pragma omp simd
-        for (int64_t i = begin; i < end; ++i)
-          y[i] = static_cast<T>(F::f(static_cast<Compute<T>>(x[i])));
+          for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(value(static_cast<C>(x[i]), c));
+        });
       });
     });
   }
 
   template <class C>
-  static C gradient(C dy, C saved) {
-    if constexpr (requires { F::grad(dy, saved); })
+  static C gradient(C dy, C saved, const Constants& constants) {
+    if constexpr (requires { F::grad(dy, saved, constants); })
+      return F::grad(dy, saved, constants);
+    else if constexpr (requires { F::grad(dy, saved); })
       return F::grad(dy, saved);
+    else if constexpr (has_constants)
+      return dy * F::df(saved, constants);
     else
       return dy * F::df(saved);
   }
@@ -56,21 +110,34 @@ struct Unary {
       const T* dy = call.in[0].as<T>();
       const T* saved = call.in[1].as<T>();
       T* dx = call.out[0].as<T>();
+      const Constants own = constants(call.attrs);
       parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+        const Constants c = own;
+        with_compute_type(saved, begin, end, [&]<class C>() {
 #pragma omp simd
-        for (int64_t i = begin; i < end; ++i) {
-          // Both are loaded before anything is decided: a conditional load is not vectorised.
-          const auto g = static_cast<Compute<T>>(dy[i]);
-          const auto s = static_cast<Compute<T>>(saved[i]);
-          dx[i] = static_cast<T>(gradient(g, s));
-        }
+          for (int64_t i = begin; i < end; ++i) {
+            // Both are loaded before anything is decided: a conditional load is not vectorised.
+            const C g = static_cast<C>(dy[i]);
+            const C s = static_cast<C>(saved[i]);
+            dx[i] = narrow<T>(gradient(g, s, c));
+          }
+        });
       });
     });
   }
 
+  // To T by way of the type that T is computed in: the 16-bit types are made from f32.
+  template <class T, class C>
+  static T narrow(C v) {
+    return static_cast<T>(static_cast<Compute<T>>(v));
+  }
+
   static std::vector<Tensor> vjp(const Backward& b) {
     const Tensor saved = F::reads == Reads::input ? b.input(0) : b.output(0);
-    return {apply1(grad, {contiguous(b.grad()), saved})};
+    if constexpr (has_constants)
+      return {apply1(grad, {contiguous(b.grad()), saved}, b.attrs<Constants>())};
+    else
+      return {apply1(grad, {contiguous(b.grad()), saved})};
   }
 
   static constexpr OpDef op{
@@ -83,6 +150,12 @@ struct Unary {
   static constexpr OpDef grad{
       .name = F::grad_name, .infer = same_as_input, .cpu = grad_cpu, .inplace = 0};
 };
+
+// The public function of such an op: y = unary<Elu>(x, EluAttrs{.alpha = 1}).
+template <class F>
+Tensor unary(const Tensor& x, Attrs constants = {}) {
+  return apply1(Unary<F>::op, {contiguous(x)}, std::move(constants));
+}
 
 Metas infer_binary(const char* name, std::span<const Meta> in);
 

@@ -98,4 +98,78 @@ inline float erf(float x) {
 }
 inline double erf(double x) { return std::erf(x); }
 
+// log(1 + e) for e in [0, 1] is 2 (s + s^3/3 + s^5/5 + ...) with s = e / (2 + e) <= 1/3
+// (Abramowitz and Stegun 4.1.27). 1 + e, which would drop the digits of a small e, is never formed.
+// The series is cut where the rest is below 2e-8 of the sum.
+inline float log_one_plus(float e) {
+  const float s = e / (2 + e), q = s * s;
+  float p = 1.0f / 13;
+  p = p * q + 1.0f / 11;
+  p = p * q + 1.0f / 9;
+  p = p * q + 1.0f / 7;
+  p = p * q + 1.0f / 5;
+  p = p * q + 1.0f / 3;
+  p = p * q + 1.0f;
+  return 2 * s * p;
+}
+inline double log_one_plus(double e) { return std::log1p(e); }
+
+// exp(x) - 1 without the cancellation near 0: with the reduction of exp, 2^n exp(r) - 1 is
+// 2^n (p + (1 - 2^-n)), where p = exp(r) - 1 comes from its Taylor series without forming the 1.
+// Relative error below 3e-7.
+inline float expm1(float x) {
+  const float low = -18.0f, high = 89.0f;  // exp(-18) is 1.5e-8: nothing beside 1 in f32
+  const float clamped = x < low ? low : (x > high ? high : x);
+  const float magic = 12582912.0f;
+  const float shifted = clamped * 1.44269504f + magic;
+  const float n = shifted - magic;
+  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r * r + r;
+  const int32_t exponent = static_cast<int32_t>(std::bit_cast<uint32_t>(shifted) - 0x4b400000u);
+  const int32_t half = exponent >> 1;
+  const float scale1 = std::bit_cast<float>(static_cast<uint32_t>(half + 127) << 23);
+  const float scale2 = std::bit_cast<float>(static_cast<uint32_t>(exponent - half + 127) << 23);
+  const int32_t capped = exponent > 30 ? 30 : exponent;  // 2^-30 is nothing beside 1 either
+  const float inverse = std::bit_cast<float>(static_cast<uint32_t>(127 - capped) << 23);  // 2^-n
+  return (p + (1 - inverse)) * scale1 * scale2;
+}
+inline double expm1(double x) { return std::expm1(x); }
+
+// sin(x) and cos(x) = sin(x + pi / 2) in f32, for |x| <= kSinReach: absolute error below 1e-7;
+// beyond that a loop must take the functions of double, which are libm's. With n = round(2x / pi)
+// and r = x - n pi / 2, |r| <= pi / 4, it is sin(r) or cos(r), with a sign, as n mod 4 says. pi / 2
+// is subtracted in three parts (Cody and Waite), the first two of 11 bits, so that their products
+// with n < 2^13 are exact. Taylor series of degree 9 and 8.
+constexpr float kSinReach = 12800.0f;
+inline float sin_quadrant(float x, int32_t quarter_turns) {
+  const float magic = 12582912.0f;  // as in exp
+  const float shifted = x * 0.636619772f + magic;
+  const float n = shifted - magic;
+  const float r = ((x - n * 0x1.92p+0f) - n * 0x1.fb4p-12f) - n * 0x1.4442d2p-24f;
+  const float s = r * r;
+  float odd = 1.0f / 362880;
+  odd = odd * s - 1.0f / 5040;
+  odd = odd * s + 1.0f / 120;
+  odd = odd * s - 1.0f / 6;
+  odd = odd * s * r + r;
+  float even = 1.0f / 40320;
+  even = even * s - 1.0f / 720;
+  even = even * s + 1.0f / 24;
+  even = even * s - 0.5f;
+  even = even * s + 1.0f;
+  const uint32_t turns = std::bit_cast<uint32_t>(shifted) + static_cast<uint32_t>(quarter_turns);
+  const float result = (turns & 1) != 0 ? even : odd;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(result) ^ ((turns & 2) << 30));
+}
+inline float sin(float x) { return sin_quadrant(x, 0); }
+inline float cos(float x) { return sin_quadrant(x, 1); }
+inline double sin(double x) { return std::sin(x); }
+inline double cos(double x) { return std::cos(x); }
+
 }  // namespace plimsoll::math

@@ -1,5 +1,6 @@
 #include "ops/math/math.h"
 
+#include "autograd/gradients.h"
 #include "ops/full/full.h"
 #include "ops/view/view.h"
 #include "tests/op_case.h"
@@ -56,7 +57,38 @@ const std::vector<Function>& functions() {
        [](double x) { return 1 / (1 + std::exp(-x)); },
        -6,
        6,
-       {0, 1000, -1000, infinity, -infinity, nan}}};
+       {0, 1000, -1000, infinity, -infinity, nan}},
+      {"rsqrt",
+       rsqrt,
+       [](double x) { return 1 / std::sqrt(x); },
+       0.25,
+       4,
+       {1, 4, 0.25, 0, -1, infinity, nan}},
+      {"erf", erf, [](double x) { return std::erf(x); }, -3, 3, {0, 100, infinity, -infinity, nan}},
+      {"sin",
+       sin,
+       [](double x) { return std::sin(x); },
+       -6,
+       6,
+       {0, 1, -4, 8192, 65280, -32768, infinity, nan}},  // beyond the reach of f32, too
+      {"cos",
+       cos,
+       [](double x) { return std::cos(x); },
+       -6,
+       6,
+       {0, 1, -4, 8192, 65280, -32768, -infinity, nan}},
+      {"abs",
+       abs,
+       [](double x) { return std::fabs(x); },
+       0.25,
+       4,
+       {0, -0.0, -2, infinity, -infinity, nan}},
+      {"sign",
+       sign,
+       [](double x) { return x != x ? x : double(x > 0) - double(x < 0); },
+       -4,
+       -0.25,
+       {0, -0.0, -2, 3, infinity, -infinity, nan}}};
   return all;
 }
 
@@ -77,6 +109,27 @@ OpCases math_cases() {
     cases.bad.push_back({name, [op = f.op] { op(ones({2}, {.dtype = DType::i64})); },
                          name + ": a floating type is needed: got i64 [2] on cpu. Cast it first."});
   }
+  // No products: an infinite or undefined dy goes through abs where x > 0 only.
+  cases.good.push_back(
+      {.name = "abs_gradient",
+       .inputs = {given({5}, {-2, 0, -0.0, 3, -1}), given({5}, {kInf, kInf, kNaN, kInf, 0.5})},
+       .call =
+           [](auto in) {
+             const Tensor x = in[0].detach().require_grad();
+             return gradients(abs(x), std::array{x}, {.seed = in[1]});
+           },
+       .reference =
+           [](auto) {
+             Array dx({5});
+             dx.values = {-kInf, 0, 0, kInf, -0.5};
+             return std::vector{dx};
+           },
+       .differentiable = false});
+  // Arguments beyond the reach of the f32 polynomials, and their gradients.
+  cases.good.push_back(
+      maps("sin_far", real({40}, 12000, 14000), sin, [](double x) { return std::sin(x); }));
+  cases.good.back().dtypes = {DType::f64, DType::f32};
+  cases.good.back().differentiable = false;  // finite differences have too few digits there
   // Every magnitude that f32 has. Each is an output of its own, or the large would hide the small.
   std::vector<double> magnitudes;
   for (int exponent = -148; exponent <= 127; exponent += 5)
