@@ -3,9 +3,9 @@
 //   Tensor p = exp(x - log_sum);
 //
 // Each gradient is taken from the output where that is cheaper, so that the input need not be kept:
-// exp, sqrt, rsqrt, tanh and sigmoid keep y, sign nothing, all others x. Arguments outside the domain
-// give NaN, as in IEEE 754 (log(0) = -inf). The gradients of abs and sign at 0 are 0. Unlike PyTorch's
-// sign(NaN) = 0, NaN stays NaN. DTypeError for integers.
+// exp, sqrt, rsqrt, tanh and sigmoid keep y, sign nothing, all others x. Arguments outside the
+// domain give NaN, as in IEEE 754 (log(0) = -inf). The gradients of abs and sign at 0 are 0. Unlike
+// PyTorch's sign(NaN) = 0, NaN stays NaN. DTypeError for integers.
 #pragma once
 
 #include "core/tensor.h"

@@ -57,7 +57,7 @@ void pow_cpu(const Call& call) {
       parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
         for (int64_t i = begin; i < end; ++i)
-          y[i] = static_cast<T>(power(static_cast<Compute<T>>(x[i])));
+          y[i] = narrow<T>(power(static_cast<Compute<T>>(x[i])));
       });
     });
   });
@@ -74,7 +74,7 @@ void pow_grad_cpu(const Call& call) {
       parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
         for (int64_t i = begin; i < end; ++i)
-          dx[i] = static_cast<T>(static_cast<C>(dy[i]) * factor * power(static_cast<C>(x[i])));
+          dx[i] = narrow<T>(static_cast<C>(dy[i]) * factor * power(static_cast<C>(x[i])));
       });
     });
   });
