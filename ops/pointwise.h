@@ -27,13 +27,6 @@ namespace plimsoll {
 
 enum class Reads { input, output };  // what df or grad is a function of, and so what the tape keeps
 
-// To T by way of the type that T is computed in: the 16-bit types are made from f32. (A function,
-// because a struct made in the body of a simd loop keeps GCC from vectorising it.)
-template <class T, class C>
-T narrow(C v) {
-  return static_cast<T>(static_cast<Compute<T>>(v));
-}
-
 struct NoConstants {};
 template <class F>
 struct ConstantsOf {
