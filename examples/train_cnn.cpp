@@ -71,13 +71,13 @@ void train(const Options& options, int64_t epochs) {
   const auto start = std::chrono::steady_clock::now();
   Json epoch_rows = Json::array();
   PooledAllocator& pool = *default_pool(device);
-  int64_t planned = 0, peak = 0, done = 0;
-  double loss = 0, tested = 0;
+  int64_t planned = 0, peak = 0, evaluation_peak = 0, done = 0;
+  double loss = 0, tested = -1;
   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
     Progress progress(cat("epoch ", epoch + 1, "/", epochs), steps, "images/s");
     double loss_sum = 0;
     int64_t in_epoch = 0;
-    pool.reset_peak();  // of training: the evaluation below is not planned
+    pool.reset_peak();
     train_loader.start(static_cast<uint64_t>(epoch));
     while (const auto batch = train_loader.next()) {
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(done));
@@ -89,12 +89,14 @@ void train(const Options& options, int64_t epochs) {
       loss = step.loss({batch->x, batch->y, key});
       loss_sum += loss;
       ++in_epoch;
-      progress.update(in_epoch, in_epoch * options.batch,
-                      cat("loss ", static_cast<float>(loss), "  ", memory_status(planned)));
+      progress.update(in_epoch, in_epoch * options.batch, status_line(loss, tested, planned));
     }
     progress.finish();
     peak = std::max(peak, pool.stats().peak.bytes);
+    step.release_arena();  // an evaluation is not planned: it takes its memory op by op
+    pool.reset_peak();
     tested = accuracy(*model, test_loader);
+    evaluation_peak = std::max(evaluation_peak, pool.stats().peak.bytes);
     loss = loss_sum / static_cast<double>(steps);
     std::printf("epoch %lld/%lld  mean loss %.9g  test accuracy %.4f\n",
                 static_cast<long long>(epoch + 1), static_cast<long long>(epochs), loss, tested);
@@ -112,6 +114,7 @@ void train(const Options& options, int64_t epochs) {
                  {{"loss", loss},
                   {"accuracy", tested},
                   {"peak_bytes", peak},
+                  {"evaluation_peak_bytes", evaluation_peak},
                   {"planned_bytes", planned},
                   {"seconds", seconds}}}});
 }

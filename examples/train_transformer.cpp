@@ -150,9 +150,9 @@ void train(const TextOptions& options) {
   PooledAllocator& pool = *default_pool(device);
   const auto start = std::chrono::steady_clock::now();
   Json rows = Json::array();
-  int64_t planned = 0, peak = 0;
+  int64_t planned = 0, peak = 0, evaluation_peak = 0;
   double loss = 0;
-  Score score{};
+  Score score{.loss = 0, .accuracy = -1};
   Progress progress("step", options.steps, "tokens/s");
   pool.reset_peak();
   for (int64_t i = 0; i < options.steps; ++i) {
@@ -164,13 +164,15 @@ void train(const TextOptions& options) {
     }
     optimizer.set_learning_rate(schedule(i));
     loss = step.loss({batch.x, batch.y, key});
-    progress.update(i + 1, (i + 1) * batch.x.count(),
-                    cat("loss ", static_cast<float>(loss), "  ", memory_status(planned)));
+    progress.update(i + 1, (i + 1) * batch.x.count(), status_line(loss, score.accuracy, planned));
     if ((i + 1) % options.eval_every != 0 && i + 1 != options.steps) continue;
     progress.finish();
     peak = std::max(peak, pool.stats().peak.bytes);
+    step.release_arena();  // an evaluation is not planned: it takes its memory op by op
+    pool.reset_peak();
     score = evaluate(task);
-    pool.reset_peak();  // of training: the evaluation is not planned
+    evaluation_peak = std::max(evaluation_peak, pool.stats().peak.bytes);
+    pool.reset_peak();
     std::printf("step %lld  loss %.9g  validation loss %.4f  accuracy %.4f\n",
                 static_cast<long long>(i + 1), loss, score.loss, score.accuracy);
     rows.push_back(
@@ -189,6 +191,7 @@ void train(const TextOptions& options) {
                   {"val_loss", score.loss},
                   {"accuracy", score.accuracy},
                   {"peak_bytes", peak},
+                  {"evaluation_peak_bytes", evaluation_peak},
                   {"planned_bytes", planned},
                   {"seconds", seconds}}}});
 }

@@ -121,7 +121,9 @@ TEST(Examples, RefuseInOneSentence) {
       {"train_cnn --batch 0", 2, "--batch"},
       {"train_cnn --batch many", 2, "--batch"},
       {"train_cnn --device tpu", 2, "--device: no such device: tpu. Use cpu."},
-      {"train_cnn --device cuda", 1,
+      {"train_cnn --lr nan", 2, "--lr"},
+      {"train_cnn --json /", 2, "--json: it is there and no regular file: /. Name another file."},
+      {"train_cnn --device cuda", 2,
        "--device: this build has no CUDA kernels: cuda. "
        "Use --device cpu."},
       {"train_cnn --data mnist:/nowhere", 3, "/nowhere"},
@@ -154,6 +156,7 @@ TEST(TrainCnn, StopsAtANonFiniteLossAndNamesTheOpOnRequest) {
         run(std::string("train_cnn --epochs 1 --lr 1e30 --find-nan --mode ") + mode);
     EXPECT_EQ(named.code, 1) << named.output;
     EXPECT_NE(named.output.find("holds NaN or infinity"), std::string::npos) << named.output;
+    EXPECT_NE(named.output.find("train: at step "), std::string::npos) << named.output;
   }
 }
 

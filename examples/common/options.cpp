@@ -1,5 +1,6 @@
 #include "examples/common/options.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "core/cpu/parallel.h"
@@ -36,6 +37,9 @@ int run_example(CLI::App& app, int argc, char** argv, const Options& options,
                 const std::function<void()>& body) {
   try {
     app.parse(argc, argv);
+    check<UsageError>(std::isfinite(options.learning_rate),
+                      "--lr: it is not a number: ", options.learning_rate,
+                      ". Use 1e-3, for example.");
     if (options.threads > 0) set_num_threads(options.threads);
     body();
     return 0;
@@ -58,9 +62,9 @@ int run_example(CLI::App& app, int argc, char** argv, const Options& options,
 
 Device device_named(const std::string& name) {
   if (name == "cpu") return Device::cpu;
-  check<DeviceError>(name != "cuda",
-                     "--device: this build has no CUDA kernels: cuda. "
-                     "Use --device cpu.");
+  check<UsageError>(name != "cuda",
+                    "--device: this build has no CUDA kernels: cuda. "
+                    "Use --device cpu.");
   fail<UsageError>("--device: no such device: ", name, ". Use cpu.");
 }
 

@@ -2,7 +2,7 @@
 //
 //   Options options;
 //   CLI::App app{"Trains a convolution net on images."};
-//   add_options(app, options);
+//   add_options(app, options, {"lenet", "resnet8"});
 //   return run_example(app, argc, argv, options, [&] { train(options); });
 #pragma once
 
@@ -39,7 +39,7 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
 int run_example(CLI::App& app, int argc, char** argv, const Options& options,
                 const std::function<void()>& body);
 
-// The device of --device. DeviceError for one this build does not have.
+// The device of --device. UsageError for one this build does not have.
 Device device_named(const std::string& name);
 
 }  // namespace plimsoll::examples

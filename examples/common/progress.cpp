@@ -32,7 +32,7 @@ void Progress::update(int64_t step, int64_t amount, const std::string& status) {
   shown_tenth_ = tenth;
   const auto left =
       static_cast<int64_t>(now / static_cast<double>(step) * static_cast<double>(steps_ - step));
-  std::printf("%s%s %5lld/%lld  %8.0f %s  %s  ETA %lld:%02lld%s", terminal_ ? "\r" : "",
+  std::printf("%s%s %lld/%lld  %.0f %s  %s  ETA %lld:%02lld%s", terminal_ ? "\r" : "",
               title_.c_str(), static_cast<long long>(step), static_cast<long long>(steps_),
               static_cast<double>(amount) / now, unit_.c_str(), status.c_str(),
               static_cast<long long>(left / 60), static_cast<long long>(left % 60),
@@ -44,15 +44,14 @@ void Progress::finish() {
   if (terminal_) std::printf("\n");
 }
 
-std::string memory_status(int64_t planned_bytes) {
+std::string status_line(double loss, double accuracy, int64_t planned_bytes) {
   const MemoryStats stats = default_pool(Device::cpu)->stats();
-  char text[96];
-  int n = std::snprintf(text, sizeof text, "memory %.1f in use, %.1f peak", mebibytes(stats.in_use),
-                        mebibytes(stats.peak.bytes));
-  if (planned_bytes > 0)
-    n += std::snprintf(text + n, sizeof text - static_cast<size_t>(n), ", %.1f planned",
-                       mebibytes(planned_bytes));
-  return std::string(text, static_cast<size_t>(n)) + " MiB";
+  char text[128], acc[16] = "-", planned[24] = "";
+  if (accuracy >= 0) std::snprintf(acc, sizeof acc, "%.3f", accuracy);
+  if (planned_bytes > 0) std::snprintf(planned, sizeof planned, "/%.1f", mebibytes(planned_bytes));
+  std::snprintf(text, sizeof text, "loss %.4g  acc %s  %.1f/%.1f%s MiB", loss, acc,
+                mebibytes(stats.in_use), mebibytes(stats.peak.bytes), planned);
+  return text;
 }
 
 }  // namespace plimsoll::examples

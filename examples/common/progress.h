@@ -1,8 +1,8 @@
-// One line that says how training goes: rate, loss, memory, time left. On a terminal it is redrawn
+// One line that says how training goes: rate, loss, accuracy, memory, time left. On a terminal it is redrawn
 // in place; into a file or pipe it becomes plain lines, about ten per epoch.
 //
 //   Progress progress("epoch 1/5", steps, "images/s");
-//   progress.update(step, step * batch, cat("loss ", loss));
+//   progress.update(step, step * batch, status_line(loss, accuracy, planned));
 //   progress.finish();
 #pragma once
 
@@ -31,7 +31,9 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// "in use 12.0, peak 31.5, planned 31.5 MiB" of the current CPU pool; planned 0 is left out.
-std::string memory_status(int64_t planned_bytes);
+// "loss 0.012  acc 0.987  80.4/80.4/80.4 MiB": the accuracy of the last evaluation, "-" before there
+// is one (below 0), and of the current CPU pool what is in use, its peak and what was planned; a
+// plan of 0 bytes is left out.
+std::string status_line(double loss, double accuracy, int64_t planned_bytes);
 
 }  // namespace plimsoll::examples

@@ -1,5 +1,7 @@
 #include "examples/common/report.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -8,12 +10,19 @@
 namespace plimsoll::examples {
 namespace {
 
-std::string temporary(const std::string& path) { return path + ".tmp"; }
+namespace fs = std::filesystem;
+
+// A name beside the file that nobody else uses.
+std::string temporary(const std::string& path) { return cat(path, ".", getpid(), ".tmp"); }
 
 }  // namespace
 
 ReportFile::ReportFile(std::string path) : path_(std::move(path)) {
   if (path_.empty()) return;
+  std::error_code none;  // what cannot be looked at cannot be opened either
+  if (fs::is_symlink(path_, none)) path_ = fs::weakly_canonical(path_, none).string();
+  check<UsageError>(!fs::exists(path_, none) || fs::is_regular_file(path_, none),
+                    "--json: it is there and no regular file: ", path_, ". Name another file.");
   const std::ofstream probe(temporary(path_));
   check<UsageError>(probe.is_open(), "--json: the file cannot be written: ", path_,
                     ". Name a file in a folder that exists and is yours.");
@@ -21,7 +30,7 @@ ReportFile::ReportFile(std::string path) : path_(std::move(path)) {
 
 ReportFile::~ReportFile() {
   std::error_code ignored;  // there is nothing to remove once write() has renamed it
-  if (!path_.empty()) std::filesystem::remove(temporary(path_), ignored);
+  if (!path_.empty()) fs::remove(temporary(path_), ignored);
 }
 
 void ReportFile::write(const Json& json) {
@@ -32,7 +41,10 @@ void ReportFile::write(const Json& json) {
     out.close();
     check<DataError>(!out.fail(), "--json: writing failed: ", path_, ". Free some disk space.");
   }
-  std::filesystem::rename(temporary(path_), path_);
+  std::error_code error;
+  fs::rename(temporary(path_), path_, error);
+  check<DataError>(!error, "--json: the file cannot be given its name: ", path_, " (",
+                   error.message(), "). Look at its folder.");
 }
 
 }  // namespace plimsoll::examples

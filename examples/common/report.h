@@ -13,8 +13,8 @@ using Json = nlohmann::ordered_json;
 
 class ReportFile {
  public:
-  // Opens FILE.tmp beside the file; an empty path makes a report that goes nowhere. UsageError when
-  // it cannot be written.
+  // Opens a temporary file beside it; an empty path makes a report that goes nowhere. UsageError when
+  // it cannot be written, or is there and a folder or a device.
   explicit ReportFile(std::string path);
   ~ReportFile();
   ReportFile(const ReportFile&) = delete;

@@ -22,10 +22,21 @@ class Runner {
     return step_ ? step_->run(inputs) : function_(inputs);
   }
 
-  // Runs the step and reads its loss. NumericError when it is NaN or infinite.
+  // Gives back the memory of a captured step until the next run: an evaluation needs it.
+  void release_arena() {
+    if (step_) step_->release_arena();
+  }
+
+  // Runs the step and reads its loss. NumericError, with the number of the step, when it is NaN or
+  // infinite, and under apply_mode().check_finite at the first op that writes such a value.
   double loss(std::initializer_list<Tensor> inputs) {
-    const double value = run(std::span(inputs.begin(), inputs.size()))[0].item();
     ++steps_;
+    double value = 0;
+    try {
+      value = run(std::span(inputs.begin(), inputs.size()))[0].item();
+    } catch (const NumericError& e) {
+      fail<NumericError>("train: at step ", steps_, ": ", e.what());
+    }
     check<NumericError>(std::isfinite(value), "train: the loss is not finite: ", value, " at step ",
                         steps_, ". Lower --lr, or add --find-nan to see which op it comes from.");
     return value;
