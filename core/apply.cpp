@@ -58,9 +58,13 @@ void run(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
 
 std::vector<Value> make_outputs(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
                                 const Metas& metas) {
-  if (op.view) return {op.view(inputs[0].value(), metas[0], attrs)};
-  if (Trace* trace = Trace::current()) return trace->append(op, attrs, inputs, metas);
   std::vector<Value> outputs;
+  if (op.view) {
+    for (size_t k = 0; k < metas.size(); ++k)
+      outputs.push_back(op.view(inputs[0].value(), metas[k], attrs, static_cast<int>(k)));
+    return outputs;
+  }
+  if (Trace* trace = Trace::current()) return trace->append(op, attrs, inputs, metas);
   for (const Meta& meta : metas)
     outputs.push_back(
         {meta, row_major(meta.shape), 0,

@@ -61,7 +61,7 @@ class Backward {
 using Infer = Metas (*)(std::span<const Meta> in, const Attrs&);
 using Kernel = void (*)(const Call&);
 using Vjp = std::vector<Tensor> (*)(const Backward&);  // one per input; undefined: none
-using ViewRule = Value (*)(const Value& in, const Meta& out, const Attrs&);
+using ViewRule = Value (*)(const Value& in, const Meta& out, const Attrs&, int output);
 using Workspace = int64_t (*)(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
 
 struct Saves {
@@ -74,7 +74,7 @@ struct OpDef {
   Kernel cpu = nullptr;
   Kernel cuda = nullptr;    // nullptr: no kernel in this build
   Vjp vjp = nullptr;        // gradients of the inputs, written in ops; nullptr: it has none
-  ViewRule view = nullptr;  // output 0 is a view of input 0: such an op has no kernel
+  ViewRule view = nullptr;  // every output is a view of input 0: such an op has no kernel
   Saves saves{};            // what vjp reads: the eager tape keeps exactly these
   int inplace = -1;         // input whose memory output 0 may take (only the planner does it)
   Bits mutates = 0;         // inputs written in place; such an op has no outputs

@@ -2,6 +2,7 @@
 
 #include "nn/expect.h"
 #include "ops/attention/attention.h"
+#include "ops/split/split.h"
 #include "ops/view/view.h"
 
 namespace plimsoll::nn {
@@ -27,8 +28,8 @@ Tensor MultiHeadAttention::forward(const Tensor& x, const Mode& mode) const {
   check_sequence("attention", x, width_);
   const int64_t batch = x.size(0), steps = x.size(1), heads = options_.heads;
   const Tensor all = reshape(qkv_(x, mode), {batch, steps, 3 * heads, width_ / heads});
-  const auto part = [&](int64_t i) { return slice(all, 2, i * heads, (i + 1) * heads); };
-  const Tensor mixed = attention(part(0), part(1), part(2), {.causal = options_.causal}).out;
+  const auto [q, k, v] = split_into<3>(all, 2);
+  const Tensor mixed = attention(q, k, v, {.causal = options_.causal}).out;
   return dropout_(output_(reshape(mixed, x.shape()), mode), mode);
 }
 

@@ -37,15 +37,15 @@ Metas reduce_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {{reduced_shape(in[0].shape, reduce, reduce.keep), in[0].dtype, in[0].device}};
 }
 
-Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep) {
+Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep, double number) {
   check<DTypeError>(is_floating(x.dtype()), op.name, ": a floating type is needed: got ", x.dtype(),
                     ". Cast it first.");
   Bits reduced = 0;
   for (const int64_t axis : axes) {
-    const int number = normal_axis(op.name, axis, x.rank());
-    check<ShapeError>(!has(reduced, number), op.name, ": an axis is named twice: ", axes,
+    const int own = normal_axis(op.name, axis, x.rank());
+    check<ShapeError>(!has(reduced, own), op.name, ": an axis is named twice: ", axes,
                       " for shape ", x.shape(), ". Name each axis once.");
-    reduced |= bits(number);
+    reduced |= bits(own);
   }
   if (reduced == 0) return x;
 
@@ -57,12 +57,12 @@ Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep kee
   const int first = static_cast<int>(reduced_axes[0]);
   const int n = reduced_axes.rank();
   if (reduced_axes.back() - first == n - 1)
-    return apply1(op, {contiguous(x)}, ReduceAttrs{first, first + n, keep});
+    return apply1(op, {contiguous(x)}, ReduceAttrs{first, first + n, keep, number});
 
   Shape order = kept_axes;
   for (const int64_t axis : reduced_axes) order.push_back(axis);
-  const Tensor y =
-      apply1(op, {contiguous(permute(x, order))}, ReduceAttrs{x.rank() - n, x.rank(), Keep::none});
+  const Tensor y = apply1(op, {contiguous(permute(x, order))},
+                          ReduceAttrs{x.rank() - n, x.rank(), Keep::none, number});
   return keep == Keep::ones ? reshape(y, shape_with_ones) : y;
 }
 

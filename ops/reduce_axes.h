@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/apply.h"
+#include "core/cpu/parallel.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
@@ -10,6 +11,7 @@ namespace plimsoll {
 struct ReduceAttrs {
   int first = 0, last = 0;  // reduces axes first ... last - 1
   Keep keep = Keep::none;
+  double number = 0;  // the op's own: the correction of a variance, the p of a norm
   bool operator==(const ReduceAttrs&) const = default;
 };
 
@@ -17,6 +19,21 @@ struct MiddleAxis {
   int64_t outer = 1, mid = 1, inner = 1;
 };
 MiddleAxis middle_axis(const Shape& shape, const ReduceAttrs& attrs);
+
+// Calls f(outer index, first column, number of columns, place in y) for pieces of y, of at least a
+// cache line of columns.
+template <class F>
+void for_each_piece(const MiddleAxis& a, F&& f) {
+  const int64_t grain = std::max(grain_for(a.mid), std::min<int64_t>(a.inner, 64));
+  parallel_for(a.outer * a.inner, grain, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t column = begin % a.inner;
+      const int64_t n = std::min(end - begin, a.inner - column);
+      f(begin / a.inner, column, n, begin);
+      begin += n;
+    }
+  });
+}
 
 Shape reduced_shape(const Shape& shape, const ReduceAttrs& attrs, Keep keep);
 Shape all_axes(int rank);
@@ -26,6 +43,7 @@ Metas reduce_infer(std::span<const Meta> in, const Attrs& attrs);
 
 // Applies a reduction op over any axes of x: neighbouring ones in place, others after moving them
 // to the end. ShapeError when an axis does not exist or is named twice.
-Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep);
+Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep,
+                   double number = 0);
 
 }  // namespace plimsoll

@@ -45,7 +45,7 @@ Shape full_shape(const Shape& from, const Shape& to) {
   return result;
 }
 
-Value reshape_view(const Value& in, const Meta& out, const Attrs&) {
+Value reshape_view(const Value& in, const Meta& out, const Attrs&, int) {
   return {out, row_major(out.shape), in.offset, in.storage};
 }
 
@@ -72,7 +72,7 @@ Metas permute_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {out};
 }
 
-Value permute_view(const Value& in, const Meta& out, const Attrs& attrs) {
+Value permute_view(const Value& in, const Meta& out, const Attrs& attrs, int) {
   const Shape& order = attrs.as<ShapeAttrs>().shape;
   Strides strides = in.strides;
   for (int axis = 0; axis < order.rank(); ++axis) strides[axis] = in.strides[order[axis]];
@@ -98,7 +98,7 @@ Metas slice_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {out};
 }
 
-Value slice_view(const Value& in, const Meta& out, const Attrs& attrs) {
+Value slice_view(const Value& in, const Meta& out, const Attrs& attrs, int) {
   const auto& [axis, start, stop, step] = attrs.as<SliceAttrs>();
   Value result{out, in.strides, in.offset + start * in.strides[axis], in.storage};
   result.strides[axis] *= step;
@@ -157,7 +157,7 @@ Metas expand_infer(std::span<const Meta> in, const Attrs& attrs) {
   return shape_infer(in, attrs);
 }
 
-Value expand_view(const Value& in, const Meta& out, const Attrs&) {
+Value expand_view(const Value& in, const Meta& out, const Attrs&, int) {
   Value result{out, out.shape, in.offset, in.storage};
   const int shift = out.shape.rank() - in.meta.shape.rank();
   for (int axis = 0; axis < out.shape.rank(); ++axis) {
