@@ -57,11 +57,6 @@ std::vector<Tensor> norm(const Inputs& in) {
   return {layer_norm(in["x"], in.gain("w"), in.gain("b"), in.number("eps", 1e-5))};
 }
 
-// Three splits of sizes 1, 2 and 3.
-std::vector<Tensor> split(const Inputs& in) {
-  return {slice(in["x"], 1, 0, 1), slice(in["x"], 1, 1, 3), slice(in["x"], 1, 3, 6)};
-}
-
 // Heads come second in PyTorch and third here.
 std::vector<Tensor> causal_attention(const Inputs& in) {
   const auto heads = [&](const char* name) { return permute(in[name], {0, 2, 1, 3}); };
@@ -76,8 +71,8 @@ std::vector<Tensor> gpt2_block(const Inputs& in) {
   const Tensor qkv =
       reshape(linear(layer_norm(x, in.gain("l1w"), in.gain("l1b")), in["aw"], in["ab"]),
               {batch, time, 3 * heads, width / heads});
-  const auto part = [&](int64_t k) { return slice(qkv, 2, k * heads, (k + 1) * heads); };
-  const Tensor mixed = reshape(attention(part(0), part(1), part(2)).out, {batch, time, width});
+  const auto [q, k, v] = split_into<3>(qkv, 2);
+  const Tensor mixed = reshape(attention(q, k, v).out, {batch, time, width});
   x = x + linear(mixed, in["pw"], in["pb"]);
   const Tensor hidden =
       gelu_tanh(linear(layer_norm(x, in.gain("l2w"), in.gain("l2b")), in["fw"], in["fb"]));
@@ -150,7 +145,15 @@ const std::map<std::string, Run>& cases() {
          return std::vector{
              masked_fill(in["x"], cast(in["m"], DType::boolean), in.number("value", -1e9))};
        }},
-      {"split", split},
+      {"split",
+       [](auto& in) {
+         return split(in["x"], 1, std::vector<int64_t>{1, 2, 3});
+       }},
+      {"flip", [](auto& in) { return std::vector{flip(in["x"], {1})}; }},
+      {"logsumexp", [](auto& in) { return std::vector{logsumexp(in["x"], {-1})}; }},
+      {"index_select", [](auto& in) { return std::vector{index_select(in["x"], 0, in["i"])}; }},
+      {"scatter_add",
+       [](auto& in) { return std::vector{scatter_add(in["x"], 1, in["i"], in["s"])}; }},
       {"embedding", [](auto& in) { return std::vector{embedding(in["w"], in["i"])}; }},
       {"sdpa_causal", causal_attention},
       {"gpt2_block", gpt2_block},

@@ -12,30 +12,44 @@ namespace {
 
 // Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/reduce_axes.h).
 
+// The minimum of x is minus the maximum of -x; a change of sign is exact.
+enum class Extreme { max, min };
+
+template <Extreme e>
+constexpr const char* name_for(const char* for_max, const char* for_min) {
+  return e == Extreme::max ? for_max : for_min;
+}
+
+template <Extreme e, class C>
+C turned(C v) {
+  return e == Extreme::max ? v : -v;
+}
+
+template <Extreme e>
 Metas amax_infer(std::span<const Meta> in, const Attrs& attrs) {
   check<ShapeError>(middle_axis(in[0].shape, attrs.as<ReduceAttrs>()).mid > 0,
-                    "amax: there is no maximum over no elements: ", in[0].shape,
-                    ". Reduce over axes of size 1 or more.");
+                    name_for<e>("amax: there is no maximum", "amin: there is no minimum"),
+                    " over no elements: ", in[0].shape, ". Reduce over axes of size 1 or more.");
   return reduce_infer(in, attrs);
 }
 
-// Maximum of one contiguous run.
-template <class T>
+// Extreme of one contiguous run.
+template <Extreme e, class T>
 T run_max(const T* x, int64_t n) {
   using C = Compute<T>;
   C largest = -std::numeric_limits<C>::infinity();
   int nan = 0;
 #pragma omp simd reduction(max : largest) reduction(| : nan)
   for (int64_t i = 0; i < n; ++i) {
-    const C v = static_cast<C>(x[i]);
+    const C v = turned<e>(static_cast<C>(x[i]));
     largest = v > largest ? v : largest;
     nan |= v != v;
   }
-  return static_cast<T>(nan ? std::numeric_limits<C>::quiet_NaN() : largest);
+  return static_cast<T>(nan ? std::numeric_limits<C>::quiet_NaN() : turned<e>(largest));
 }
 
-// Maxima down the columns of x [rows, stride], for n columns.
-template <class T>
+// Extremes down the columns of x [rows, stride], for n columns.
+template <Extreme e, class T>
 void column_max(const T* x, int64_t rows, int64_t stride, int64_t n, T* y) {
   using C = Compute<T>;
   std::copy_n(x, n, y);
@@ -43,26 +57,12 @@ void column_max(const T* x, int64_t rows, int64_t stride, int64_t n, T* y) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
       const C a = static_cast<C>(y[i]), b = static_cast<C>(x[row * stride + i]);
-      y[i] = static_cast<T>(a != a || a > b ? a : b);
+      y[i] = static_cast<T>(a != a || turned<e>(a) > turned<e>(b) ? a : b);
     }
   }
 }
 
-// Calls f(outer index, first column, number of columns, place in y) for pieces of y, of at least a
-// cache line of columns.
-template <class F>
-void for_each_piece(const MiddleAxis& a, F&& f) {
-  const int64_t grain = std::max(grain_for(a.mid), std::min<int64_t>(a.inner, 64));
-  parallel_for(a.outer * a.inner, grain, [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t column = begin % a.inner;
-      const int64_t n = std::min(end - begin, a.inner - column);
-      f(begin / a.inner, column, n, begin);
-      begin += n;
-    }
-  });
-}
-
+template <Extreme e>
 void amax_cpu(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
   visit_floating("amax", call.in[0].dtype(), [&]<class T>() {
@@ -71,9 +71,9 @@ void amax_cpu(const Call& call) {
     for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
       const T* from = x + outer * a.mid * a.inner + column;
       if (a.inner == 1)
-        y[at] = run_max(from, a.mid);
+        y[at] = run_max<e>(from, a.mid);
       else
-        column_max(from, a.mid, a.inner, n, y + at);
+        column_max<e>(from, a.mid, a.inner, n, y + at);
     });
   });
 }
@@ -107,26 +107,32 @@ Metas amax_grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; 
 
 constexpr OpDef amax_grad_op{.name = "amax_grad", .infer = amax_grad_infer, .cpu = amax_grad_cpu};
 
+constexpr OpDef amin_grad_op{.name = "amin_grad", .infer = amax_grad_infer, .cpu = amax_grad_cpu};
+
+template <Extreme e>
 std::vector<Tensor> amax_vjp(const Backward& b) {
-  return {apply1(amax_grad_op, {contiguous(b.grad()), b.input(0), b.output(0)},
-                 b.attrs<ReduceAttrs>())};
+  return {apply1(e == Extreme::max ? amax_grad_op : amin_grad_op,
+                 {contiguous(b.grad()), b.input(0), b.output(0)}, b.attrs<ReduceAttrs>())};
 }
 
-constexpr OpDef amax_op{.name = "amax",
-                        .infer = amax_infer,
-                        .cpu = amax_cpu,
-                        .vjp = amax_vjp,
+template <Extreme e>
+constexpr OpDef amax_op{.name = name_for<e>("amax", "amin"),
+                        .infer = amax_infer<e>,
+                        .cpu = amax_cpu<e>,
+                        .vjp = amax_vjp<e>,
                         .saves = {.inputs = bits(0), .outputs = bits(0)}};
 
+template <Extreme e>
 Metas argmax_infer(std::span<const Meta> in, const Attrs& attrs) {
   check<ShapeError>(middle_axis(in[0].shape, attrs.as<ReduceAttrs>()).mid > 0,
-                    "argmax: there is no maximum over no elements: ", in[0].shape,
-                    ". Reduce over an axis of size 1 or more.");
+                    name_for<e>("argmax: there is no maximum", "argmin: there is no minimum"),
+                    " over no elements: ", in[0].shape, ". Reduce over an axis of size 1 or more.");
   Metas out = reduce_infer(in, attrs);
   out[0].dtype = DType::i64;
   return out;
 }
 
+template <Extreme e>
 void argmax_cpu(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
   visit_floating("argmax", call.in[0].dtype(), [&]<class T>() {
@@ -136,10 +142,10 @@ void argmax_cpu(const Call& call) {
     for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
       for (int64_t i = 0; i < n; ++i) {
         const T* from = x + outer * a.mid * a.inner + column + i;
-        C largest = static_cast<C>(from[0]);
+        C largest = turned<e>(static_cast<C>(from[0]));
         int64_t best = 0;
         for (int64_t m = 1; m < a.mid && largest == largest; ++m) {
-          const C v = static_cast<C>(from[m * a.inner]);
+          const C v = turned<e>(static_cast<C>(from[m * a.inner]));
           if (v <= largest) continue;  // NaN goes on
           largest = v;
           best = m;
@@ -150,19 +156,32 @@ void argmax_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef argmax_op{.name = "argmax", .infer = argmax_infer, .cpu = argmax_cpu};
+template <Extreme e>
+constexpr OpDef argmax_op{
+    .name = name_for<e>("argmax", "argmin"), .infer = argmax_infer<e>, .cpu = argmax_cpu<e>};
+
+constexpr Extreme kMax = Extreme::max, kMin = Extreme::min;
 
 }  // namespace
 
 Tensor amax(const Tensor& x, const Shape& axes, Keep keep) {
-  return reduce_axes(amax_op, x, axes, keep);
+  return reduce_axes(amax_op<kMax>, x, axes, keep);
+}
+
+Tensor amin(const Tensor& x, const Shape& axes, Keep keep) {
+  return reduce_axes(amax_op<kMin>, x, axes, keep);
 }
 
 Tensor argmax(const Tensor& x, int64_t axis, Keep keep) {
-  return reduce_axes(argmax_op, x, {axis}, keep);
+  return reduce_axes(argmax_op<kMax>, x, {axis}, keep);
+}
+
+Tensor argmin(const Tensor& x, int64_t axis, Keep keep) {
+  return reduce_axes(argmax_op<kMin>, x, {axis}, keep);
 }
 
 extern const std::vector<const OpDef*> amax_ops;
-const std::vector<const OpDef*> amax_ops{&amax_op, &amax_grad_op, &argmax_op};
+const std::vector<const OpDef*> amax_ops{&amax_op<kMax>, &amax_op<kMin>,   &amax_grad_op,
+                                         &amin_grad_op,  &argmax_op<kMax>, &argmax_op<kMin>};
 
 }  // namespace plimsoll

@@ -1,9 +1,10 @@
-// Maxima over axes, and where they are.
+// Maxima and minima over axes, and where they are.
 //
 //   Tensor m = amax(x, {-1}, Keep::ones);             // [N, D] -> [N, 1]
 //   Tensor label = argmax(logits, -1);                // [N, C] -> i64 [N]
 //
-// NaN counts as larger than everything. A maximum over no elements does not exist: ShapeError.
+// A NaN is the maximum and the minimum of any elements it is among. An extreme over no elements does
+// not exist: ShapeError.
 // Other errors: ShapeError when an axis does not exist or is named twice, DTypeError for integers.
 #pragma once
 
@@ -12,11 +13,13 @@
 
 namespace plimsoll {
 
-// The largest element over the given axes. Its gradient is shared evenly among all elements that
-// equal the maximum (as torch.amax does), since no one of them is special.
+// The largest or smallest element over the given axes. Its gradient is shared evenly among all
+// elements that equal it (as torch.amax does), since no one of them is special.
 Tensor amax(const Tensor& x, const Shape& axes, Keep keep = Keep::none);
+Tensor amin(const Tensor& x, const Shape& axes, Keep keep = Keep::none);
 
-// Position along one axis of the first largest element, as i64. No gradient.
+// Position along one axis of the first largest or smallest element, as i64. No gradient.
 Tensor argmax(const Tensor& x, int64_t axis, Keep keep = Keep::none);
+Tensor argmin(const Tensor& x, int64_t axis, Keep keep = Keep::none);
 
 }  // namespace plimsoll

@@ -68,6 +68,29 @@ OpCase positions(const char* name, InputSpec input, int64_t axis, Keep keep = Ke
   return c;
 }
 
+// Minima are the maxima of -x.
+OpCase minima(const char* name, InputSpec input, Shape axes, Keep keep = Keep::none) {
+  OpCase c = maxima(name, input, axes, keep);
+  c.call = [=](auto in) { return std::vector{amin(in[0], axes, keep)}; };
+  c.reference = [=](std::vector<Array> in) {
+    for (double& v : in[0].values) v = -v;
+    Array y = largest(in[0], axes, keep).value;
+    for (double& v : y.values) v = -v;
+    return std::vector{y};
+  };
+  return c;
+}
+
+OpCase low_positions(const char* name, InputSpec input, int64_t axis, Keep keep = Keep::none) {
+  OpCase c = positions(name, input, axis, keep);
+  c.call = [=](auto in) { return std::vector{argmin(in[0], axis, keep)}; };
+  c.reference = [=](std::vector<Array> in) {
+    for (double& v : in[0].values) v = -v;
+    return std::vector{largest(in[0], {axis}, keep).position};
+  };
+  return c;
+}
+
 // The gradient itself as output, for dy = 1: finite differences fail at a tie.
 OpCase gradient(const char* name, InputSpec input, Shape axes, std::vector<double> expected) {
   OpCase c = maxima(name, input, axes);
@@ -110,6 +133,17 @@ OpCases amax_cases() {
                gradient("ties_columns", ties, {0}, {1, 1, 1, 1, 0, 0, 0, 0}),
                gradient("ties_all", given({2, 2}, {7, 7, 7, 7}), {0, 1}, {.25, .25, .25, .25}),
                gradient("ties_nan", given({3}, {kNan, 1, 1}), {0}, {kNan, kNan, kNan}),
+               minima("amin_last", cube, {2}),
+               minima("amin_first", cube, {0}),
+               minima("amin_apart", cube, {0, 2}, Keep::ones),
+               minima("amin_long", real({3, 1003}), {1}),
+               minima("amin_odd_rows", odd, {1}),
+               minima("amin_odd_columns", odd, {0}),
+               minima("amin_ties", given({2, 2}, {1, 1, 0, -0.0}), {1}),
+               low_positions("argmin", cube, -1),
+               low_positions("argmin_keep", cube, 1, Keep::ones),
+               low_positions("argmin_ties", ties, 1),
+               low_positions("argmin_odd_rows", odd, 1),
                positions("argmax", cube, -1),
                positions("argmax_first_axis", cube, 0),
                positions("argmax_keep", cube, 1, Keep::ones),
@@ -131,6 +165,15 @@ OpCases amax_cases() {
            },
            "argmax: there is no maximum over no elements: [0, 0]. Reduce over an axis of size 1 "
            "or more."},
+          {"amin of nothing",
+           [] {
+             amin(ones({2, 0}), {1});
+           },
+           "amin: there is no minimum over no elements: [2, 0]. Reduce over axes of size 1 or "
+           "more."},
+          {"argmin of nothing", [] { argmin(ones({0}), 0); },
+           "argmin: there is no minimum over no elements: [0]. Reduce over an axis of size 1 or "
+           "more."},
           {"axis", [] { amax(ones({3}), {1}); },
            "amax: the axis does not exist: axis 1 of a tensor with 1 axes. Count axes from 0, "
            "or from -1 backwards."},
