@@ -105,7 +105,7 @@ constexpr OpDef rows_op{.name = "rows",
                               return Metas{out};
                             },
                         .view =
-                            [](const Value& in, const Meta& out, const Attrs& attrs) {
+                            [](const Value& in, const Meta& out, const Attrs& attrs, int) {
                               return Value{out, in.strides,
                                            in.offset + attrs.as<Rows>().begin * in.strides[0],
                                            in.storage};
@@ -120,7 +120,7 @@ constexpr OpDef evens_op{.name = "evens",
                                return Metas{out};
                              },
                          .view =
-                             [](const Value& in, const Meta& out, const Attrs&) {
+                             [](const Value& in, const Meta& out, const Attrs&, int) {
                                return Value{out, Strides{2 * in.strides[0]}, in.offset, in.storage};
                              }};
 

@@ -87,7 +87,8 @@ OpCase hot(const char* name, InputSpec ids, int64_t classes, DType dtype) {
                 for (int64_t i = 0; i < count(ids.shape); ++i)
                   y[i * classes + static_cast<int64_t>(in[0][i])] = 1;
                 return std::vector{y};
-              }};
+              },
+          .differentiable = false};
 }
 
 Tensor ids(std::initializer_list<int64_t> values, const Shape& shape) {
