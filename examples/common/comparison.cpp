@@ -26,7 +26,8 @@ struct Subject {
 Subject make_subject(const Case& c, uint64_t seed) {
   nn::Build build{.seed = seed};
   if (c.model == "gpt" || c.model == "textcls") {
-    const data::TextDataset text =
+    // Read once: all rows see the same text, whatever happens to the sources meanwhile.
+    static const data::TextDataset text =
         data::split_text("builtin", data::read_sources(data::source_folder()));
     if (c.model == "gpt") {
       const GptSize size{.vocabulary = text.vocabulary.size()};
