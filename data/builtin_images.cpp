@@ -91,6 +91,9 @@ ImageDataset draw_images(Split split, DrawAttrs attrs) {
                        .normalization = kBuiltinNormalization,
                        .pixels = {},
                        .labels = {}};
+  constexpr int64_t kMost = 100'000'000;  // 78 GB
+  check<ValueError>(count <= kMost, "draw_images: there are too many images: ", count,
+                    " of at most ", kMost, ". Draw fewer.");
   dataset.pixels.resize(static_cast<size_t>(count * dataset.image_bytes()));
   dataset.labels.resize(static_cast<size_t>(count));
   const uint64_t streams = uint64_t{split == Split::test} << 63;  // no image is in both splits

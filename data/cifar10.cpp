@@ -14,7 +14,11 @@ constexpr int64_t kPlane = int64_t{32} * 32;
 // Files `prefix`*.bin and `prefix`*.bin.gz by their name without .gz.
 std::map<std::string, fs::path> batch_files(const fs::path& dir, const std::string& prefix) {
   std::map<std::string, fs::path> files;
-  for (const auto& entry : fs::directory_iterator(dir)) {
+  std::error_code error;
+  const fs::directory_iterator entries(dir, error);
+  check<DataError>(!error, "cifar10: the folder cannot be listed: ", dir.string(), " (",
+                   error.message(), "). Name a folder that may be read.");
+  for (const auto& entry : entries) {
     fs::path name = entry.path().filename();
     const bool gzip = name.extension() == ".gz";
     if (gzip) name = name.stem();

@@ -12,6 +12,13 @@
 namespace plimsoll::data {
 namespace {
 
+TEST(BuiltinImages, TooManyAreRefused) {
+  EXPECT_EQ(
+      error_of<ValueError>([] { draw_images(Split::train, {.count = int64_t{1} << 60}); }),
+      "draw_images: there are too many images: 1152921504606846976 of at most 100000000. Draw "
+      "fewer.");
+}
+
 TEST(DataBuiltin, HasTenClassesOf28x28) {
   const ImageDataset test = draw_images(Split::test);
   check_dataset(test);
