@@ -19,7 +19,8 @@ using CheckpointFunction = std::function<Tensor(std::span<const Tensor>)>;
 
 // f(xs), recomputed in the backward pass. Gradients reach exactly the tensors in xs, so whatever
 // else f uses and should be trained (parameters, through its closure) must be among them too; at
-// most 62 tensors. The backward pass throws StateError where f used another tensor on the tape. f must compute the same again when it is called again: randomness comes from
+// most 62 tensors. The backward pass throws StateError where f used another tensor on the tape. f
+// must compute the same again when it is called again: randomness comes from
 // keys, and ops that write in place (running statistics) are left out the second time.
 Tensor checkpoint(const CheckpointFunction& f, std::span<const Tensor> xs);
 

@@ -1,4 +1,5 @@
-// Ops that update one parameter are one struct each; the driver here makes the kernel and the OpDef.
+// Ops that update one parameter are one struct each; the driver here makes the kernel and the
+// OpDef.
 // They write their inputs in place and have no outputs; what changes from step to step (learning
 // rate, step count) reaches them as tensors.
 //

@@ -38,7 +38,8 @@ Schedule cyclic(double low, double high, int64_t up, int64_t down);
 // after `steps` and then rises again, with a period of 2 * steps. (Loshchilov and Hutter 2017)
 Schedule cosine(double base, double low, int64_t steps);
 
-// Half cosines from base down to `low`, the first `steps` long and each one `growth` times as long as
+// Half cosines from base down to `low`, the first `steps` long and each one `growth` times as long
+// as
 // the one before. (SGDR: Loshchilov and Hutter 2017, PyTorch's CosineAnnealingWarmRestarts)
 // ValueError for growth < 1.
 Schedule cosine_restarts(double base, double low, int64_t steps, int64_t growth = 1);

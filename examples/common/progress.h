@@ -1,4 +1,5 @@
-// One line that says how training goes: rate, loss, accuracy, memory, time left. On a terminal it is redrawn
+// One line that says how training goes: rate, loss, accuracy, memory, time left. On a terminal it
+// is redrawn
 // in place; into a file or pipe it becomes plain lines, about ten per epoch.
 //
 //   Progress progress("epoch 1/5", steps, "images/s");
@@ -31,7 +32,8 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// "loss 0.012  acc 0.987  80.4/80.4/80.4 MiB": the accuracy of the last evaluation, "-" before there
+// "loss 0.012  acc 0.987  80.4/80.4/80.4 MiB": the accuracy of the last evaluation, "-" before
+// there
 // is one (below 0), and of the current CPU pool what is in use, its peak and what was planned; a
 // plan of 0 bytes is left out.
 std::string status_line(double loss, double accuracy, int64_t planned_bytes);
