@@ -117,7 +117,7 @@ struct Refusal {
 
 TEST(Examples, RefuseInOneSentence) {
   const Refusal refusals[] = {
-      {"train_cnn --model vgg", 2, "--model: vgg not in {lenet,sepcnn,resnet8}"},
+      {"train_cnn --model alexnet", 2, "--model: alexnet not in {lenet,sepcnn,resnet8,vgg}"},
       {"train_cnn --batch 0", 2, "--batch"},
       {"train_cnn --batch many", 2, "--batch"},
       {"train_cnn --device tpu", 2, "--device: no such device: tpu. Use cpu."},

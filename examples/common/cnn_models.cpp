@@ -87,11 +87,30 @@ void add_resnet8(Staged& net, ImageSize image, Build& build) {
                                                                                build);
 }
 
+void add_vgg(Staged& net, ImageSize image, Build& build) {
+  int64_t channels = image.channels;
+  for (const int64_t filters : {64, 128, 256}) {
+    auto& stage = net.stage<nn::Sequential>(cat("conv", filters));
+    for (const int64_t from : {channels, filters})
+      stage.then<nn::Conv2d>(from, filters, 3, build, nn::Conv2dOptions{.padding = 1, .bias = false})
+          .then<nn::BatchNorm2d>(filters, build)
+          .then<nn::ReLU>();
+    stage.then<nn::MaxPool2d>();
+    channels = filters;
+  }
+  net.stage<nn::Sequential>("dense")
+      .then<nn::Flatten>()
+      .then<nn::Linear>(image.height / 8 * (image.width / 8) * channels, 512, build)
+      .then<nn::ReLU>()
+      .then<nn::Linear>(512, image.classes, build);
+}
+
 struct Row {
   const char* name;
   void (*add)(Staged&, ImageSize, Build&);
 };
-constexpr Row kModels[] = {{"lenet", add_lenet}, {"sepcnn", add_sepcnn}, {"resnet8", add_resnet8}};
+constexpr Row kModels[] = {
+    {"lenet", add_lenet}, {"sepcnn", add_sepcnn}, {"resnet8", add_resnet8}, {"vgg", add_vgg}};
 
 }  // namespace
 
@@ -106,16 +125,16 @@ const std::vector<std::string>& cnn_names() {
 
 std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool checkpoint,
                                  Build& build) {
-  check<UsageError>(image.height >= 4 && image.width >= 4,
+  check<UsageError>(image.height >= 8 && image.width >= 8,
                     "make_cnn: the images are too small: ", image.height, " x ", image.width,
-                    ". Use images of at least 4 x 4.");
+                    ". Use images of at least 8 x 8.");
   for (const Row& row : kModels)
     if (name == row.name) {
       auto net = std::make_unique<Staged>(checkpoint);
       row.add(*net, image, build);
       return net;
     }
-  fail<UsageError>("make_cnn: no such model: ", name, ". Use lenet, sepcnn or resnet8.");
+  fail<UsageError>("make_cnn: no such model: ", name, ". Use lenet, sepcnn, resnet8 or vgg.");
 }
 
 }  // namespace plimsoll::examples

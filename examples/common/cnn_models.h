@@ -17,8 +17,11 @@ struct ImageSize {
 // sepcnn   separable conv 32, pool, separable conv 64, pool, flatten, dense 64, dense
 //          (the CIFAR-10 network of TensorFlow's guides)
 // resnet8  conv 16, then three residual blocks of 16, 32 and 64 channels, mean over the image,
-// dense
+//          dense
 //          (He et al., "Deep Residual Learning for Image Recognition", 2016; size of MLPerf Tiny)
+// vgg      three times two convs 3x3 and a pool, of 64, 128 and 256 channels, each conv with batch
+//          norm; dense 512, dense
+//          (Simonyan and Zisserman, "Very Deep Convolutional Networks", 2015, cut to 32 x 32)
 const std::vector<std::string>& cnn_names();
 
 // UsageError for another name, or images too small for it.

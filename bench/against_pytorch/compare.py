@@ -1,0 +1,108 @@
+"""Training steps of Plimsoll and of PyTorch on this CPU, side by side.
+
+    compare.py --train-steps build/bin/train_steps [--models lenet,gpt] [--rounds 5] [--compile]
+
+Both start from the same weights and eat the same batches. The processes are alive at the same time
+and take turns of about half a second, so that a change of the machine's clock meets both. Time per
+step is the median over all turns; PyTorch's is that of its fastest variant (as it comes, or with
+channels_last). Memory is the peak of the process, with and without what it held before the model.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+# Dropout draws other masks in the two programs: there only the size of the losses is compared.
+LOSS_TOLERANCE = {"lenet": 1e-4, "resnet8": 1e-3, "vgg": 2e-3, "gpt": 1e-4, "textcls": 5e-2}
+COMPARED_STEPS = 5
+IMAGE_MODELS = ("lenet", "resnet8", "vgg")
+
+
+class Runner:
+    def __init__(self, name, command, environment=None):
+        self.name, self.ms, self.losses = name, [], []
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, env={**os.environ, **(environment or {})})
+
+    def run(self, steps, timed=True):
+        print(steps, file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"compare: {self.name} ended early with code {self.process.wait()}.")
+        answer = json.loads(line)
+        self.losses += answer["loss"]
+        self.peak, self.start = answer["peak_kib"] / 1024, answer["start_kib"] / 1024
+        if timed:
+            self.ms += answer["ms"]
+        return answer["ms"]
+
+    def median(self):
+        return statistics.median(self.ms)
+
+
+def compare(model, options):
+    with tempfile.TemporaryDirectory() as folder:
+        ours = [options.train_steps, "--model", model, "--threads", str(options.threads)]
+        subprocess.run(ours + ["--write", folder], check=True)
+        torch = [sys.executable, os.path.join(os.path.dirname(__file__), "torch_steps.py"),
+                 "--model", model, "--read", folder, "--threads", str(options.threads)]
+        # glibc gives large blocks back to the system at every free; PyTorch runs faster without.
+        malloc = {"MALLOC_MMAP_THRESHOLD_": str(1 << 33), "MALLOC_TRIM_THRESHOLD_": str(1 << 33)}
+        variants = [("eager", [])]
+        if model in IMAGE_MODELS:
+            variants.append(("channels_last", ["--channels-last"]))
+        if options.compile:
+            variants += [(name + " compiled", extra + ["--compile"]) for name, extra in variants]
+        runners = [Runner("plimsoll", ours + ["--read", folder])]
+        runners += [Runner(name, torch + extra, malloc) for name, extra in variants]
+        steps = []
+        for runner in runners:
+            runner.run(COMPARED_STEPS, timed=False)
+            warm = statistics.median(runner.run(3, timed=False))
+            steps.append(max(2, int(500 / warm)))
+        for _ in range(options.rounds):
+            for runner, n in zip(runners, steps):
+                runner.run(n)
+        for runner in runners:
+            runner.process.stdin.close()
+            runner.process.wait()
+
+    plimsoll, *torches = runners
+    for other in torches:
+        for i in range(COMPARED_STEPS):
+            a, b = plimsoll.losses[i], other.losses[i]
+            if not abs(a - b) <= LOSS_TOLERANCE[model] * abs(b):
+                sys.exit(f"compare: {model}: the losses of step {i + 1} differ: {a} and {b}.")
+    best = min(torches, key=Runner.median)
+    print(f"{model:8} {plimsoll.median():9.1f} {best.median():9.1f}  {best.name:22}"
+          f"{plimsoll.median() / best.median():6.2f}   {plimsoll.peak:6.0f} {best.peak:6.0f}"
+          f"{plimsoll.peak / best.peak:6.2f}   {plimsoll.peak - plimsoll.start:6.0f}"
+          f" {best.peak - best.start:6.0f}"
+          f"{(plimsoll.peak - plimsoll.start) / (best.peak - best.start):6.2f}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--train-steps", required=True)
+    parser.add_argument("--models", default="lenet,resnet8,vgg,gpt,textcls")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--compile", action="store_true", help="torch.compile as well")
+    options = parser.parse_args()
+
+    import torch
+    blas = "MKL" if torch.backends.mkl.is_available() else "no MKL"
+    print(f"PyTorch {torch.__version__}, {blas}, "
+          f"{torch.backends.cpu.get_cpu_capability()}, {options.threads} threads\n"
+          "              ms a step                              peak process MiB"
+          "      above the start MiB\n"
+          "model     plimsoll   pytorch  variant                ratio   ours  torch ratio"
+          "     ours  torch ratio")
+    for model in options.models.split(","):
+        compare(model, options)
+
+
+main()

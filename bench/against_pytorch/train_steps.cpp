@@ -1,0 +1,182 @@
+// Whole training steps of the example models: one side of the comparison with PyTorch.
+//
+//   train_steps --model gpt --write F     writes weights and batches into the folder F and ends
+//   train_steps --model gpt --read F      starts from them; then, for each number n on a line of
+//                                         stdin, runs n captured steps and answers with one line of
+//                                         JSON: {"ms": [...], "loss": [...], "peak_kib": ...}
+//
+// F holds each tensor as a file of raw little-endian elements, f32 or i64, and index.json, which
+// lists their names and shapes. torch_steps.py reads the same folder and speaks the same lines.
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "autograd/gradients.h"
+#include "examples/common/cnn_models.h"
+#include "examples/common/options.h"
+#include "examples/common/report.h"
+#include "examples/common/transformer_models.h"
+#include "memory/step.h"
+#include "nn/init.h"
+#include "ops/ops.h"
+#include "optim/adam.h"
+#include "optim/clip.h"
+
+namespace plimsoll::examples {
+namespace {
+
+using NamedTensors = std::vector<nn::NamedTensor>;
+
+constexpr int kBatches = 4;  // used in turn
+constexpr double kLearningRate = 1e-3;
+
+struct Workload {
+  const char* name;
+  Shape x, y;          // one batch
+  int64_t vocabulary;  // x holds ids below it; 0: images
+  int64_t classes;     // y holds labels below it
+  // By global norm 1, with AdamW and decay 0.1 after it; without, plain Adam.
+  bool clip;
+};
+const Workload kWorkloads[] = {
+    {"lenet", {128, 28, 28, 1}, {128}, 0, 10, false},
+    {"resnet8", {128, 32, 32, 3}, {128}, 0, 10, false},
+    {"vgg", {128, 32, 32, 3}, {128}, 0, 10, false},
+    {"gpt", {8, 256}, {8, 256}, 65, 65, true},
+    {"textcls", {32, 128}, {32}, 10000, 10, true},
+};
+
+const Workload& workload(const std::string& name) {
+  for (const Workload& w : kWorkloads)
+    if (name == w.name) return w;
+  fail<UsageError>("train_steps: no such model: ", name,
+                   ". Use lenet, resnet8, vgg, gpt or textcls.");
+}
+
+std::unique_ptr<Staged> make_model(const Workload& w, nn::Build& build) {
+  if (w.name == std::string("gpt"))
+    return make_gpt({.vocabulary = 65, .context = 256, .layers = 4, .heads = 8, .width = 256},
+                    false, build);
+  if (w.vocabulary > 0) return make_text_classifier({}, false, build);
+  return make_cnn(w.name, {w.x[1], w.x[2], w.x[3], w.classes}, false, build);
+}
+
+NamedTensors make_batches(const Workload& w) {
+  Keys keys(7);
+  const auto ids = [&](const Shape& shape, int64_t below) {
+    return cast(uniform(shape, 0, static_cast<double>(below) - 0.01, keys.next()), DType::i64);
+  };
+  NamedTensors all;
+  for (int i = 0; i < kBatches; ++i) {
+    all.push_back(
+        {cat("x", i), w.vocabulary > 0 ? ids(w.x, w.vocabulary) : normal(w.x, 0, 1, keys.next())});
+    all.push_back({cat("y", i), ids(w.y, w.classes)});
+  }
+  return all;
+}
+
+NamedTensors weights_and_batches(const Workload& w, const Staged& model) {
+  NamedTensors all = make_batches(w);
+  for (const auto& [name, tensor] : model.named_parameters()) all.push_back({name, tensor});
+  return all;
+}
+
+template <class F>
+void with_bytes(const Tensor& t, F&& f) {
+  if (t.dtype() == DType::i64)
+    f(reinterpret_cast<char*>(t.data<int64_t>()), t.count() * 8);
+  else
+    f(reinterpret_cast<char*>(t.data<float>()), t.count() * 4);
+}
+
+void write_folder(const std::filesystem::path& folder, const NamedTensors& all) {
+  std::filesystem::create_directories(folder);
+  Json index;
+  for (const auto& [name, t] : all) {
+    with_bytes(t, [&](char* bytes, int64_t n) {
+      std::ofstream(folder / name, std::ios::binary).write(bytes, n);
+    });
+    index[name] = {{"dtype", t.dtype() == DType::i64 ? "int64" : "float32"},
+                   {"shape", std::vector<int64_t>(t.shape().begin(), t.shape().end())}};
+  }
+  std::ofstream(folder / "index.json") << index.dump(1);
+}
+
+void read_folder(const std::filesystem::path& folder, const NamedTensors& all) {
+  for (const auto& [name, t] : all)
+    with_bytes(t, [&, &name = name](char* bytes, int64_t n) {
+      std::ifstream file(folder / name, std::ios::binary);
+      check<DataError>(
+          file.read(bytes, n) && file.peek() == EOF, "train_steps: a file has not the ", n,
+          " bytes it should have: ", (folder / name).string(), ". Write the folder again.");
+    });
+}
+
+// The most memory this process has held so far, in KiB.
+int64_t peak_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (word == "VmHWM:") {
+      int64_t kib = 0;
+      status >> kib;
+      return kib;
+    }
+  return 0;
+}
+
+void serve(const Workload& w, const Staged& model, const NamedTensors& batches) {
+  const std::vector<Tensor> parameters = model.parameters();
+  auto optimizer = w.clip ? optim::Optimizer(optim::AdamW(parameters, {.weight_decay = 0.1}))
+                          : optim::Optimizer(optim::Adam(parameters));
+  optimizer.set_learning_rate(kLearningRate);
+  Step step([&](const Tensor& x, const Tensor& y, const Tensor& key) {
+    const Tensor loss = cross_entropy(model(x, nn::training(key)), y);
+    std::vector<Tensor> grads = gradients(loss, parameters);
+    if (w.clip) grads = optim::clip_by_global_norm(grads, 1.0).grads;
+    optimizer.update(grads);
+    return loss;
+  });
+  const int64_t start_kib = peak_kib();
+  size_t done = 0;
+  for (int64_t n = 0; std::cin >> n;) {
+    std::vector<double> ms, losses;
+    for (int64_t i = 0; i < n; ++i, ++done) {
+      const auto start = std::chrono::steady_clock::now();
+      const size_t b = done % kBatches * 2;
+      losses.push_back(step(batches[b].tensor, batches[b + 1].tensor, make_key(1, done)).item());
+      ms.push_back(
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+              .count());
+    }
+    std::cout << Json{{"ms", ms},
+                      {"loss", losses},
+                      {"peak_kib", peak_kib()},
+                      {"start_kib", start_kib}}
+                     .dump()
+              << std::endl;
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::examples
+
+int main(int argc, char** argv) {
+  using namespace plimsoll::examples;
+  Options options;
+  std::string write, read;
+  CLI::App app{"Whole training steps, timed on request."};
+  app.add_option("--model", options.model)->required();
+  app.add_option("--threads", options.threads);
+  app.add_option("--write", write, "Folder to write weights and batches into");
+  app.add_option("--read", read, "Folder to read them from");
+  return run_example(app, argc, argv, options, [&] {
+    const Workload& w = workload(options.model);
+    plimsoll::nn::Build build{.seed = 1};
+    const auto model = make_model(w, build);
+    const NamedTensors all = weights_and_batches(w, *model);
+    if (!write.empty()) return write_folder(write, all);
+    read_folder(read, all);
+    serve(w, *model, all);
+  });
+}
