@@ -1,8 +1,8 @@
 # Flags for everything in the tree.
 #
 # Kernels are plain loops that the compiler turns into vector code. They are optimised in every build
-# type, because Eigen's matrix product is some 250 times slower without; -ffast-math is never used:
-# it breaks exp() and the tests for NaN.
+# type, because a matrix product is some 250 times slower without; -ffast-math is never used: it
+# breaks exp() and the tests for NaN.
 add_compile_options(-Wall -Wextra -march=${PLIMSOLL_ARCH} -fno-math-errno -fno-trapping-math
                     -fopenmp-simd)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -110,7 +110,7 @@ class Interpreter {
   }
 
  private:
-  // Blocks start on a granule, as everywhere: Eigen's smallest products depend on the alignment.
+  // Blocks start on a granule, as everywhere.
   static std::byte* aligned(std::byte* data) {
     const auto address = reinterpret_cast<uintptr_t>(data);
     return data + (kGranule - address % kGranule) % kGranule;

@@ -1,49 +1,221 @@
 #include "core/cpu/gemm.h"
 
-// Panels are cut by parallel_for; Eigen must neither start threads nor choose blocks by their
-// number.
-#define EIGEN_DONT_PARALLELIZE
-#include <Eigen/Core>
+#include <vector>
 
 #include "core/cpu/parallel.h"
+#include "core/cpu/vector.h"
 
 namespace plimsoll {
 namespace {
 
-template <class T, int Order>
-using MatrixMap = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Order>,
-                             Eigen::Unaligned, Eigen::OuterStride<>>;
+// The loops of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008:
+//
+//   for up to kWide columns of C             the operands of a round, packed by all threads, lie in
+//     for up to kHigh rows                   the cache of the last level
+//       for up to kDepth terms
+//         for blocks of C, in parallel       kTall strips of A lie in the second level
+//           for panels of kBlockColumns      a panel of B lies in the first level
+//             for strips of kBlockRows       kBlockRows x kBlockColumns sums lie in registers
+//
+// An element of C is the sum over k in the order of k, in rounds of kDepth terms, wherever the
+// blocks are cut: its bits depend on the operands alone.
+constexpr int64_t kDepth = 256, kTall = 8, kHigh = 96 * kBlockRows, kWidePanels = 32;
+
+// A strip holds kBlockRows rows of A in the order in which they lie in memory, so that packing is
+// copying: row by row (their distance keeps them in different sets of the cache), or term by term.
+constexpr int64_t kRowPitch = kDepth + 16;
+constexpr int64_t kStrip = kBlockRows * kRowPitch;
+
+// This thread's memory for packed operands, kept from call to call: 2.2 MB at most.
+template <class T>
+struct Scratch {
+  std::vector<T> strips, panels;
+  static Scratch& of_thread() {
+    thread_local Scratch own;
+    return own;
+  }
+  static T* at_least(std::vector<T>& memory, int64_t elements) {
+    if (std::ssize(memory) < elements) memory.resize(static_cast<size_t>(elements));
+    return memory.data();
+  }
+};
+
+// n things in `count` runs that differ by one at most.
+struct Runs {
+  int64_t count, length, longer;
+  Runs(int64_t n, int64_t runs) : count(runs), length(n / runs), longer(n % runs) {}
+  int64_t first(int64_t run) const { return run * length + std::min(run, longer); }
+  int64_t size(int64_t run) const { return length + (run < longer); }
+};
+
+// ---- packing
 
 template <class T>
-bool rows_are_contiguous(const MatrixRef<T>& a) {
-  return a.col_stride == 1;
+void copy(const T* from, int64_t n, T* to) {
+  int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) store(to + i, load<Vector<T>>(from + i));
+  for (; i < n; ++i) to[i] = from[i];
 }
 
-// Calls f with an Eigen map of `a` in its own storage order.
-template <class T, class F>
-void with_map(const MatrixRef<T>& a, int64_t rows, int64_t cols, F&& f) {
-  if (rows_are_contiguous(a))
-    f(MatrixMap<T, Eigen::RowMajor>(a.data, rows, cols, Eigen::OuterStride<>(a.row_stride)));
-  else
-    f(MatrixMap<T, Eigen::ColMajor>(a.data, rows, cols, Eigen::OuterStride<>(a.col_stride)));
-}
-
+// Strips begin ... end - 1 of A. The terms of a column-major A are far apart, which no prefetcher
+// follows.
 template <class T>
-void gemm_panel(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
-                int64_t c_stride, Store store) {
-  using Out = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>,
-                         Eigen::Unaligned, Eigen::OuterStride<>>;
-  Out out(c, m, n, Eigen::OuterStride<>(c_stride));
-  if (store == Store::overwrite) out.setZero();
-  with_map(a, m, k, [&](const auto& left) {
-    with_map(b, k, n, [&](const auto& right) { out.noalias() += left * right; });
+void pack_strips(const MatrixRef<T>& a, const Runs& rows, int64_t begin, int64_t end, int64_t depth,
+                 T* to) {
+  if (a.col_stride == 1) {
+    for (int64_t s = begin; s < end; ++s)
+      for (int64_t i = 0; i < rows.size(s); ++i)
+        copy(a.data + (rows.first(s) + i) * a.row_stride, depth, to + s * kStrip + i * kRowPitch);
+    return;
+  }
+  constexpr int64_t ahead = 12, line = 64 / sizeof(T);
+  for (int64_t k = 0; k < depth; ++k) {
+    const T* from = a.data + k * a.col_stride;
+    for (int64_t i = rows.first(begin); i < rows.first(end); i += line)
+      __builtin_prefetch(from + ahead * a.col_stride + i);
+    for (int64_t s = begin; s < end; ++s)
+      for (int64_t i = 0; i < rows.size(s); ++i)
+        to[s * kStrip + k * kBlockRows + i] = from[rows.first(s) + i];
+  }
+}
+
+// The transpose of a square of kLanes x kLanes elements, in registers.
+template <class T>
+void transpose_square(const T* from, int64_t from_step, T* to, int64_t to_step) {
+  constexpr int lanes = kLanes<T>;
+  using V = Vector<T>;
+  V rows[lanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i) {
+    rows[i] = load<V>(from + i * from_step);
+    __builtin_prefetch(from + i * from_step + 3 * lanes);
+  }
+  // Exchanges, between rows i and i + d, the halves of each run of 2 d elements.
+#pragma GCC unroll 4
+  for (int d = lanes / 2; d >= 1; d /= 2) {
+    using Index = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+    Vector<Index> low, high;
+    for (int l = 0; l < lanes; ++l) {
+      low[l] = l & d ? lanes + l - d : l;
+      high[l] = l & d ? lanes + l : l + d;
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < lanes; ++i)
+      if (!(i & d)) {
+        const V x = rows[i], y = rows[i + d];
+        rows[i] = __builtin_shuffle(x, y, low);
+        rows[i + d] = __builtin_shuffle(x, y, high);
+      }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i) store(to + i * to_step, rows[i]);
+}
+
+// `width` columns of B as [depth, kBlockColumns], filled up with zeros.
+template <class T>
+void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
+  constexpr int64_t columns = kBlockColumns<T>, lanes = kLanes<T>;
+  if (b.col_stride == 1 && width == columns) {
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t v = 0; v < columns; v += lanes)
+        store(to + k * columns + v, load<Vector<T>>(b.data + k * b.row_stride + v));
+    return;
+  }
+  int64_t k = 0;
+  if (b.row_stride == 1 && width == columns)
+    for (; k + lanes <= depth; k += lanes)
+      for (int64_t half = 0; half < 2; ++half)
+        transpose_square(b.data + half * lanes * b.col_stride + k, b.col_stride,
+                         to + k * columns + half * lanes, columns);
+  for (; k < depth; ++k)
+    for (int64_t j = 0; j < columns; ++j)
+      to[k * columns + j] = j < width ? b.data[k * b.row_stride + j * b.col_stride] : T(0);
+}
+
+// ---- the innermost loop
+
+// R x W vectors of C, from a strip of A and a panel of B.
+template <class T, bool RowMajor, int R, int W>
+void multiply(const T* a, const T* b, int64_t depth, T* c, int64_t c_stride, bool add) {
+  constexpr int64_t lanes = kLanes<T>;
+  constexpr int64_t row = RowMajor ? kRowPitch : 1, term = RowMajor ? 1 : kBlockRows;
+  using V = Vector<T>;
+  for (int i = 0; i < R; ++i)
+    for (int v = 0; v < W; ++v) __builtin_prefetch(c + i * c_stride + v * lanes, 1);
+  V sum[R][W] = {};
+  for (int64_t k = 0; k < depth; ++k, a += term, b += kBlockColumns<T>) {
+    V right[W];
+#pragma GCC unroll 2
+    for (int v = 0; v < W; ++v) right[v] = load<V>(b + v * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i)
+#pragma GCC unroll 2
+      for (int v = 0; v < W; ++v) sum[i][v] += a[i * row] * right[v];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i)
+#pragma GCC unroll 2
+    for (int v = 0; v < W; ++v) {
+      T* to = c + i * c_stride + v * lanes;
+      store(to, add ? load<V>(to) + sum[i][v] : sum[i][v]);
+    }
+}
+
+// The same for `width` columns: those that are not whole vectors go by way of a block of their own.
+template <class T, bool RowMajor>
+void multiply_strip(const T* a, const T* b, int64_t rows, int64_t depth, int64_t width, T* c,
+                    int64_t c_stride, bool add) {
+  constexpr int64_t lanes = kLanes<T>, columns = kBlockColumns<T>;
+  const bool narrow = width <= lanes, whole = width == (narrow ? lanes : columns);
+  alignas(kVectorBytes) T own[kBlockRows * columns];
+  T* to = whole ? c : own;
+  const int64_t step = whole ? c_stride : columns;
+  with_count<kBlockRows>(rows, [&]<int R>() {
+    if (narrow)
+      multiply<T, RowMajor, R, 1>(a, b, depth, to, step, add && whole);
+    else
+      multiply<T, RowMajor, R, 2>(a, b, depth, to, step, add && whole);
   });
+  if (whole) return;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < width; ++j)
+      c[i * c_stride + j] = add ? c[i * c_stride + j] + own[i * columns + j] : own[i * columns + j];
 }
 
-// Long sides are cut into panels of at least 128 that are worth a dispatch (2 million operations).
-int64_t panel_size(int64_t side, int64_t operations) {
-  const int64_t panels = std::clamp<int64_t>(std::min(side / 128, operations / 2'000'000), 1, 16);
-  return pieces(pieces(side, panels), 16) * 16;
+// One round: a.rows x depth terms times depth x n, into C.
+template <class T>
+void multiply_round(const MatrixRef<T>& a, const MatrixRef<T>& b, int64_t m, int64_t n,
+                    int64_t depth, T* c, int64_t c_stride, bool add) {
+  constexpr int64_t columns = kBlockColumns<T>;
+  const Runs rows(m, pieces(m, kBlockRows));
+  const int64_t panels = pieces(n, columns);
+  auto& memory = Scratch<T>::of_thread();
+  T* const left = memory.at_least(memory.strips, rows.count * kStrip);
+  T* const right = memory.at_least(memory.panels, panels * columns * depth);
+  const auto panel_width = [&](int64_t p) { return std::min(columns, n - p * columns); };
+
+  const Runs down(rows.count, pieces(rows.count, kTall)), across(panels, pieces(panels, kTall));
+  parallel_for(panels + down.count, grain_for(columns * depth), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      if (i < panels)
+        pack_panel<T>({b.data + i * columns * b.col_stride, b.row_stride, b.col_stride}, depth,
+                      panel_width(i), right + i * columns * depth);
+      else
+        pack_strips(a, rows, down.first(i - panels), down.first(i - panels + 1), depth, left);
+  });
+
+  const auto multiply = a.col_stride == 1 ? multiply_strip<T, true> : multiply_strip<T, false>;
+  parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t s0 = down.first(block / across.count), p0 = across.first(block % across.count);
+      const int64_t s1 = s0 + down.size(block / across.count),
+                    p1 = p0 + across.size(block % across.count);
+      for (int64_t p = p0; p < p1; ++p)
+        for (int64_t s = s0; s < s1; ++s)
+          multiply(left + s * kStrip, right + p * columns * depth, rows.size(s), depth,
+                   panel_width(p), c + rows.first(s) * c_stride + p * columns, c_stride, add);
+    }
+  });
 }
 
 }  // namespace
@@ -51,20 +223,17 @@ int64_t panel_size(int64_t side, int64_t operations) {
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c, int64_t c_stride,
           Store store) {
-  if (m == 0 || n == 0) return;
-  const int64_t operations = 2 * m * n * std::max<int64_t>(k, 1);
-  if (m >= n) {
-    parallel_for(m, panel_size(m, operations), [&](int64_t begin, int64_t end) {
-      gemm_panel<T>(end - begin, n, k, {a.data + begin * a.row_stride, a.row_stride, a.col_stride},
-                    b, c + begin * c_stride, c_stride, store);
-    });
-  } else {
-    parallel_for(n, panel_size(n, operations), [&](int64_t begin, int64_t end) {
-      gemm_panel<T>(m, end - begin, k, a,
-                    {b.data + begin * b.col_stride, b.row_stride, b.col_stride}, c + begin,
-                    c_stride, store);
-    });
-  }
+  if (k == 0 && store == Store::overwrite)
+    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, T(0));
+  constexpr int64_t wide = kWidePanels * kBlockColumns<T>;
+  for (int64_t j = 0; j < n; j += wide)
+    for (int64_t i = 0; i < m; i += kHigh)
+      for (int64_t t = 0; t < k; t += kDepth)
+        multiply_round<T>(
+            {a.data + i * a.row_stride + t * a.col_stride, a.row_stride, a.col_stride},
+            {b.data + t * b.row_stride + j * b.col_stride, b.row_stride, b.col_stride},
+            std::min(kHigh, m - i), std::min(wide, n - j), std::min(kDepth, k - t),
+            c + i * c_stride + j, c_stride, store == Store::accumulate || t > 0);
 }
 
 template void gemm<float>(int64_t, int64_t, int64_t, MatrixRef<float>, MatrixRef<float>, float*,

@@ -1,4 +1,4 @@
-// Matrix product on the CPU: Eigen's kernel on one thread, cut into panels by parallel_for.
+// Matrix product on the CPU: operands packed block by block, sums kept in vector registers.
 //
 //   gemm<float>(m, n, k, {a, k, 1}, {b, n, 1}, c, n);       // C[m,n] = A[m,k] B[k,n], row-major
 //   gemm<float>(m, n, k, {a, 1, m}, {b, n, 1}, c, n);       // A is stored as its transpose
@@ -17,8 +17,9 @@ struct MatrixRef {
 
 enum class Store { overwrite, accumulate };
 
-// C = A B, or C += A B; C is row-major with rows c_stride elements apart. T is float or double. The
-// panels depend on the sizes alone, so the bits do not depend on the number of threads.
+// C = A B, or C += A B; C is row-major with rows c_stride elements apart, and not in A or B. T is
+// float or double. The order of each sum depends on k alone, so the bits do not depend on the
+// number of threads.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c, int64_t c_stride,
           Store store = Store::overwrite);

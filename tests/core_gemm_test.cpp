@@ -1,0 +1,107 @@
+// The matrix product against Eigen's: both layouts of both operands, sizes on both sides of every
+// block, rows of C with gaps between them.
+#include "core/cpu/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Core>
+#include <random>
+
+#include "core/cpu/parallel.h"
+
+namespace plimsoll {
+namespace {
+
+template <class T>
+using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+struct Case {
+  int64_t m, n, k;
+  bool a_transposed, b_transposed, accumulate;
+};
+
+// In memory as its transpose where `transposed`, with rows `gap` elements longer than they need be.
+template <class T>
+struct Stored {
+  Stored(const Matrix<T>& values, bool transposed, int64_t gap) {
+    const int64_t rows = transposed ? values.cols() : values.rows();
+    const int64_t cols = transposed ? values.rows() : values.cols();
+    memory.resize(static_cast<size_t>(rows * (cols + gap)), T(1e30));
+    const int64_t step = cols + gap;
+    ref = transposed ? MatrixRef<T>{memory.data(), 1, step} : MatrixRef<T>{memory.data(), step, 1};
+    for (int64_t i = 0; i < values.rows(); ++i)
+      for (int64_t j = 0; j < values.cols(); ++j)
+        memory[static_cast<size_t>(i * ref.row_stride + j * ref.col_stride)] = values(i, j);
+  }
+  std::vector<T> memory;
+  MatrixRef<T> ref;
+};
+
+template <class T>
+Matrix<T> random_matrix(int64_t rows, int64_t cols, std::mt19937& random) {
+  std::normal_distribution<double> normal;
+  return Matrix<T>::NullaryExpr(rows, cols, [&] { return static_cast<T>(normal(random)); });
+}
+
+template <class T>
+void expect_product(const Case& c, std::mt19937& random) {
+  SCOPED_TRACE(testing::Message() << c.m << " x " << c.n << " x " << c.k
+                                  << (c.a_transposed ? " T" : " N") << (c.b_transposed ? "T" : "N")
+                                  << (c.accumulate ? " +=" : " ="));
+  const Matrix<T> a = random_matrix<T>(c.m, c.k, random), b = random_matrix<T>(c.k, c.n, random);
+  const Matrix<T> before = random_matrix<T>(c.m, c.n + 3, random);
+  Matrix<T> ours = before;
+  const Stored<T> left(a, c.a_transposed, 1), right(b, c.b_transposed, 2);
+  gemm<T>(c.m, c.n, c.k, left.ref, right.ref, ours.data(), c.n + 3,
+          c.accumulate ? Store::accumulate : Store::overwrite);
+  Matrix<double> theirs = a.template cast<double>() * b.template cast<double>();
+  if (c.accumulate) theirs += before.leftCols(c.n).template cast<double>();
+  // Sums of k products of N(0, 1): about sqrt(k) large, and rounded k times.
+  const double tolerance = 16 * std::numeric_limits<T>::epsilon() * static_cast<double>(c.k + 1);
+  if (c.m > 0 && c.n > 0) {
+    const double error =
+        (ours.leftCols(c.n).template cast<double>() - theirs).cwiseAbs().maxCoeff();
+    EXPECT_LE(error, tolerance);
+  }
+  EXPECT_EQ(ours.rightCols(3), before.rightCols(3)) << "the gap between the rows was written";
+}
+
+TEST(Gemm, EqualsEigens) {
+  const int64_t sizes[] = {0, 1, 2, 5, 6, 12, 13, 16, 17, 31, 33, 64, 65, 97, 130};
+  std::mt19937 random(1);
+  const auto pick = [&] { return sizes[random() % std::size(sizes)]; };
+  for (int i = 0; i < 400; ++i) {
+    const Case c{pick(), pick(), pick(), random() % 2 == 0, random() % 2 == 0, random() % 2 == 0};
+    expect_product<float>(c, random);
+    expect_product<double>(c, random);
+  }
+}
+
+TEST(Gemm, EqualsEigensBeyondEveryBlock) {
+  std::mt19937 random(2);
+  for (const bool a : {false, true})
+    for (const bool b : {false, true}) {
+      expect_product<float>({1153, 40, 30, a, b, false}, random);
+      expect_product<float>({30, 1025, 257, a, b, true}, random);
+      expect_product<float>({100, 70, 513, a, b, false}, random);
+      expect_product<double>({70, 530, 300, a, b, false}, random);
+    }
+}
+
+TEST(Gemm, BitsDoNotDependOnThreads) {
+  std::mt19937 random(3);
+  const Matrix<float> a = random_matrix<float>(200, 300, random);
+  const Matrix<float> b = random_matrix<float>(300, 190, random);
+  const int before = num_threads();
+  std::vector<Matrix<float>> results;
+  for (const int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    Matrix<float>& c = results.emplace_back(200, 190);
+    gemm<float>(200, 190, 300, {a.data(), 300, 1}, {b.data(), 190, 1}, c.data(), 190);
+    EXPECT_EQ(c, results[0]) << threads;
+  }
+  set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace plimsoll
