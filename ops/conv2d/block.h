@@ -1,57 +1,13 @@
 // The innermost loops of convolution: blocks of results that stay in vector registers while the sum
-// over the taps runs. Vectors are GCC's and Clang's own (__attribute__((vector_size))), which
-// become whatever the target has.
+// over the taps runs.
 #pragma once
 
-#include <cstdint>
-#include <cstring>
+#include "core/cpu/vector.h"
 
 namespace plimsoll::block {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64, kRows = 12;  // 12 x 2 sums in 32 registers
-#elif defined(__AVX__)
-constexpr int kVectorBytes = 32, kRows = 6;  // 6 x 2 sums in 16 registers
-#else
-constexpr int kVectorBytes = 16, kRows = 6;
-#endif
-template <class T>
-constexpr int64_t kLanes = kVectorBytes / sizeof(T);
-template <class T>
-constexpr int64_t kColumns = 2 * kLanes<T>;  // a block is two vectors wide
-
-template <class T>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(kVectorBytes)));
-};
-template <class T>
-using Vector = typename VectorOf<T>::type;
-
 template <class V, class T>
 constexpr int64_t kLanesOf = sizeof(V) / sizeof(T);  // NOLINT: V may be T
-
-// Vectors in memory may lie anywhere; a plain T serves as a vector of one.
-template <class V, class T>
-V load(const T* p) {
-  V v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-template <class V, class T>
-void store(T* p, V v) {
-  std::memcpy(p, &v, sizeof v);
-}
-
-// Calls f.template operator()<n>() for the n in 1 ... Max that is given.
-template <int Max, class F>
-void with_count(int64_t n, F&& f) {
-  if constexpr (Max > 0) {
-    if (n == Max)
-      f.template operator()<Max>();
-    else
-      with_count<Max - 1>(n, f);
-  }
-}
 
 // Where the taps of a window lie, from its first element on: rows x cols runs of `run` elements.
 struct Taps {

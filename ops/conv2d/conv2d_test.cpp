@@ -117,6 +117,10 @@ std::vector<OpCase> good_cases() {
       {"tiles_depthwise",
        {{2, 20, 41, 50}, {50, 3, 3, 1}, {.stride = 2, .padding = 1, .groups = 50}}},
       {"panels", {{1, 2, 2, 1100}, {70, 2, 2, 1100}, {.padding = 1}}},
+      {"winograd", {{1, 9, 14, 48}, {32, 3, 3, 48}, {.padding = 1}}},
+      {"winograd_unpadded", {{3, 6, 5, 32}, {64, 3, 3, 32}}},
+      {"winograd_wide_padding", {{1, 4, 7, 32}, {48, 3, 3, 32}, {.padding = {2, 1}}}},
+      {"winograd_pieces", {{2, 32, 33, 32}, {32, 3, 3, 32}, {.padding = 1}}},
   };
   std::vector<OpCase> cases;
   for (const auto& [name, sizes] : small) {

@@ -2,6 +2,7 @@
 
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/patch.h"
+#include "ops/conv2d/winograd.h"
 #include "ops/slots.h"
 
 namespace plimsoll {
@@ -9,7 +10,7 @@ namespace {
 
 using namespace block;
 
-// The filters are copied into panels of kColumns outputs each, [depth, kColumns], so that one term
+// The filters are copied into panels of kBlockColumns outputs each, [depth, kColumns], so that one term
 // of the sum for all of them is two vector loads. As many panels at a time as fit kPanelBytes.
 constexpr int64_t kPanelBytes = 1 << 20;
 
@@ -17,15 +18,15 @@ template <class C>  // the type computed in
 struct Panels {
   int64_t per_group, total, elements, batch;
   explicit Panels(const DenseConv& conv)
-      : per_group(pieces(conv.outputs, kColumns<C>)),
+      : per_group(pieces(conv.outputs, kBlockColumns<C>)),
         total(conv.groups * per_group),
-        elements(conv.depth() * kColumns<C>),
+        elements(conv.depth() * kBlockColumns<C>),
         batch(std::clamp<int64_t>(kPanelBytes / sizeof(C) / std::max<int64_t>(elements, 1), 1,
                                   std::max<int64_t>(total, 1))) {}
   int64_t bytes() const { return block_bytes(batch * elements * static_cast<int64_t>(sizeof(C))); }
   // Outputs of panel number `panel`; the last one of a group may be narrower.
   int64_t width(const DenseConv& conv, int64_t panel) const {
-    return std::min(kColumns<C>, conv.outputs - panel % per_group * kColumns<C>);
+    return std::min(kBlockColumns<C>, conv.outputs - panel % per_group * kBlockColumns<C>);
   }
 };
 
@@ -39,7 +40,7 @@ void fill_panel(const DenseConv& conv, const Panels<C>& panels, int64_t panel, c
   const auto& s = conv.w;
   const int64_t width = panels.width(conv, panel), padded = vectors<C>(width) * kLanes<C>;
   const T* from = w + s.first + panel / panels.per_group * s.group +
-                  panel % panels.per_group * kColumns<C> * s.output;
+                  panel % panels.per_group * kBlockColumns<C> * s.output;
   for (int64_t row = 0; row < conv.win.h.taps; ++row)
     for (int64_t col = 0; col < conv.win.w.taps; ++col)
       for (int64_t c = 0; c < conv.inputs; ++c, to += padded) {
@@ -70,27 +71,27 @@ struct Walk {
   }
 };
 
-// All windows of a tile with one panel of filters, at most kRows windows at a time.
+// All windows of a tile with one panel of filters, at most kBlockRows windows at a time.
 template <class T, int W>
 void tile_with_panel(Walk<T> walk, int64_t windows, const Taps& taps, int64_t width,
                      const Compute<T>* panel) {
   using C = Compute<T>;
   constexpr int64_t columns = W * kLanes<C>;
   // Results that are not whole vectors of T go through here.
-  alignas(kVectorBytes) C staged[kRows * columns];
+  alignas(kVectorBytes) C staged[kBlockRows * columns];
   const bool direct = std::is_same_v<T, C> && width == columns;
-  const int64_t blocks = pieces(windows, kRows);
+  const int64_t blocks = pieces(windows, kBlockRows);
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t n = windows * (b + 1) / blocks - windows * b / blocks;
-    const C* x[kRows];
-    T* results[kRows];
-    C* y[kRows];
+    const C* x[kBlockRows];
+    T* results[kBlockRows];
+    C* y[kBlockRows];
     for (int64_t j = 0; j < n; ++j, walk.next()) {
       x[j] = walk.window();
       results[j] = walk.result();
       y[j] = direct ? reinterpret_cast<C*>(results[j]) : staged + j * columns;
     }
-    with_count<kRows>(n, [&]<int R>() { dot<Vector<C>, W, C, R>(x, taps, panel, y); });
+    with_count<kBlockRows>(n, [&]<int R>() { dot<Vector<C>, W, C, R>(x, taps, panel, y); });
     if (direct) continue;
     for (int64_t j = 0; j < n; ++j)
       for (int64_t o = 0; o < width; ++o) results[j][o] = static_cast<T>(y[j][o]);
@@ -130,7 +131,8 @@ void dense_typed(const DenseConv& conv, const T* x, const T* w, T* y,
                           .row_step = patch.row,
                           .col_step = patch.col};
           for (int64_t p = first; p < last; ++p) {
-            const int64_t group = p / panels.per_group, column = p % panels.per_group * kColumns<C>;
+            const int64_t group = p / panels.per_group,
+                          column = p % panels.per_group * kBlockColumns<C>;
             const Patch<C> own{patch.data + group * conv.inputs, patch.row, patch.col};
             const Walk<T> walk{own, win, result + group * conv.outputs + column, channels_out,
                                tile.cols};
@@ -182,6 +184,7 @@ DenseConv dense_input_grad(const ConvSizes& s, Pair remainder) {
 }
 
 int64_t dense_workspace(const DenseConv& conv, DType dtype) {
+  if (winograd::suits(conv, dtype)) return winograd::workspace(conv);
   return visit_floating("conv2d", dtype, [&]<class T>() {
     using C = Compute<T>;
     const Tiles tiles(conv.win, conv.images, conv.groups * conv.inputs);
@@ -192,6 +195,8 @@ int64_t dense_workspace(const DenseConv& conv, DType dtype) {
 
 void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& y,
                std::span<std::byte> workspace) {
+  if (winograd::suits(conv, y.dtype()))
+    return winograd::convolve(conv, x.as<float>(), w.as<float>(), y.as<float>(), workspace);
   visit_floating("conv2d", y.dtype(),
                  [&]<class T>() { dense_typed(conv, x.as<T>(), w.as<T>(), y.as<T>(), workspace); });
 }

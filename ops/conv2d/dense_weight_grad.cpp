@@ -4,6 +4,7 @@
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/dense.h"
 #include "ops/conv2d/patch.h"
+#include "ops/conv2d/winograd.h"
 #include "ops/slots.h"
 
 namespace plimsoll {
@@ -24,9 +25,9 @@ struct Units {
   explicit Units(const ConvSizes& s)
       : tiles(forward_window(s), s.n, s.c),
         depth(s.taps() * s.group_inputs()),
-        per_group(pieces(s.group_outputs(), kColumns<C>)),
+        per_group(pieces(s.group_outputs(), kBlockColumns<C>)),
         panels(s.groups * per_group),
-        elements(depth * kColumns<C>) {
+        elements(depth * kBlockColumns<C>) {
     const int64_t all = std::max<int64_t>(panels * elements * int64_t{sizeof(C)}, 1);
     batch_pieces = std::max<int64_t>(std::min({kUnits, kPartialBytes / all, tiles.count()}), 1);
     panel_parts = std::min(pieces(kUnits, batch_pieces), panels);
@@ -36,7 +37,7 @@ struct Units {
     return block_bytes(panels * batch_pieces * elements * int64_t{sizeof(C)});
   }
   int64_t slot_bytes() const {  // the windows of a tile and their dy
-    return (tiles.patch() + tiles.pixels() * kColumns<C>)*int64_t{sizeof(C)};
+    return (tiles.patch() + tiles.pixels() * kBlockColumns<C>)*int64_t{sizeof(C)};
   }
 };
 
@@ -66,13 +67,13 @@ void add_tile(const ConvSizes& s, const Patch<C>& patch, const Tile& tile, const
                     .dy_col = padded};
   const bool merged = s.groups == 1;  // neighbouring taps are neighbours in memory
   const int64_t run = merged ? s.kw * s.c : s.group_inputs();
-  const int64_t runs = merged ? 1 : s.kw, blocks = pieces(run, kRows);
+  const int64_t runs = merged ? 1 : s.kw, blocks = pieces(run, kBlockRows);
   for (int64_t r = 0; r < s.kh; ++r)
     for (int64_t k = 0; k < runs; ++k, partial += run * padded)
       for (int64_t b = 0; b < blocks; ++b) {
         const int64_t begin = run * b / blocks, n = run * (b + 1) / blocks - begin;
         const C* x = patch.data + r * patch.row + k * patch.col + begin;
-        with_count<kRows>(n, [&]<int R>() {
+        with_count<kBlockRows>(n, [&]<int R>() {
           outer<Vector<C>, W, C, R>(x, dy, field, partial + begin * padded, padded);
         });
       }
@@ -97,8 +98,8 @@ void run_unit(const ConvSizes& s, const Units<Compute<T>>& units, int64_t unit, 
     const Patch<C> patch = load_patch(x, forward_window(s), tile, {.channels = s.c}, slot);
     C* dy_tile = slot + units.tiles.patch();
     for (int64_t p = first; p < last; ++p) {
-      const int64_t group = p / units.per_group, column = p % units.per_group * kColumns<C>;
-      const int64_t width = std::min(kColumns<C>, s.group_outputs() - column);
+      const int64_t group = p / units.per_group, column = p % units.per_group * kBlockColumns<C>;
+      const int64_t width = std::min(kBlockColumns<C>, s.group_outputs() - column);
       const bool wide = width > kLanes<C>;
       const Patch<C> own{patch.data + group * s.group_inputs(), patch.row, patch.col};
       load_dy(dy, s, tile, group * s.group_outputs() + column, width, (wide ? 2 : 1) * kLanes<C>,
@@ -124,8 +125,8 @@ void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
   parallel_for(s.o, grain_for(units.depth * units.batch_pieces), [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
       const int64_t group = o / s.group_outputs(), own = o % s.group_outputs();
-      const int64_t column = own / kColumns<C> * kColumns<C>;
-      const int64_t panel = group * units.per_group + own / kColumns<C>;
+      const int64_t column = own / kBlockColumns<C> * kBlockColumns<C>;
+      const int64_t panel = group * units.per_group + own / kBlockColumns<C>;
       const bool wide = s.group_outputs() - column > kLanes<C>;
       const int64_t padded = (wide ? 2 : 1) * kLanes<C>;
       const C* from = partials + panel * units.batch_pieces * units.elements + own - column;
@@ -142,6 +143,7 @@ void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
 }  // namespace
 
 int64_t dense_weight_grad_workspace(const ConvSizes& s, DType dtype) {
+  if (winograd::suits_weight_grad(s, dtype)) return winograd::weight_grad_workspace(s);
   return visit_floating("conv2d_weight_grad", dtype, [&]<class T>() {
     const Units<Compute<T>> units(s);
     return units.partial_bytes() + slots_bytes(units.count(), units.slot_bytes());
@@ -150,6 +152,8 @@ int64_t dense_weight_grad_workspace(const ConvSizes& s, DType dtype) {
 
 void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, const View& dw,
                            std::span<std::byte> workspace) {
+  if (winograd::suits_weight_grad(s, dw.dtype()))
+    return winograd::weight_grad(s, x.as<float>(), dy.as<float>(), dw.as<float>(), workspace);
   visit_floating("conv2d_weight_grad", dw.dtype(), [&]<class T>() {
     weight_grad_typed(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
   });

@@ -9,7 +9,7 @@ namespace {
 
 using namespace block;
 
-constexpr int kWindows = kRows / 2;  // at a time: leaves registers for the operands
+constexpr int kWindows = kBlockRows / 2;  // at a time: leaves registers for the operands
 
 // The sum for result channel d runs over rows x cols x inner taps. Forward: d is one of the O
 // channels, a patch repeats the inputs to match, and inner is 1. Input gradient: d is one of the C

@@ -11,7 +11,7 @@ namespace {
 using namespace block;
 
 constexpr int64_t kPieces = 16;
-constexpr int kTaps = kRows / 2;  // neighbours in a row, at a time
+constexpr int kTaps = kBlockRows / 2;  // neighbours in a row, at a time
 
 template <class C>
 struct Cut {
