@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 #include "core/cpu/parallel.h"
 #include "data/figures.h"
@@ -94,8 +95,13 @@ ImageDataset draw_images(Split split, DrawAttrs attrs) {
   constexpr int64_t kMost = 100'000'000;  // 78 GB
   check<ValueError>(count <= kMost, "draw_images: there are too many images: ", count,
                     " of at most ", kMost, ". Draw fewer.");
-  dataset.pixels.resize(static_cast<size_t>(count * dataset.image_bytes()));
-  dataset.labels.resize(static_cast<size_t>(count));
+  try {
+    dataset.pixels.resize(static_cast<size_t>(count * dataset.image_bytes()));
+    dataset.labels.resize(static_cast<size_t>(count));
+  } catch (const std::bad_alloc&) {
+    fail<OutOfMemory>("draw_images: out of memory for ", count, " images of ",
+                      dataset.image_bytes(), " bytes. Draw fewer.");
+  }
   const uint64_t streams = uint64_t{split == Split::test} << 63;  // no image is in both splits
   parallel_for(count, 32, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

@@ -22,7 +22,7 @@ struct DrawAttrs {
 };
 
 // Image i shows figure i mod 10. It depends on the seed, the split and i alone: more images or
-// other threads change none. ValueError for a negative count.
+// other threads change none. ValueError for a negative count or one above 100 million, OutOfMemory.
 ImageDataset draw_images(Split split, DrawAttrs attrs = {});
 
 }  // namespace plimsoll::data

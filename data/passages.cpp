@@ -48,6 +48,7 @@ void check_passages(const PassageDataset& dataset, const Parts& parts, WindowAtt
     check<DataError>(std::ssize(part) >= attrs.context, "passages: ", dataset.name,
                      " is too short: a part has ", part.size(), " words for passages of ",
                      attrs.context, ". Use a longer text or a smaller context.");
+  check_batch_tokens("passages", attrs);
 }
 
 Batch empty_batch(int64_t batch, int64_t context) {

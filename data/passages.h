@@ -28,7 +28,8 @@ struct PassageDataset {
 PassageDataset make_passages(const TextDataset& text, PassageAttrs attrs = {});
 
 // B passages of T words at random places of random parts: x i64 [B, T], y i64 [B]. A pure function
-// of its arguments. DataError when a part is shorter than a passage.
+// of its arguments. DataError when a part is shorter than a passage, ValueError for a size below 1
+// or more than kMostTokens.
 Batch random_passages(const PassageDataset& dataset, WindowAttrs attrs, uint64_t key,
                       uint64_t step);
 

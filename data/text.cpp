@@ -15,6 +15,7 @@ void check_windows(std::span<const uint8_t> tokens, WindowAttrs attrs) {
       std::ssize(tokens) > attrs.context,
       "windows: the text is shorter than a window and its next character: ", tokens.size(),
       " characters for context ", attrs.context, ". Use more text or a smaller context.");
+  check_batch_tokens("windows", attrs);
 }
 
 Batch empty_batch(int64_t batch, int64_t context) {
@@ -31,6 +32,12 @@ void set_window(const Batch& batch, int64_t row, std::span<const uint8_t> tokens
 }
 
 }  // namespace
+
+void check_batch_tokens(const char* what, WindowAttrs attrs) {
+  check<ValueError>(attrs.batch <= kMostTokens / attrs.context, what,
+                    ": the batch is too large: ", attrs.batch, " of ", attrs.context,
+                    " tokens each, at most ", kMostTokens, " in all. Use a smaller batch.");
+}
 
 Vocabulary::Vocabulary(std::string_view text) {
   check<DataError>(!text.empty(), "vocabulary: the text is empty. Use a file with some text.");

@@ -45,9 +45,14 @@ struct WindowAttrs {
   int64_t context = 1;  // T: tokens in a window
 };
 
+// B T of one batch: 17 GB of i64.
+constexpr int64_t kMostTokens = int64_t{1} << 31;
+// ValueError, before anything is allocated, for a batch with more tokens. Sizes are at least 1.
+void check_batch_tokens(const char* what, WindowAttrs attrs);
+
 // B windows at random places: x and y i64 [B, T], y the tokens that follow those of x. A pure
 // function of its arguments: equal keys and steps give equal windows. DataError when the text is
-// shorter than context + 1, ValueError for a size below 1, OutOfMemory.
+// shorter than context + 1, ValueError for a size below 1 or more than kMostTokens, OutOfMemory.
 Batch random_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, uint64_t key,
                      uint64_t step);
 

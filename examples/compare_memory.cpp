@@ -105,16 +105,18 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--batches", batches, "Examples per step")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kLargestBatch))
       ->capture_default_str();
   app.add_option("--steps", steps, "Training steps of each row")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--device", options.device, "cpu")->capture_default_str();
   app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0, 4096))
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of weights and data")->capture_default_str();
-  app.add_option("--json", options.json, "Write the rows to this file");
+  app.add_option("--seed", options.seed, "Seed of weights and data")
+      ->check(whole_number(0, INT64_MAX))
+      ->capture_default_str();
+  app.add_option("--json", options.json, "Write the rows to this file")->check(not_empty());
   return run_example(app, argc, argv, options, [&] { compare(models, batches, steps, options); });
 }

@@ -37,7 +37,8 @@ double accuracy(const Staged& model, data::Loader& loader) {
 void train(const Options& options, int64_t epochs) {
   ReportFile report(options.json);
   const Device device = device_named(options.device);
-  const data::ImageSource images = data::load_images(options.data);
+  const data::ImageSource images =
+      naming_data(options, [&] { return data::load_images(options.data); });
   data::Loader train_loader(
       images.train,
       {.batch = options.batch, .shuffle = true, .seed = options.seed, .drop_last = true});
@@ -132,7 +133,7 @@ int main(int argc, char** argv) {
   add_options(app, options, cnn_names());
   app.add_option("--data", options.data, plimsoll::data::kImageSources)->capture_default_str();
   app.add_option("--epochs", epochs, "Times through the training images")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kMany))
       ->capture_default_str();
   return run_example(app, argc, argv, options, [&] { train(options, epochs); });
 }

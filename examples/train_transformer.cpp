@@ -43,8 +43,12 @@ Task make_task(const TextOptions& options, nn::Build& build) {
   if (gpt) {
     GptSize size = options.gpt;
     check<UsageError>(size.width % size.heads == 0,
-                      "--width: it is not divisible by the number of ", "heads: ", size.width,
-                      " and ", size.heads, ". Choose a multiple of --heads.");
+                      "--width: it is not divisible by the number of heads: ", size.width, " and ",
+                      size.heads, ". Choose a multiple of --heads.");
+    check<DataError>(std::ssize(text->validation) > context,
+                     "the text is too short: its last tenth, for validation, has ",
+                     text->validation.size(), " characters, and --context ", context,
+                     " takes one more than that. Use a longer text or a smaller --context.");
     size.vocabulary = text->vocabulary.size();
     size.context = context;
     return {
@@ -125,7 +129,7 @@ void train(const TextOptions& options) {
   ReportFile report(options.json);
   const Device device = device_named(options.device);
   nn::Build build{.seed = options.seed, .placement = {.device = device}};
-  const Task task = make_task(options, build);
+  const Task task = naming_data(options, [&] { return make_task(options, build); });
   const std::vector<Tensor> parameters = task.model->parameters();
   Optimizer optimizer(parameters);
   const optim::Schedule schedule =
@@ -208,25 +212,31 @@ int main(int argc, char** argv) {
   add_options(app, options, {"gpt", "textcls"});
   app.add_option("--data", options.data, plimsoll::data::kTextSources)->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kMany))
       ->capture_default_str();
   app.add_option("--eval-every", options.eval_every, "Steps between evaluations")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kMany))
       ->capture_default_str();
   app.add_option("--context", options.context, "Tokens in a window; 0: 64 (gpt), 128 (textcls)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0, kMany))
       ->capture_default_str();
   app.add_option("--layers", options.gpt.layers, "gpt: blocks")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kDeepest))
       ->capture_default_str();
   app.add_option("--heads", options.gpt.heads, "gpt: attention heads")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kDeepest))
       ->capture_default_str();
   app.add_option("--width", options.gpt.width, "gpt: width")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kWidest))
       ->capture_default_str();
   app.add_option("--dropout", options.gpt.dropout, "gpt: dropout")
-      ->check(CLI::Range(0.0, 0.99))
+      ->check(probability())
       ->capture_default_str();
-  return run_example(app, argc, argv, options, [&] { train(options); });
+  return run_example(app, argc, argv, options, [&] {
+    for (const char* name : {"--layers", "--heads", "--width", "--dropout"})
+      plimsoll::check<plimsoll::UsageError>(
+          options.model == "gpt" || app.count(name) == 0, name, ": --model ", options.model,
+          " has a fixed size and dropout: it takes no ", name, ". Leave it out.");
+    train(options);
+  });
 }

@@ -76,5 +76,18 @@ TEST(DataPassages, ShortTextsAreRefused) {
   }
 }
 
+TEST(DataPassages, HugeBatchesAreRefused) {
+  const PassageDataset task = make_passages(numbered(1000));
+  const std::string text =
+      "passages: the batch is too large: 100000000000000 of 4 tokens each, at most 2147483648 in "
+      "all. Use a smaller batch.";
+  try {
+    random_passages(task, {.batch = 100'000'000'000'000, .context = 4}, 0, 0);
+    FAIL();
+  } catch (const ValueError& e) {
+    EXPECT_EQ(e.what(), text);
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll::data

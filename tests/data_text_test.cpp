@@ -111,6 +111,12 @@ TEST(DataText, RefusesTextsThatAreTooShort) {
             "Pass larger ones.");
   EXPECT_THROW(evaluation_batches(tokens, {1, 0}), ValueError);
   EXPECT_THROW(random_windows(tokens, {1, INT64_MAX}, 1, 0), DataError);
+  constexpr WindowAttrs huge{.batch = 100'000'000'000'000, .context = 4};
+  const std::string refusal =
+      "windows: the batch is too large: 100000000000000 of 4 tokens each, at most 2147483648 in "
+      "all. Use a smaller batch.";
+  EXPECT_EQ(error_of<ValueError>([&] { random_windows(tokens, huge, 1, 0); }), refusal);
+  EXPECT_EQ(error_of<ValueError>([&] { evaluation_windows(tokens, huge, 0); }), refusal);
 }
 
 TEST(DataText, WindowsAreInputs) {

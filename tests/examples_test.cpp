@@ -1,35 +1,20 @@
 // The example programs as a person runs them: figures, equal bits, exit codes, sentences.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
+#include "tests/examples_testing.h"
+
+namespace plimsoll::examples {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-struct Outcome {
-  int code;
-  std::string output;  // of both streams
-};
-
-Outcome run(const std::string& arguments) {
-  const std::string command = std::string(PLIMSOLL_BIN_DIR) + "/" + arguments + " 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  std::array<char, 4096> buffer;
-  while (const size_t n = fread(buffer.data(), 1, buffer.size(), pipe))
-    output.append(buffer.data(), n);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
-}
 
 struct Folder {
   fs::path path = fs::temp_directory_path() / ("plimsoll-" + std::to_string(getpid()));
@@ -109,43 +94,6 @@ TEST(FirstStep, PrintsTheTableOfTheReadme) {
   EXPECT_NE(readme.str().find(table), std::string::npos) << "README.md should show\n" << table;
 }
 
-struct Refusal {
-  const char* arguments;
-  int code;
-  const char* sentence;  // a part of the output
-};
-
-TEST(Examples, RefuseInOneSentence) {
-  const Refusal refusals[] = {
-      {"train_cnn --model alexnet", 2, "--model: alexnet not in {lenet,sepcnn,resnet8,vgg}"},
-      {"train_cnn --batch 0", 2, "--batch"},
-      {"train_cnn --batch many", 2, "--batch"},
-      {"train_cnn --device tpu", 2, "--device: no such device: tpu. Use cpu."},
-      {"train_cnn --lr nan", 2, "--lr"},
-      {"train_cnn --json /", 2, "--json: it is there and no regular file: /. Name another file."},
-      {"train_cnn --device cuda", 2,
-       "--device: this build has no CUDA kernels: cuda. "
-       "Use --device cpu."},
-      {"train_cnn --data mnist:/nowhere", 3, "/nowhere"},
-      {"train_cnn --data faces:here", 2, "faces:here"},
-      {"train_cnn --batch 1000000", 3, "1000000"},
-      {"train_cnn --json /nowhere/run.json", 2,
-       "--json: the file cannot be written: "
-       "/nowhere/run.json."},
-      {"train_transformer --data text:/nowhere", 3, "/nowhere"},
-      {"train_transformer --context 10000000", 3, "10000000"},
-      {"train_transformer --width 130", 2,
-       "--width: it is not divisible by the number of heads: 130 and 4."},
-      {"compare_memory --models alexnet", 2, "alexnet"},
-  };
-  for (const Refusal& refusal : refusals) {
-    const Outcome outcome = run(refusal.arguments);
-    EXPECT_EQ(outcome.code, refusal.code) << refusal.arguments << "\n" << outcome.output;
-    EXPECT_NE(outcome.output.find(refusal.sentence), std::string::npos) << refusal.arguments << "\n"
-                                                                        << outcome.output;
-  }
-}
-
 TEST(TrainCnn, StopsAtANonFiniteLossAndNamesTheOpOnRequest) {
   const Outcome plain = run("train_cnn --epochs 1 --lr 1e30");
   EXPECT_EQ(plain.code, 1) << plain.output;
@@ -166,3 +114,4 @@ TEST(Examples, HelpSucceeds) {
 }
 
 }  // namespace
+}  // namespace plimsoll::examples

@@ -1,7 +1,7 @@
 #include "examples/common/options.h"
 
-#include <cmath>
 #include <cstdio>
+#include <new>
 
 #include "core/cpu/parallel.h"
 #include "core/error.h"
@@ -15,14 +15,16 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
       ->capture_default_str();
   app.add_option("--device", options.device, "cpu")->capture_default_str();
   app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0, 4096))
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of everything random")
+      ->check(whole_number(0, INT64_MAX))
+      ->capture_default_str();
   app.add_option("--batch", options.batch, "Examples per step")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kLargestBatch))
       ->capture_default_str();
   app.add_option("--lr", options.learning_rate, "Highest learning rate")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->capture_default_str();
   app.add_option("--mode", options.mode, "eager: op by op; captured: planned once, then replayed")
       ->check(CLI::IsMember({"eager", "captured"}))
@@ -30,16 +32,13 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_flag("--checkpoint", options.checkpoint,
                "Keep only the inputs of each block and recompute the rest in the backward pass");
   app.add_flag("--find-nan", options.find_nan, "Stop at the first op that writes NaN or infinity");
-  app.add_option("--json", options.json, "Write the figures to this file");
+  app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());
 }
 
 int run_example(CLI::App& app, int argc, char** argv, const Options& options,
                 const std::function<void()>& body) {
   try {
     app.parse(argc, argv);
-    check<UsageError>(std::isfinite(options.learning_rate),
-                      "--lr: it is not a number: ", options.learning_rate,
-                      ". Use 1e-3, for example.");
     if (options.threads > 0) set_num_threads(options.threads);
     body();
     return 0;
@@ -54,6 +53,9 @@ int run_example(CLI::App& app, int argc, char** argv, const Options& options,
   } catch (const DataError& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 3;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "out of memory: the machine has no more. Use a smaller batch or model.\n");
+    return 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/meta.h"
+#include "examples/common/checks.h"
 
 namespace plimsoll::examples {
 
@@ -38,6 +39,16 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
 // code: 0 done, 2 usage, 3 data, 1 anything else.
 int run_example(CLI::App& app, int argc, char** argv, const Options& options,
                 const std::function<void()>& body);
+
+// read(), with the option in front of what is wrong with its data: "--data text:a.txt: text: ...".
+template <class Read>
+auto naming_data(const Options& options, const Read& read) {
+  try {
+    return read();
+  } catch (const DataError& e) {
+    fail<DataError>("--data ", options.data, ": ", e.what());
+  }
+}
 
 // The device of --device. UsageError for one this build does not have.
 Device device_named(const std::string& name);

@@ -1,15 +1,30 @@
 #include "examples/common/progress.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
+#include "core/text.h"
 #include "memory/pooled_allocator.h"
 
 namespace plimsoll::examples {
 namespace {
 
-double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+// "80.4", "123".
+std::string mebibytes(int64_t bytes) {
+  const double value = static_cast<double>(bytes) / (1 << 20);
+  char text[32];
+  std::snprintf(text, sizeof text, value < 99.95 ? "%.1f" : "%.0f", value);
+  return text;
+}
+
+// Of standard output, now: windows are resized.
+int terminal_columns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
 
 }  // namespace
 
@@ -32,11 +47,16 @@ void Progress::update(int64_t step, int64_t amount, const std::string& status) {
   shown_tenth_ = tenth;
   const auto left =
       static_cast<int64_t>(now / static_cast<double>(step) * static_cast<double>(steps_ - step));
-  std::printf("%s%s %lld/%lld  %.0f %s  %s  ETA %lld:%02lld%s", terminal_ ? "\r" : "",
-              title_.c_str(), static_cast<long long>(step), static_cast<long long>(steps_),
-              static_cast<double>(amount) / now, unit_.c_str(), status.c_str(),
-              static_cast<long long>(left / 60), static_cast<long long>(left % 60),
-              terminal_ ? "\x1b[K" : "\n");
+  char rate[32], eta[32];
+  std::snprintf(rate, sizeof rate, "%.0f", static_cast<double>(amount) / now);
+  std::snprintf(eta, sizeof eta, "%lld:%02lld", static_cast<long long>(left / 60),
+                static_cast<long long>(left % 60));
+  const std::string line =
+      cat(title_, " ", step, "/", steps_, "  ", rate, " ", unit_, "  ", status, "  ETA ", eta);
+  if (terminal_)
+    std::printf("\r%s\x1b[K", fit_line(line, terminal_columns()).c_str());
+  else
+    std::printf("%s\n", line.c_str());
   std::fflush(stdout);
 }
 
@@ -44,14 +64,24 @@ void Progress::finish() {
   if (terminal_) std::printf("\n");
 }
 
+std::string fit_line(std::string line, int columns) {
+  const auto width = static_cast<size_t>(std::max(columns - 1, 0));  // the last one is the cursor's
+  for (size_t gap; line.size() > width && (gap = line.find("  ")) != std::string::npos;)
+    line.erase(gap, 1);
+  if (line.size() <= width) return line;
+  const size_t word = line.rfind(' ', width);  // half a number would be another number
+  line.resize(word == std::string::npos ? width : word);
+  return line;
+}
+
 std::string status_line(double loss, double accuracy, int64_t planned_bytes) {
   const MemoryStats stats = default_pool(Device::cpu)->stats();
-  char text[128], acc[16] = "-", planned[24] = "";
+  char number[32], acc[16] = "-";
+  std::snprintf(number, sizeof number, "%.3g", loss);
   if (accuracy >= 0) std::snprintf(acc, sizeof acc, "%.3f", accuracy);
-  if (planned_bytes > 0) std::snprintf(planned, sizeof planned, "/%.1f", mebibytes(planned_bytes));
-  std::snprintf(text, sizeof text, "loss %.4g  acc %s  %.1f/%.1f%s MiB", loss, acc,
-                mebibytes(stats.in_use), mebibytes(stats.peak.bytes), planned);
-  return text;
+  return cat("loss ", number, "  acc ", acc, "  ", mebibytes(stats.in_use), "/",
+             mebibytes(stats.peak.bytes), planned_bytes > 0 ? "/" + mebibytes(planned_bytes) : "",
+             " MiB");
 }
 
 }  // namespace plimsoll::examples

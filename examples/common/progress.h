@@ -1,6 +1,6 @@
 // One line that says how training goes: rate, loss, accuracy, memory, time left. On a terminal it
-// is redrawn
-// in place; into a file or pipe it becomes plain lines, about ten per epoch.
+// is redrawn in place, and therefore never wider than that; into a file or pipe it becomes plain
+// lines, about ten per epoch.
 //
 //   Progress progress("epoch 1/5", steps, "images/s");
 //   progress.update(step, step * batch, status_line(loss, accuracy, planned));
@@ -32,10 +32,13 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+// The line in fewer than `columns` characters, so that no terminal wraps it: two spaces become one
+// where that is needed, and the words that are still too much are left out at the end.
+std::string fit_line(std::string line, int columns);
+
 // "loss 0.012  acc 0.987  80.4/80.4/80.4 MiB": the accuracy of the last evaluation, "-" before
-// there
-// is one (below 0), and of the current CPU pool what is in use, its peak and what was planned; a
-// plan of 0 bytes is left out.
+// there is one (below 0), and of the current CPU pool what is in use, its peak and what was
+// planned; a plan of 0 bytes is left out.
 std::string status_line(double loss, double accuracy, int64_t planned_bytes);
 
 }  // namespace plimsoll::examples

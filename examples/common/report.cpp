@@ -1,9 +1,11 @@
 #include "examples/common/report.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "core/error.h"
 
@@ -12,39 +14,76 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A name beside the file that nobody else uses.
-std::string temporary(const std::string& path) { return cat(path, ".", getpid(), ".tmp"); }
+// Where the bytes of a file of this name would go: links followed, also to a file not there yet.
+fs::path behind_links(const fs::path& name) {
+  fs::path path = name;
+  std::error_code none;  // what cannot be looked at cannot be opened either
+  for (int links = 0; fs::is_symlink(path, none); ++links) {
+    check<UsageError>(links < 40, "--json: its links lead nowhere: ", name.string(),
+                      ". Name another file.");
+    path = path.parent_path() / fs::read_symlink(path, none);
+  }
+  return path;
+}
+
+// A file of our own beside `path`, gone unless it was renamed. O_EXCL: what is there already, be it
+// a file of the user or a link, is never opened; the next name is tried.
+class Temporary {
+ public:
+  explicit Temporary(const std::string& path) {
+    for (int i = 0; file_ < 0; ++i) {
+      name_ = cat(path, ".", getpid(), ".", i, ".tmp");
+      file_ = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (file_ < 0 && errno != EEXIST) return;
+    }
+  }
+  ~Temporary() {
+    if (file_ < 0) return;
+    ::close(file_);
+    if (!renamed_) unlink(name_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  bool is_open() const { return file_ >= 0; }
+  bool write(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t n = ::write(file_, text.data(), text.size());
+      if (n < 0 && errno != EINTR) return false;
+      if (n > 0) text.remove_prefix(static_cast<size_t>(n));
+    }
+    return true;
+  }
+  bool rename_to(const std::string& path) {
+    return renamed_ = std::rename(name_.c_str(), path.c_str()) == 0;
+  }
+
+ private:
+  std::string name_;
+  int file_ = -1;
+  bool renamed_ = false;
+};
 
 }  // namespace
 
 ReportFile::ReportFile(std::string path) : path_(std::move(path)) {
   if (path_.empty()) return;
-  std::error_code none;  // what cannot be looked at cannot be opened either
-  if (fs::is_symlink(path_, none)) path_ = fs::weakly_canonical(path_, none).string();
+  path_ = behind_links(path_).string();
+  std::error_code none;
   check<UsageError>(!fs::exists(path_, none) || fs::is_regular_file(path_, none),
                     "--json: it is there and no regular file: ", path_, ". Name another file.");
-  const std::ofstream probe(temporary(path_));
-  check<UsageError>(probe.is_open(), "--json: the file cannot be written: ", path_,
-                    ". Name a file in a folder that exists and is yours.");
+  check<UsageError>(Temporary(path_).is_open(), "--json: the file cannot be written: ", path_, " (",
+                    std::strerror(errno), "). Name a file in a folder that exists and is yours.");
 }
 
-ReportFile::~ReportFile() {
-  std::error_code ignored;  // there is nothing to remove once write() has renamed it
-  if (!path_.empty()) fs::remove(temporary(path_), ignored);
-}
-
-void ReportFile::write(const Json& json) {
+void ReportFile::write(const Json& json) const {
   if (path_.empty()) return;
-  {
-    std::ofstream out(temporary(path_));
-    out << json.dump(2) << '\n';
-    out.close();
-    check<DataError>(!out.fail(), "--json: writing failed: ", path_, ". Free some disk space.");
-  }
-  std::error_code error;
-  fs::rename(temporary(path_), path_, error);
-  check<DataError>(!error, "--json: the file cannot be given its name: ", path_, " (",
-                   error.message(), "). Look at its folder.");
+  Temporary file(path_);
+  check<DataError>(file.is_open() && file.write(json.dump(2) + '\n'),
+                   "--json: writing failed: ", path_, " (", std::strerror(errno),
+                   "). Look at its folder and the space on the disk.");
+  check<DataError>(file.rename_to(path_), "--json: the file cannot be given its name: ", path_,
+                   " (", std::strerror(errno), "). Look at its folder.");
 }
 
 }  // namespace plimsoll::examples

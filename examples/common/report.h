@@ -13,15 +13,14 @@ using Json = nlohmann::ordered_json;
 
 class ReportFile {
  public:
-  // Opens a temporary file beside it; an empty path makes a report that goes nowhere. UsageError when
-  // it cannot be written, or is there and a folder or a device.
+  // Tries whether the file can be made; an empty path makes a report that goes nowhere. UsageError
+  // when it cannot, or when it is there and no regular file: a folder, a pipe, a device. A link
+  // stands for what it leads to.
   explicit ReportFile(std::string path);
-  ~ReportFile();
-  ReportFile(const ReportFile&) = delete;
-  ReportFile& operator=(const ReportFile&) = delete;
 
-  // Writes the whole file and gives it its name: it is there complete or not at all.
-  void write(const Json& json);
+  // Writes a new file beside it and gives it the name: the report is there complete or not at all,
+  // and no other file is touched. DataError when the disk is full or the folder is gone.
+  void write(const Json& json) const;
 
  private:
   std::string path_;

@@ -4,6 +4,7 @@
 
 #include "nn/embedding.h"
 #include "nn/init.h"
+#include "nn/layers.h"
 #include "nn/linear.h"
 #include "nn/sequential.h"
 #include "nn/transformer.h"
@@ -38,11 +39,6 @@ void initialise_gpt(const Staged& model, int64_t layers, Build& build) {
   }
 }
 
-class MeanOverPositions : public nn::Module {
- public:
-  Tensor forward(const Tensor& x, const nn::Mode&) const override { return mean(x, {1}); }
-};
-
 }  // namespace
 
 std::unique_ptr<Staged> make_gpt(GptSize size, bool checkpoint, Build& build) {
@@ -75,7 +71,7 @@ std::unique_ptr<Staged> make_text_classifier(TextClassifierSize size, bool check
                                                             .dropout = size.dropout,
                                                             .norm = nn::NormOrder::post,
                                                             .activation = nn::Activation::relu});
-  model->stage<nn::Sequential>("head").then<MeanOverPositions>().then<nn::Linear>(
+  model->stage<nn::Sequential>("head").then<nn::GlobalAvgPool>().then<nn::Linear>(
       size.width, size.classes, build);
   return model;
 }

@@ -1,0 +1,52 @@
+#include "examples/common/checks.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "core/text.h"
+
+namespace plimsoll::examples {
+namespace {
+
+// The text as a T, all of it.
+template <class T>
+bool parse(const std::string& text, T& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && stop == end;
+}
+
+// Refuses what is not a T for which `good` holds.
+template <class T, class Good>
+CLI::Validator accept(const std::string& what, Good good) {
+  return {[what, good](std::string& text) -> std::string {
+            T value{};
+            if (parse(text, value) && good(value)) return "";
+            return cat("not ", what, ": ", text.empty() ? "\"\"" : text);
+          },
+          ""};
+}
+
+}  // namespace
+
+CLI::Validator whole_number(int64_t least, int64_t most) {
+  return accept<int64_t>(cat("a whole number from ", least, " to ", most),
+                         [=](int64_t value) { return least <= value && value <= most; });
+}
+
+CLI::Validator positive_number() {
+  return accept<double>("a number above 0",
+                        [](double value) { return value > 0 && std::isfinite(value); });
+}
+
+CLI::Validator probability() {
+  return accept<double>("a number from 0 to below 1",
+                        [](double value) { return value >= 0 && value < 1; });
+}
+
+CLI::Validator not_empty() {
+  return {[](std::string& text) -> std::string { return text.empty() ? "the name is empty" : ""; },
+          ""};
+}
+
+}  // namespace plimsoll::examples
