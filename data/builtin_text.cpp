@@ -19,10 +19,15 @@ template <class Iterator>
 std::vector<fs::path> source_files(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code missing;  // a folder that is not there has no files
-  for (const auto& entry : Iterator(folder, missing)) {
-    const fs::path extension = entry.path().extension();
-    if (entry.is_regular_file() && (extension == ".md" || extension == ".h" || extension == ".cpp"))
-      files.push_back(entry.path());
+  Iterator entry(folder, missing);
+  for (std::error_code error; !missing && entry != Iterator();) {
+    const fs::path extension = entry->path().extension();
+    if (entry->is_regular_file(error) &&
+        (extension == ".md" || extension == ".h" || extension == ".cpp"))
+      files.push_back(entry->path());
+    entry.increment(error);
+    check<DataError>(!error, "builtin: a folder cannot be listed: ", folder.string(), " (",
+                     error.message(), "). Use text:FILE instead.");
   }
   std::sort(files.begin(), files.end());
   return files;

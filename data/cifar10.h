@@ -20,10 +20,12 @@ constexpr int64_t kCifar10RecordBytes = 1 + 3 * 32 * 32;
 // in messages. DataError: no record, an incomplete one, a label >= 10.
 void append_cifar10(const Bytes& bytes, const std::string& name, ImageDataset& dataset);
 
-// Train: all files data_batch_*.bin in `dir`, in the order of their names; test: test_batch*.bin.
-// Each may have .gz appended; of x.bin and x.bin.gz only the first is read. The published names are
-// data_batch_{1..5}.bin and test_batch.bin. DataError: a missing folder, no such file, and what
-// read_file and append_cifar10 refuse.
+// Train: those of data_batch_1.bin ... data_batch_5.bin that are in `dir`, in this order, each of
+// 10,000 records; when some are missing, the name of the dataset says so: "cifar10 train (4 of 5
+// batches)". Test: test_batch.bin of 10,000 records, or a part of it that says its size, such as
+// test_batch_2000.bin. Each may have .gz appended; of x.bin and x.bin.gz only the first is read.
+// Files of other names are not looked at. DataError: a missing folder, none of these files, two
+// test sets, another number of records, and what read_file and append_cifar10 refuse.
 ImageDataset load_cifar10(const std::filesystem::path& dir, Split split);
 
 }  // namespace plimsoll::data

@@ -22,7 +22,9 @@ Bytes read_raw(const fs::path& path, int64_t limit) {
                    ". Check the path, or fetch the data with get_data.");
   check<DataError>(fs::is_regular_file(status),
                    "read_file: this is not a regular file: ", path.string(), ". Name a file.");
-  const auto size = static_cast<int64_t>(fs::file_size(path));
+  const auto size = static_cast<int64_t>(fs::file_size(path, error));
+  check<DataError>(!error, "read_file: the size is not known: ", path.string(), " (",
+                   error.message(), "). Check the disk.");
   check<DataError>(size <= limit, "read_file: the file is too large: ", path.string(), " has ",
                    size, " bytes, at most ", limit, " are read. Use a smaller file.");
   std::ifstream file(path, std::ios::binary);

@@ -47,7 +47,7 @@ int run(int argc, char** argv) {
   std::string name, dir, base;
   app.add_option("dataset", name, "what to fetch")->required()->check(CLI::IsMember(names));
   app.add_option("--out", dir, "folder to put it in")->required();
-  app.add_option("--base", base, "address of a mirror: http, https or file");
+  app.add_option("--base", base, "address of a mirror: http, https, file, or a folder");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -72,7 +73,10 @@ class PartFile {
                      ". Make room on the disk.");
   }
   void commit() {
-    fs::rename(part_, path_);
+    std::error_code error;
+    fs::rename(part_, path_, error);
+    check<DataError>(!error, "get_data: the file cannot be given its name: ", path_.string(), " (",
+                     error.message(), "). Move away what is there, or choose another --out.");
     committed_ = true;
   }
 
@@ -116,12 +120,33 @@ bool is_present(const RemoteFile& file, const fs::path& dir) {
   std::error_code error;
   const fs::path path = dir / file.name;
   return fs::is_regular_file(path, error) &&
-         fs::file_size(path) == static_cast<uintmax_t>(file.bytes) &&
+         fs::file_size(path, error) == static_cast<uintmax_t>(file.bytes) &&
          sha256_of(path) == file.sha256;
 }
 
+std::string address_of(const std::string& base) {
+  std::error_code error;
+  const fs::path folder = fs::absolute(base, error);
+  if (!fs::is_directory(folder, error)) {
+    check<DataError>(base.find("://") != std::string::npos,
+                     "get_data: --base is neither an address nor a folder: ", base,
+                     ". Name one that exists, or begin it with https://.");
+    return base;
+  }
+  std::string address = "file://";
+  for (const char c : folder.string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) || std::strchr("/-._~", c))
+      address.push_back(c);
+    else  // RFC 3986, section 2.1
+      address += {'%', "0123456789ABCDEF"[byte >> 4], "0123456789ABCDEF"[byte & 15]};
+  }
+  return address;
+}
+
 void fetch(const RemoteFile& file, const std::string& base, const fs::path& dir) {
-  const std::string url = cat(base, base.ends_with('/') ? "" : "/", file.name);
+  const std::string address = address_of(base);
+  const std::string url = cat(address, address.ends_with('/') ? "" : "/", file.name);
   PartFile part(dir / file.name);
   Download download{part, {}, file.bytes};
   const Handle<CURL> curl(curl_easy_init(), curl_easy_cleanup);

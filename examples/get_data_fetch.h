@@ -18,8 +18,12 @@ std::string sha256_of(const std::filesystem::path& path);
 // True when dir/name has the published size and checksum.
 bool is_present(const RemoteFile& file, const std::filesystem::path& dir);
 
-// Downloads base/name (http, https or file addresses) to dir/name. DataError when the transfer
-// fails, the size or the checksum is not the published one, or the file cannot be written.
+// What --base stands for: the file address of a folder that exists, else the text itself, which is
+// one of http, https or file. DataError when it is no address either.
+std::string address_of(const std::string& base);
+
+// Downloads base/name to dir/name, where `base` is an address or a folder. DataError when the
+// transfer fails, the size or the checksum is not the published one, or the file cannot be written.
 void fetch(const RemoteFile& file, const std::string& base, const std::filesystem::path& dir);
 
 // Takes the members out of an archive, whatever folders they lie in, and puts them into `dir`: all

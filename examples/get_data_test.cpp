@@ -70,6 +70,35 @@ TEST(GetData, FetchesAndRecognisesAFile) {
   EXPECT_EQ(files_in(here), 2);  // abc.txt and new/; no part is left
 }
 
+TEST(GetData, ABaseMayBeAPlainFolder) {
+  const TemporaryFolder there, here;
+  const std::filesystem::path folder = there / "with space, % and #";
+  std::filesystem::create_directory(folder);
+  there.write("with space, % and #/abc.txt", "abc");
+  EXPECT_EQ(address_of(folder), address(there) + "/with%20space%2C%20%25%20and%20%23");
+  for (const std::string& base :
+       {folder.string(), folder.string() + "/", std::filesystem::relative(folder).string()}) {
+    fetch(kAbc, base, here.path());
+    EXPECT_TRUE(is_present(kAbc, here.path())) << base;
+    std::filesystem::remove(here / "abc.txt");
+  }
+  EXPECT_EQ(address_of("https://example.org/data"), "https://example.org/data");
+  EXPECT_EQ(error_of<DataError>([&] { fetch(kAbc, there.text("none"), here.path()); }),
+            "get_data: --base is neither an address nor a folder: " + there.text("none") +
+                ". Name one that exists, or begin it with https://.");
+  EXPECT_EQ(files_in(here), 0);
+}
+
+TEST(GetData, ANameThatIsTakenIsRefused) {
+  const TemporaryFolder there, here;
+  there.write("abc.txt", "abc");
+  std::filesystem::create_directories(here / "abc.txt/inside");
+  EXPECT_EQ(error_of<DataError>([&] { fetch(kAbc, address(there), here.path()); }),
+            "get_data: the file cannot be given its name: " + here.text("abc.txt") +
+                " (Is a directory). Move away what is there, or choose another --out.");
+  EXPECT_EQ(files_in(here), 1);  // the folder; no part is left
+}
+
 TEST(GetData, AWrongFileIsNotTakenForTheRightOne) {
   const TemporaryFolder there, here;
   there.write("abc.txt", "abc");

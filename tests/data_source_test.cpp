@@ -26,11 +26,14 @@ TEST(DataSource, ReadsFoldersAndFiles) {
   }
   Bytes record(3073);
   record[0] = 4;
-  dir.write("data_batch_1.bin", record);
-  dir.write("test_batch.bin", record);
+  dir.write("test_batch_1.bin", record);
+  record.resize(10'000 * record.size());
+  dir.write("data_batch_5.bin", record);
   EXPECT_EQ(load_images("mnist:" + dir.path().string()).train.name, "mnist train");
   EXPECT_EQ(load_images("fashion:" + dir.path().string()).test.name, "fashion-mnist test");
-  EXPECT_EQ(load_images("cifar10:" + dir.path().string()).test.labels, std::vector<int64_t>{4});
+  const ImageSource cifar10 = load_images("cifar10:" + dir.path().string());
+  EXPECT_EQ(cifar10.test.labels, std::vector<int64_t>{4});
+  EXPECT_EQ(cifar10.train.name, "cifar10 train (1 of 5 batches)");
   dir.write("a:b.txt", "to be or not");
   EXPECT_EQ(load_text("text:" + dir.text("a:b.txt")).train.size(), size_t{10});
 }
