@@ -1,6 +1,7 @@
 #include "ops/reduce_axes.h"
 
 #include "ops/copy/copy.h"
+#include "ops/expect.h"
 #include "ops/view/view.h"
 
 namespace plimsoll {
@@ -38,6 +39,7 @@ Metas reduce_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep, double number) {
+  check_defined(op.name, x);
   check<DTypeError>(is_floating(x.dtype()), op.name, ": a floating type is needed: got ", x.dtype(),
                     ". Cast it first.");
   Bits reduced = 0;

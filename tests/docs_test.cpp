@@ -1,5 +1,6 @@
 // The documents show code as it stands in the tree: a fenced block whose first line names a file
-// after the language (```cpp ops/relu/relu.h) holds that file, to the last byte.
+// after the language (```cpp ops/relu/relu.h) holds that file, to the last byte. Their lines are as
+// short as those of the code.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -36,6 +37,21 @@ void expect_listings_equal_files(const fs::path& document, int at_least) {
 TEST(Docs, ListingsEqualTheFiles) {
   expect_listings_equal_files("README.md", 1);
   expect_listings_equal_files("docs/adding-an-op.md", 3);
+}
+
+TEST(Docs, ProseStaysWithin100Columns) {
+  for (const char* document : {"README.md", "docs/adding-an-op.md", "docs/architecture.md"}) {
+    std::istringstream lines(read(document));
+    bool listing = false;
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (line.starts_with("```")) listing = !listing;
+      if (listing || line.starts_with('|')) continue;  // tables have no other way
+      EXPECT_LE(line.size(), 100U) << document << ":" << number;
+    }
+    EXPECT_GT(number, 20) << document;
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "core/cpu/copy.h"
 #include "core/cpu/parallel.h"
 #include "ops/copy/convert.h"
+#include "ops/expect.h"
 
 namespace plimsoll {
 namespace {
@@ -47,7 +48,10 @@ constexpr OpDef cast_op{.name = "cast", .infer = cast_infer, .cpu = cast_cpu, .v
 
 Tensor contiguous(const Tensor& x) { return !x.defined() || x.contiguous() ? x : clone(x); }
 
-Tensor clone(const Tensor& x) { return apply1(copy_op, {x}); }
+Tensor clone(const Tensor& x) {
+  check_defined("clone", x);
+  return apply1(copy_op, {x});
+}
 
 Tensor cast(const Tensor& x, DType dtype) {
   return x.defined() && x.dtype() == dtype ? x : apply1(cast_op, {contiguous(x)}, CastAttrs{dtype});

@@ -156,7 +156,7 @@ OpCases copy_cases() {
   for (const auto& group : {floats_to_integers(), rounding(), integers(), copies()})
     cases.good.insert(cases.good.end(), group.begin(), group.end());
   cases.bad = {{"clone", [] { clone(Tensor()); },
-                "copy: input 0 is undefined. Pass a tensor that was computed."},
+                "clone: the tensor is undefined. Pass one that was computed."},
                {"cast", [] { cast(Tensor(), DType::f32); },
                 "cast: input 0 is undefined. Pass a tensor that was computed."}};
   return cases;

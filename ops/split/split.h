@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <vector>
 
 #include "core/tensor.h"
@@ -17,6 +18,11 @@ namespace plimsoll {
 
 // Parts of the given sizes, any dtype. ShapeError unless they are from 0 and add up to the axis.
 std::vector<Tensor> split(const Tensor& x, int64_t axis, const std::vector<int64_t>& sizes);
+// A list in braces is sizes, also when it holds only one: {5} would be a number as well.
+inline std::vector<Tensor> split(const Tensor& x, int64_t axis,
+                                 std::initializer_list<int64_t> sizes) {
+  return split(x, axis, std::vector<int64_t>(sizes));
+}
 
 // Equal parts. ShapeError unless `parts` is from 1 and divides the axis.
 std::vector<Tensor> split(const Tensor& x, int64_t axis, int64_t parts);

@@ -49,9 +49,7 @@ OpCases split_cases() {
     return std::vector{a, b};
   };
   OpCase unused = splits("unused_part", {3, 6}, 1, {2, 1, 3});  // its gradient is zero
-  unused.call = [](auto in) {
-    return std::vector{square(split(in[0], 1, std::vector<int64_t>{2, 1, 3})[2])};
-  };
+  unused.call = [](auto in) { return std::vector{square(split(in[0], 1, {2, 1, 3})[2])}; };
   unused.reference = [](const std::vector<Array>& in) {
     Array y = part(in[0], 1, 3, 3);
     for (double& v : y.values) v *= v;
@@ -74,17 +72,17 @@ OpCases split_cases() {
                    equal, bindings, unused, added},
           .bad = {{"sum",
                    [] {
-                     split(ones({2, 5}), 1, std::vector<int64_t>{2, 2});
+                     split(ones({2, 5}), 1, {2, 2});
                    },
                    "split: the sizes do not add up to the axis: [2, 2] for axis 1 of [2, 5]. Give "
                    "sizes from 0 with the sum 5."},
                   {"negative",
                    [] {
-                     split(ones({2}), 0, std::vector<int64_t>{3, -1});
+                     split(ones({2}), 0, {3, -1});
                    },
                    "split: the sizes do not add up to the axis: [3, -1] for axis 0 of [2]. Give "
                    "sizes from 0 with the sum 2."},
-                  {"empty", [] { split(ones({0}), 0, std::vector<int64_t>{}); },
+                  {"empty", [] { split(ones({0}), 0, {}); },
                    "split: the sizes do not add up to the axis: [] for axis 0 of [0]. Give sizes "
                    "from 0 with the sum 0."},
                   {"parts", [] { split(ones({5}), 0, 2); },

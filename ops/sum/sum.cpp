@@ -162,6 +162,7 @@ Tensor mean(const Tensor& x) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
+  check_defined("sum_to", x);
   if (x.shape() == shape) return x;
   const int shift = x.rank() - shape.rank();
   Shape axes;
