@@ -22,18 +22,22 @@ Conv2d::Conv2d(int64_t in, int64_t out, Pair kernel, Build& build, const Conv2dO
 
 Tensor Conv2d::forward(const Tensor& x, const Mode&) const {
   check_image("conv2d", x, in_);
-  const Tensor y =
-      conv2d(x, weight_,
-             {.stride = options_.stride, .padding = options_.padding, .groups = options_.groups});
+  const Tensor y = conv2d(x, weight_,
+                          {.stride = options_.stride,
+                           .padding = options_.padding,
+                           .dilation = options_.dilation,
+                           .groups = options_.groups});
   return bias_.defined() ? y + bias_ : y;
 }
 
 SeparableConv2d::SeparableConv2d(int64_t in, int64_t out, Pair kernel, Build& build,
                                  const SeparableConv2dOptions& options)
-    : depthwise_(add<Conv2d>(
-          "depthwise", in, in * options.multiplier, kernel, build,
-          Conv2dOptions{
-              .stride = options.stride, .padding = options.padding, .groups = in, .bias = false})),
+    : depthwise_(add<Conv2d>("depthwise", in, in * options.multiplier, kernel, build,
+                             Conv2dOptions{.stride = options.stride,
+                                           .padding = options.padding,
+                                           .dilation = options.dilation,
+                                           .groups = in,
+                                           .bias = false})),
       pointwise_(add<Conv2d>("pointwise", in * options.multiplier, out, 1, build,
                              Conv2dOptions{.bias = options.bias})) {}
 

@@ -3,19 +3,21 @@
 //   nn::Conv2d conv(3, 64, 3, build, {.padding = 1});              // [N, H, W, 3] -> [N, H, W, 64]
 //   nn::SeparableConv2d sep(3, 32, 3, build, {.padding = 1});      // far fewer multiplications
 //
-// `kernel`, `stride` and `padding` are one number or {height, width}. Weights and biases start from
-// U(-b, b), b = 1 / sqrt(KH KW I / groups). Errors: ValueError for sizes below 1 or channels that
-// groups do not divide, ShapeError for an x of another number of channels.
+// `kernel`, `stride`, `padding` and `dilation` are one number or {height, width}; `padding` may
+// also be {top, bottom, left, right}. Weights and biases start from U(-b, b),
+// b = 1 / sqrt(KH KW I / groups). Errors: ValueError for sizes below 1 or channels that groups do
+// not divide, ShapeError for an x of another number of channels.
 #pragma once
 
 #include "nn/module.h"
-#include "ops/pair.h"
+#include "ops/padding.h"
 
 namespace plimsoll::nn {
 
 struct Conv2dOptions {
   Pair stride = 1;
-  Pair padding = 0;
+  Padding padding = 0;
+  Pair dilation = 1;
   int64_t groups = 1;
   bool bias = true;
 };
@@ -33,7 +35,8 @@ class Conv2d : public Module {
 
 struct SeparableConv2dOptions {
   Pair stride = 1;
-  Pair padding = 0;
+  Padding padding = 0;
+  Pair dilation = 1;
   int64_t multiplier = 1;  // filters per input channel
   bool bias = true;
 };

@@ -60,6 +60,8 @@ TEST(NnLayers, Conv2d) {
   const Conv2d tall(1, 2, {3, 1}, build, {.bias = false});
   EXPECT_EQ(tall(draw({1, 4, 4, 1}, 1)).shape(), (Shape{1, 2, 4, 2}));
   EXPECT_EQ(tall.parameter_count(), 6);
+  const Conv2d wide(1, 2, 3, build, {.padding = {2, 0, 4, 4}, .dilation = {1, 4}});
+  EXPECT_EQ(wide(draw({1, 4, 4, 1}, 1)).shape(), (Shape{1, 4, 4, 2}));
 }
 
 TEST(NnLayers, SeparableConv2d) {

@@ -17,17 +17,22 @@ struct GradAttrs {
 
 // The sizes of y = conv2d(x, w, attrs), or the error that says why there is no such y.
 ConvSizes conv_sizes(const char* op, const Shape& x, const Shape& w, const Conv2dAttrs& a) {
-  check<ValueError>(at_least(a.stride, 1) && at_least(a.padding, 0) && a.groups >= 1, op,
-                    ": stride ", a.stride, ", padding ", a.padding, " and groups ", a.groups,
-                    " make no convolution. Strides and groups start at 1, padding at 0.");
+  check<ValueError>(
+      at_least(a.stride, 1) && at_least(a.padding, 0) && at_least(a.dilation, 1) && a.groups >= 1,
+      op, ": stride ", a.stride, ", padding ", a.padding, ", dilation ", a.dilation, " and groups ",
+      a.groups, " make no convolution. All start at 1, padding at 0.");
   check<ShapeError>(w[0] % a.groups == 0 && x[3] == checked_mul(w[3], a.groups, op), op,
                     ": an image ", x, " and filters ", w, " do not fit ", a.groups,
                     " group(s). w is [O, KH, KW, C / groups], and groups must divide O.");
-  const int64_t height = checked_add(x[1], checked_mul(2, a.padding.h, op), op);
-  const int64_t width = checked_add(x[2], checked_mul(2, a.padding.w, op), op);
-  check<ShapeError>(w[1] >= 1 && w[2] >= 1 && w[1] <= height && w[2] <= width, op, ": a filter of ",
-                    Pair(w[1], w[2]), " does not fit an image of ", Pair(x[1], x[2]),
-                    " with padding ", a.padding, ". Pad more or use a smaller filter.");
+  const int64_t height = checked_add(checked_add(x[1], a.padding.top, op), a.padding.bottom, op);
+  const int64_t width = checked_add(checked_add(x[2], a.padding.left, op), a.padding.right, op);
+  // The pixels from the first tap to the last.
+  const int64_t rows = checked_add(checked_mul(w[1] - 1, a.dilation.h, op), 1, op);
+  const int64_t columns = checked_add(checked_mul(w[2] - 1, a.dilation.w, op), 1, op);
+  check<ShapeError>(w[1] >= 1 && w[2] >= 1 && rows <= height && columns <= width, op,
+                    ": a filter of ", Pair(w[1], w[2]), " and dilation ", a.dilation,
+                    " does not fit an image of ", Pair(x[1], x[2]), " with padding ", a.padding,
+                    ". Pad more or use a smaller filter.");
   return {.n = x[0],
           .h = x[1],
           .w = x[2],
@@ -35,10 +40,11 @@ ConvSizes conv_sizes(const char* op, const Shape& x, const Shape& w, const Conv2
           .o = w[0],
           .kh = w[1],
           .kw = w[2],
-          .p = (height - w[1]) / a.stride.h + 1,
-          .q = (width - w[2]) / a.stride.w + 1,
+          .p = (height - rows) / a.stride.h + 1,
+          .q = (width - columns) / a.stride.w + 1,
           .stride = a.stride,
-          .padding = a.padding,
+          .padding = a.padding.before(),
+          .dilation = a.dilation,
           .groups = a.groups};
 }
 

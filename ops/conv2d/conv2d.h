@@ -3,11 +3,13 @@
 //
 //   Tensor y = conv2d(x, w, {.stride = 2, .padding = 1});               // 3x3: halves H and W
 //   Tensor d = conv2d(x, w, {.padding = 1, .groups = x.size(3)});       // depthwise
+//   Tensor e = conv2d(x, w, {.padding = 2, .dilation = 2});             // 3x3 over 5x5 pixels
 //   Tensor b = conv2d(x, w) + bias;                                     // bias: [O]
 //
-// With stride s, padding p and G groups, for channel o of group g = o / (O / G):
+// With stride s, padding p, dilation d and G groups, for channel o of group g = o / (O / G):
 //
-//   y[n, i, j, o] = sum over a, b, c of  x[n, i s + a - p, j s + b - p, g C / G + c] w[o, a, b, c]
+//   y[n, i, j, o] =
+//       sum over a, b, c of  x[n, i s + a d - p, j s + b d - p, g C / G + c] w[o, a, b, c]
 //
 // where x is 0 outside the image. It is the cross-correlation that deep learning calls convolution.
 // All arithmetic is in f32 (f64 for f64) and is rounded once; every sum has an order that depends
@@ -15,20 +17,22 @@
 #pragma once
 
 #include "core/tensor.h"
-#include "ops/pair.h"
+#include "ops/padding.h"
 
 namespace plimsoll {
 
 struct Conv2dAttrs {
-  Pair stride = 1;     // distance between neighbouring windows
-  Pair padding = 0;    // zeros on each side of the image
-  int64_t groups = 1;  // C and O are cut into as many groups that do not see each other
+  Pair stride = 1;      // distance between neighbouring windows
+  Padding padding = 0;  // zeros around the image
+  Pair dilation = 1;    // distance between neighbouring taps of a filter
+  int64_t groups = 1;   // C and O are cut into as many groups that do not see each other
   bool operator==(const Conv2dAttrs&) const = default;
 };
 
-// [N, H, W, C], [O, KH, KW, C / groups] -> [N, P, Q, O] with P = (H + 2 padding - KH) / stride + 1,
-// rounded down, and Q likewise. Errors: DTypeError (not one floating type), ValueError
-// (attributes), ShapeError (ranks, channels, groups, a filter larger than the padded image).
+// [N, H, W, C], [O, KH, KW, C / groups] -> [N, P, Q, O] with
+// P = (H + top + bottom - dilation (KH - 1) - 1) / stride + 1, rounded down, and Q likewise.
+// Errors: DTypeError (not one floating type), ValueError (attributes), ShapeError (ranks, channels,
+// groups, a filter that reaches further than the padded image).
 Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dAttrs& attrs = {});
 
 // The gradient of conv2d for its image, also known as transposed convolution: dy [N, P, Q, O] and

@@ -11,8 +11,9 @@ struct Sizes {
   Shape x, w;
   Conv2dAttrs attrs = {};
   Shape y() const {
-    return {x[0], (x[1] + 2 * attrs.padding.h - w[1]) / attrs.stride.h + 1,
-            (x[2] + 2 * attrs.padding.w - w[2]) / attrs.stride.w + 1, w[0]};
+    const auto& [stride, pad, dilation, groups] = attrs;
+    return {x[0], (x[1] + pad.top + pad.bottom - dilation.h * (w[1] - 1) - 1) / stride.h + 1,
+            (x[2] + pad.left + pad.right - dilation.w * (w[2] - 1) - 1) / stride.w + 1, w[0]};
   }
 };
 
@@ -28,8 +29,10 @@ void for_each_product(const Sizes& z, F&& f) {
           for (int64_t r = 0; r < w[1]; ++r)
             for (int64_t s = 0; s < w[2]; ++s)
               for (int64_t c = 0; c < w[3]; ++c) {
-                const int64_t h = i * z.attrs.stride.h + r - z.attrs.padding.h;
-                const int64_t v = j * z.attrs.stride.w + s - z.attrs.padding.w;
+                const int64_t h =
+                    i * z.attrs.stride.h + r * z.attrs.dilation.h - z.attrs.padding.top;
+                const int64_t v =
+                    j * z.attrs.stride.w + s * z.attrs.dilation.w - z.attrs.padding.left;
                 if (h < 0 || h >= x[1] || v < 0 || v >= x[2]) continue;
                 f(((n * y[1] + i) * y[2] + j) * y[3] + o,
                   ((n * x[1] + h) * x[2] + v) * x[3] + o / outputs * w[3] + c,
@@ -104,6 +107,24 @@ std::vector<OpCase> good_cases() {
       {"depthwise_stride", {{1, 6, 7, 3}, {3, 3, 3, 1}, {.stride = 2, .padding = 1, .groups = 3}}},
       {"depthwise_multiplier",
        {{1, 5, 4, 3}, {6, 3, 2, 1}, {.stride = {1, 2}, .padding = 1, .groups = 3}}},
+      {"dilated", {{1, 7, 8, 3}, {4, 3, 3, 3}, {.padding = 2, .dilation = 2}}},
+      {"dilated_unevenly", {{1, 8, 9, 2}, {3, 3, 2, 2}, {.padding = {1, 3}, .dilation = {3, 4}}}},
+      // The dilation is a multiple of the stride, a part of it, and neither.
+      {"dilated_stride", {{1, 9, 9, 2}, {3, 3, 3, 2}, {.stride = 2, .padding = 1, .dilation = 4}}},
+      {"dilated_less", {{1, 9, 9, 2}, {3, 3, 3, 2}, {.stride = {4, 2}, .dilation = {2, 3}}}},
+      {"dilated_both", {{1, 15, 13, 1}, {2, 4, 3, 1}, {.stride = {6, 4}, .dilation = {4, 6}}}},
+      {"dilated_groups",
+       {{1, 6, 6, 4}, {6, 3, 3, 2}, {.padding = {0, 2, 3, 1}, .dilation = 2, .groups = 2}}},
+      {"dilated_depthwise",
+       {{1, 7, 6, 5}, {5, 3, 3, 1}, {.padding = 2, .dilation = 2, .groups = 5}}},
+      {"dilated_depthwise_stride",
+       {{1, 8, 9, 3},
+        {6, 3, 2, 1},
+        {.stride = {3, 2}, .padding = 1, .dilation = {2, 4}, .groups = 3}}},
+      {"asymmetric", {{1, 5, 4, 3}, {2, 2, 2, 3}, {.padding = {0, 1, 0, 1}}}},
+      {"asymmetric_stride", {{2, 6, 5, 2}, {3, 3, 3, 2}, {.stride = 2, .padding = {0, 1, 2, 0}}}},
+      {"asymmetric_depthwise",
+       {{1, 4, 5, 3}, {3, 4, 3, 1}, {.padding = {3, 0, 0, 2}, .groups = 3}}},
       {"many_filters_each", {{1, 3, 3, 2}, {18, 2, 2, 1}, {.groups = 2}}},
       {"ones", {{1, 1, 1, 1}, {1, 1, 1, 1}}},
       {"no_images", {{0, 4, 4, 2}, {3, 3, 3, 2}}},
@@ -116,6 +137,9 @@ std::vector<OpCase> good_cases() {
       {"tiles_in_a_row", {{1, 2, 700, 40}, {3, 1, 3, 40}, {.stride = {1, 2}}}},
       {"tiles_depthwise",
        {{2, 20, 41, 50}, {50, 3, 3, 1}, {.stride = 2, .padding = 1, .groups = 50}}},
+      {"tiles_dilated", {{1, 21, 40, 48}, {48, 3, 3, 48}, {.padding = 3, .dilation = 3}}},
+      {"tiles_dilated_depthwise",
+       {{1, 40, 41, 50}, {50, 3, 3, 1}, {.stride = 2, .padding = 2, .dilation = 3, .groups = 50}}},
       {"panels", {{1, 2, 2, 1100}, {70, 2, 2, 1100}, {.padding = 1}}},
       {"winograd", {{1, 9, 14, 48}, {32, 3, 3, 48}, {.padding = 1}}},
       {"winograd_unpadded", {{3, 6, 5, 32}, {64, 3, 3, 32}}},
@@ -160,8 +184,21 @@ OpCases conv2d_cases() {
            [=] {
              conv2d(image({1, 4, 4, 2}), ones({3, 3, 3, 2}), {.stride = {1, 0}});
            },
-           "conv2d: stride 1x0, padding 0x0 and groups 1 make no convolution. Strides and groups "
+           "conv2d: stride 1x0, padding 0x0, dilation 1x1 and groups 1 make no convolution. All "
            "start at 1, padding at 0."},
+          {"dilation",
+           [=] {
+             conv2d(image({1, 4, 4, 2}), ones({3, 3, 3, 2}),
+                    {.padding = {0, 1, 2, 3}, .dilation = 0});
+           },
+           "conv2d: stride 1x1, padding {0, 1, 2, 3}, dilation 0x0 and groups 1 make no "
+           "convolution. All start at 1, padding at 0."},
+          {"wide dilation",
+           [=] {
+             conv2d(image({1, 4, 4, 2}), ones({3, 3, 3, 2}), {.dilation = {1, 2}});
+           },
+           "conv2d: a filter of 3x3 and dilation 1x2 does not fit an image of 4x4 with padding "
+           "0x0. Pad more or use a smaller filter."},
           {"groups",
            [=] {
              conv2d(image({1, 4, 4, 4}), ones({3, 3, 3, 2}), {.groups = 2});
@@ -178,8 +215,8 @@ OpCases conv2d_cases() {
            [=] {
              conv2d(image({1, 4, 2, 2}), ones({3, 3, 5, 2}), {.padding = 1});
            },
-           "conv2d: a filter of 3x5 does not fit an image of 4x2 with padding 1x1. Pad more or use "
-           "a smaller filter."},
+           "conv2d: a filter of 3x5 and dilation 1x1 does not fit an image of 4x2 with padding "
+           "1x1. Pad more or use a smaller filter."},
           {"input_grad",
            [=] {
              conv2d_input_grad(image({1, 2, 2, 3}), ones({3, 3, 3, 2}), {5, 4});

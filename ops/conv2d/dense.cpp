@@ -124,12 +124,12 @@ void dense_typed(const DenseConv& conv, const T* x, const T* w, T* y,
                            win.w.start + tile.col * win.w.stride) *
                               channels_out;
           // Neighbouring columns of taps are neighbours in memory when all channels belong to them.
-          const bool merged = conv.groups == 1;
+          const bool merged = conv.groups == 1 && win.w.pitch == 1;
           const Taps taps{.rows = win.h.taps,
                           .cols = merged ? 1 : win.w.taps,
                           .run = merged ? win.w.taps * conv.inputs : conv.inputs,
-                          .row_step = patch.row,
-                          .col_step = patch.col};
+                          .row_step = win.h.pitch * patch.row,
+                          .col_step = win.w.pitch * patch.col};
           for (int64_t p = first; p < last; ++p) {
             const int64_t group = p / panels.per_group,
                           column = p % panels.per_group * kBlockColumns<C>;
@@ -164,22 +164,19 @@ DenseConv dense_forward(const ConvSizes& s) {
                 .input = 1}};
 }
 
-// Tap t of the window is tap r0 + stride (taps - 1 - t) of the filter, with r0 as in window.cpp.
 DenseConv dense_input_grad(const ConvSizes& s, Pair remainder) {
   const int64_t in = s.group_inputs(), out = s.group_outputs(), filter = s.taps() * in;
   const Window win = input_grad_window(s, remainder);
-  const int64_t row = (remainder.h + s.padding.h) % s.stride.h + s.stride.h * (win.h.taps - 1);
-  const int64_t col = (remainder.w + s.padding.w) % s.stride.w + s.stride.w * (win.w.taps - 1);
   return {.win = win,
           .images = s.n,
           .groups = s.groups,
           .inputs = out,
           .outputs = in,
-          .w = {.first = (row * s.kw + col) * in,
+          .w = {.first = (win.h.first_tap * s.kw + win.w.first_tap) * in,
                 .group = out * filter,
                 .output = 1,
-                .row = -s.stride.h * s.kw * in,
-                .col = -s.stride.w * in,
+                .row = win.h.tap_step * s.kw * in,
+                .col = win.w.tap_step * in,
                 .input = filter}};
 }
 

@@ -65,14 +65,16 @@ void add_tile(const ConvSizes& s, const Patch<C>& patch, const Tile& tile, const
                     .x_col = s.stride.w * patch.col,
                     .dy_row = tile.cols * padded,
                     .dy_col = padded};
-  const bool merged = s.groups == 1;  // neighbouring taps are neighbours in memory
+  // Neighbouring taps are neighbours in memory.
+  const bool merged = s.groups == 1 && s.dilation.w == 1;
   const int64_t run = merged ? s.kw * s.c : s.group_inputs();
   const int64_t runs = merged ? 1 : s.kw, blocks = pieces(run, kBlockRows);
   for (int64_t r = 0; r < s.kh; ++r)
     for (int64_t k = 0; k < runs; ++k, partial += run * padded)
       for (int64_t b = 0; b < blocks; ++b) {
         const int64_t begin = run * b / blocks, n = run * (b + 1) / blocks - begin;
-        const C* x = patch.data + r * patch.row + k * patch.col + begin;
+        const C* x =
+            patch.data + r * s.dilation.h * patch.row + k * s.dilation.w * patch.col + begin;
         with_count<kBlockRows>(n, [&]<int R>() {
           outer<Vector<C>, W, C, R>(x, dy, field, partial + begin * padded, padded);
         });

@@ -32,8 +32,8 @@ int64_t tile_channels(const Sum<Compute<T>>& sum, const Patch<Compute<T>>& patch
   const Taps taps{.rows = sum.win.h.taps,
                   .cols = sum.win.w.taps,
                   .run = sum.inner,
-                  .row_step = patch.row,
-                  .col_step = patch.col,
+                  .row_step = sum.win.h.pitch * patch.row,
+                  .col_step = sum.win.w.pitch * patch.col,
                   .run_step = sum.results};
   const int64_t windows = tile.rows * tile.cols, blocks = pieces(windows, kWindows);
   for (; first + width <= sum.results; first += width) {
@@ -119,13 +119,12 @@ void depthwise_input_grad_cpu(const ConvSizes& s, Pair remainder, const View& dy
   visit_floating("conv2d_input_grad", dx.dtype(), [&]<class T>() {
     const Window win = input_grad_window(s, remainder);
     const int64_t m = s.o / s.c;
-    const int64_t row0 = (remainder.h + s.padding.h) % s.stride.h;
-    const int64_t col0 = (remainder.w + s.padding.w) % s.stride.w;
-    auto* filter = reinterpret_cast<Compute<T>*>(workspace.data());  // [rows, cols, m, C], reversed
+    auto* filter = reinterpret_cast<Compute<T>*>(workspace.data());  // [rows, cols, m, C]
     auto* to = filter;
-    for (int64_t i = win.h.taps - 1; i >= 0; --i)
-      for (int64_t j = win.w.taps - 1; j >= 0; --j) {
-        const int64_t tap = (row0 + s.stride.h * i) * s.kw + col0 + s.stride.w * j;
+    for (int64_t i = 0; i < win.h.taps; ++i)
+      for (int64_t j = 0; j < win.w.taps; ++j) {
+        const int64_t tap =
+            (win.h.first_tap + i * win.h.tap_step) * s.kw + win.w.first_tap + j * win.w.tap_step;
         for (int64_t k = 0; k < m; ++k)
           for (int64_t c = 0; c < s.c; ++c)
             *to++ = static_cast<Compute<T>>(w.as<T>()[(c * m + k) * s.taps() + tap]);

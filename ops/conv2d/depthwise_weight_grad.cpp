@@ -57,10 +57,10 @@ int64_t add_tile(const ConvSizes& s, const Tile& tile, const Patch<C>& x, const 
     for (int64_t r = 0; r < s.kh; ++r)
       for (int64_t b = 0; b < blocks; ++b) {
         const int64_t begin = s.kw * b / blocks, n = s.kw * (b + 1) / blocks - begin;
-        const C* from = x.data + r * x.row + begin * x.col + first;
+        const C* from = x.data + r * s.dilation.h * x.row + begin * s.dilation.w * x.col + first;
         C* to = partial + (r * s.kw + begin) * s.o + first;
         with_count<kTaps>(n, [&]<int R>() {
-          outer_channels<V, W, C, R>(from, x.col, dy.data + first, field, to, s.o);
+          outer_channels<V, W, C, R>(from, s.dilation.w * x.col, dy.data + first, field, to, s.o);
         });
       }
   return first;

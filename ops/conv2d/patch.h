@@ -48,8 +48,7 @@ Patch<Compute<T>> load_patch(const T* x, const Window& win, const Tile& tile,
                              const ChannelLayout& layout, Compute<T>* scratch) {
   const int64_t top = win.h.origin + tile.row * win.h.step;
   const int64_t left = win.w.origin + tile.col * win.w.step;
-  const int64_t rows = std::max<int64_t>((tile.rows - 1) * win.h.step + win.h.taps, 0);
-  const int64_t cols = std::max<int64_t>((tile.cols - 1) * win.w.step + win.w.taps, 0);
+  const int64_t rows = win.h.reach(tile.rows), cols = win.w.reach(tile.cols);
   const int64_t c = layout.channels;
   const bool repeats = layout.kind == ChannelLayout::repeat && layout.multiplier > 1;
   const int64_t from_c = repeats ? c / layout.multiplier : c;

@@ -1,6 +1,7 @@
 #include "ops/conv2d/window.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/cpu/parallel.h"
 
@@ -11,39 +12,49 @@ constexpr int64_t kPatch = 16384;    // elements to read per tile: 64 KiB of f32
 constexpr int64_t kWindows = 1024;   // results per tile: 128 KiB for 32 channels of f32
 constexpr int64_t kMinColumns = 24;  // a tile is at least this wide, whatever it has to read
 
-Axis forward_axis(int64_t in, int64_t out, int64_t taps, int64_t stride, int64_t padding) {
-  return {.in = in, .out = out, .taps = taps, .step = stride, .origin = -padding, .total = out};
+Axis forward_axis(int64_t in, int64_t out, int64_t taps, int64_t stride, int64_t padding,
+                  int64_t dilation) {
+  return {.in = in,
+          .out = out,
+          .taps = taps,
+          .step = stride,
+          .origin = -padding,
+          .pitch = dilation,
+          .total = out};
 }
 
-// Pixel a + i s of dx meets tap r = r0 + s t of window i + (a + p) / s - t, with r0 = (a + p) % s.
+// Pixel a + i s of dx meets tap r of window i + (a + p - r d) / s, wherever that divides evenly:
+// for r = r0 + t s / g with g = gcd(s, d), and neighbours t lie d / g windows apart.
 Axis input_grad_axis(int64_t in, int64_t out, int64_t taps, int64_t stride, int64_t padding,
-                     int64_t a) {
-  const int64_t first = (a + padding) % stride;
-  const int64_t own = first < taps ? (taps - 1 - first) / stride + 1 : 0;
+                     int64_t dilation, int64_t a) {
+  const int64_t g = std::gcd(stride, dilation);
+  int64_t first = 0;
+  while (first < taps && (a + padding - first * dilation) % stride != 0) ++first;
+  const int64_t own = first < taps ? (taps - 1 - first) / (stride / g) + 1 : 0;
+  const int64_t last = first + (own - 1) * (stride / g);  // the tap that meets the earliest window
   return {.in = out,
           .out = in > a ? (in - a - 1) / stride + 1 : 0,
           .taps = own,
           .step = 1,
-          .origin = (a + padding) / stride - (own - 1),
+          .origin = own > 0 ? (a + padding - last * dilation) / stride : 0,
+          .pitch = dilation / g,
           .total = in,
           .start = a,
-          .stride = stride};
-}
-
-int64_t reach(const Axis& axis, int64_t windows) {  // pixels that neighbouring windows cover
-  return std::max<int64_t>(0, (windows - 1) * axis.step + axis.taps);
+          .stride = stride,
+          .first_tap = own > 0 ? last : 0,
+          .tap_step = -(stride / g)};
 }
 
 }  // namespace
 
 Window forward_window(const ConvSizes& s) {
-  return {forward_axis(s.h, s.p, s.kh, s.stride.h, s.padding.h),
-          forward_axis(s.w, s.q, s.kw, s.stride.w, s.padding.w)};
+  return {forward_axis(s.h, s.p, s.kh, s.stride.h, s.padding.h, s.dilation.h),
+          forward_axis(s.w, s.q, s.kw, s.stride.w, s.padding.w, s.dilation.w)};
 }
 
 Window input_grad_window(const ConvSizes& s, Pair remainder) {
-  return {input_grad_axis(s.h, s.p, s.kh, s.stride.h, s.padding.h, remainder.h),
-          input_grad_axis(s.w, s.q, s.kw, s.stride.w, s.padding.w, remainder.w)};
+  return {input_grad_axis(s.h, s.p, s.kh, s.stride.h, s.padding.h, s.dilation.h, remainder.h),
+          input_grad_axis(s.w, s.q, s.kw, s.stride.w, s.padding.w, s.dilation.w, remainder.w)};
 }
 
 Tiles::Tiles(const Window& win, int64_t images, int64_t channels)
@@ -55,16 +66,16 @@ Tiles::Tiles(const Window& win, int64_t images, int64_t channels)
   channels = std::max<int64_t>(channels, 1);
   // Whole rows of windows where one row fits the budget, else parts of a row; then as many rows as
   // fit. Both are evened out, so that no tile is a thin rest.
-  const int64_t line = std::max<int64_t>(win.h.taps, 1) * channels;
-  const int64_t fit = std::max((kPatch / line - win.w.taps) / win.w.step + 1, kMinColumns);
+  const int64_t line = std::max<int64_t>(win.h.reach(1), 1) * channels;
+  const int64_t fit = std::max((kPatch / line - win.w.reach(1)) / win.w.step + 1, kMinColumns);
   per_row_ = pieces(width_, fit);
   cols_ = pieces(width_, per_row_);
-  const int64_t lines = kPatch / (channels * std::max<int64_t>(reach(win.w, cols_), 1));
+  const int64_t lines = kPatch / (channels * std::max<int64_t>(win.w.reach(cols_), 1));
   const int64_t deep =
-      std::max<int64_t>(std::min((lines - win.h.taps) / win.h.step + 1, kWindows / cols_), 1);
+      std::max<int64_t>(std::min((lines - win.h.reach(1)) / win.h.step + 1, kWindows / cols_), 1);
   per_col_ = pieces(height_, deep);
   rows_ = pieces(height_, per_col_);
-  patch_ = reach(win.h, rows_) * reach(win.w, cols_) * channels;
+  patch_ = win.h.reach(rows_) * win.w.reach(cols_) * channels;
 }
 
 Tile Tiles::operator[](int64_t number) const {

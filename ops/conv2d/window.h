@@ -5,9 +5,10 @@
 //   const Tile tile = tiles[number];                 // a rectangle of windows of one image
 //
 // The gradient for the image is a convolution too: pixel h of dx gathers the windows i with
-// h = i s + r - p. For the pixels h = a, a + s, a + 2 s, ... these are always the same taps r, and
-// i moves on by one: a convolution of dy of stride 1 with every s-th tap, in reverse. So a stride
-// of s makes s x s of them, one for each pair of remainders, and no two write the same pixel.
+// h = i s + r d - p, for tap r and dilation d. For the pixels h = a, a + s, a + 2 s, ... these are
+// always the same taps r, and i moves on by one: a convolution of dy of stride 1 with some of the
+// taps (every s-th where d is 1), in reverse. So a stride of s makes s x s of them, one for each
+// pair of remainders, and no two write the same pixel.
 #pragma once
 
 #include "ops/conv2d/conv2d.h"
@@ -17,7 +18,7 @@ namespace plimsoll {
 // The letters of conv2d.h as numbers; c and o count all groups.
 struct ConvSizes {
   int64_t n, h, w, c, o, kh, kw, p, q;
-  Pair stride, padding;
+  Pair stride, padding, dilation;  // padding: above and on the left; p and q tell the rest
   int64_t groups;
 
   int64_t group_inputs() const { return c / groups; }
@@ -28,12 +29,18 @@ struct ConvSizes {
   bool depthwise() const { return groups == c && c > 1 && o > 0 && o <= 4 * c; }
 };
 
-// One axis of a convolution: result i reads pixels origin + i step ... + taps - 1 of an image of
-// `in` pixels (0 outside) and is written to place start + i stride of a line of `total`.
+// One axis of a convolution: tap t of result i reads pixel origin + i step + t pitch of an image of
+// `in` pixels (0 outside), and the result is written to place start + i stride of a line of
+// `total`. Tap t of the window is tap first_tap + t tap_step of the filter.
 struct Axis {
   int64_t in, out;  // pixels to read, results to write
-  int64_t taps, step, origin;
+  int64_t taps, step, origin, pitch;
   int64_t total, start = 0, stride = 1;
+  int64_t first_tap = 0, tap_step = 1;
+
+  int64_t reach(int64_t windows) const {  // pixels that neighbouring windows cover
+    return taps == 0 ? 0 : (windows - 1) * step + (taps - 1) * pitch + 1;
+  }
 };
 
 struct Window {

@@ -78,7 +78,7 @@ void multiply_place(const Filters& filters, const float* pixels, int64_t tiles, 
 
 bool suits(const DenseConv& conv, DType dtype) {
   const auto plain = [](const Axis& axis) {
-    return axis.taps == 3 && axis.step == 1 && axis.stride == 1;
+    return axis.taps == 3 && axis.step == 1 && axis.stride == 1 && axis.pitch == 1;
   };
   return dtype == DType::f32 && conv.groups == 1 && plain(conv.win.h) && plain(conv.win.w) &&
          conv.inputs >= 32 && conv.outputs >= 32 && conv.inputs % kLanes<float> == 0 &&

@@ -21,7 +21,8 @@ namespace plimsoll::winograd {
 
 constexpr int kPlaces = 16;
 
-// Whether it applies, and pays: f32, filters of 3 x 3 at stride 1, whole vectors of channels.
+// Whether it applies, and pays: f32, filters of 3 x 3 at stride and dilation 1, whole vectors of
+// channels.
 bool suits(const DenseConv& conv, DType dtype);
 bool suits_weight_grad(const ConvSizes& sizes, DType dtype);
 
