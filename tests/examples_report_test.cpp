@@ -86,7 +86,8 @@ TEST(Report, RefusesAFolderThatTakesNoFiles) {
   dir.write("file", "mine");
   const std::pair<std::string, std::string> refusals[] = {
       {dir.text("none/run.json"), "No such file or directory"},
-      {dir.text("file/run.json"), "Not a directory"}};
+      {dir.text("file/run.json"), "Not a directory"},
+      {dir.text(std::string(250, 'x')), "File name too long"}};
   for (const auto& [path, reason] : refusals)
     EXPECT_EQ(error_of<UsageError>([&] { ReportFile{path}; }),
               "--json: the file cannot be written: " + path + " (" + reason +
@@ -108,6 +109,13 @@ TEST(Report, AFolderThatIsGoneAtTheEndIsADataError) {
   EXPECT_EQ(error_of<DataError>([&] { file.write({}); }),
             "--json: writing failed: " + path +
                 " (No such file or directory). Look at its folder and the space on the disk.");
+  const std::string taken = dir.text("run.json");
+  const ReportFile other(taken);
+  fs::create_directory(taken);
+  EXPECT_EQ(error_of<DataError>([&] { other.write({}); }),
+            "--json: the file cannot be given its name: " + taken +
+                " (Is a directory). Look at its folder.");
+  EXPECT_EQ(files_in(dir), 1);
 }
 
 }  // namespace

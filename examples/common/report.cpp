@@ -72,18 +72,21 @@ ReportFile::ReportFile(std::string path) : path_(std::move(path)) {
   std::error_code none;
   check<UsageError>(!fs::exists(path_, none) || fs::is_regular_file(path_, none),
                     "--json: it is there and no regular file: ", path_, ". Name another file.");
-  check<UsageError>(Temporary(path_).is_open(), "--json: the file cannot be written: ", path_, " (",
+  const bool possible = Temporary(path_).is_open();
+  check<UsageError>(possible, "--json: the file cannot be written: ", path_, " (",
                     std::strerror(errno), "). Name a file in a folder that exists and is yours.");
 }
 
 void ReportFile::write(const Json& json) const {
   if (path_.empty()) return;
+  const std::string text = json.dump(2) + '\n';
   Temporary file(path_);
-  check<DataError>(file.is_open() && file.write(json.dump(2) + '\n'),
-                   "--json: writing failed: ", path_, " (", std::strerror(errno),
+  const bool written = file.is_open() && file.write(text);
+  check<DataError>(written, "--json: writing failed: ", path_, " (", std::strerror(errno),
                    "). Look at its folder and the space on the disk.");
-  check<DataError>(file.rename_to(path_), "--json: the file cannot be given its name: ", path_,
-                   " (", std::strerror(errno), "). Look at its folder.");
+  const bool renamed = file.rename_to(path_);
+  check<DataError>(renamed, "--json: the file cannot be given its name: ", path_, " (",
+                   std::strerror(errno), "). Look at its folder.");
 }
 
 }  // namespace plimsoll::examples
