@@ -17,11 +17,9 @@
 
 #include "core/apply.h"
 #include "ops/broadcast.h"
+#include "ops/reduction.h"
 
 namespace plimsoll {
-
-// The type of losses: f64 for f64, else f32.
-inline DType loss_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 // DTypeError, ShapeError.
 void check_loss(const char* name, const Meta& x, const Meta& target);

@@ -14,4 +14,7 @@ inline Tensor reduce(const Tensor& losses, Reduction reduction) {
   return reduction == Reduction::sum ? sum(losses) : mean(losses);
 }
 
+// The type of losses: f64 for f64, else f32.
+inline DType loss_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
 }  // namespace plimsoll

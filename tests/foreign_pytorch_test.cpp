@@ -136,7 +136,8 @@ const std::map<std::string, Run>& cases() {
       {"softmax_large", unary([](auto& x) { return softmax(x); })},
       {"cross_entropy_ignore",
        [](auto& in) {
-         return std::vector{cross_entropy(in["x"], in["t"], in.integer("ignore_index", -100))};
+         return std::vector{
+             cross_entropy(in["x"], in["t"], {.ignore_index = in.integer("ignore_index", -100)})};
        }},
       {"mul_bcast_scalar", [](auto& in) { return std::vector{in["a"] * in["b"]}; }},
       {"where",

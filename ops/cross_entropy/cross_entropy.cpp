@@ -1,65 +1,28 @@
 #include "ops/cross_entropy/cross_entropy.h"
 
-#include <limits>
-
 #include "core/apply.h"
-#include "core/cpu/math.h"
-#include "core/cpu/parallel.h"
 #include "ops/copy/copy.h"
+#include "ops/cross_entropy/rows.h"
 
 namespace plimsoll {
+
+CrossEntropyAttrs cross_entropy_attrs(const char* op, const CrossEntropyOptions& options) {
+  const double e = options.label_smoothing;
+  check<ValueError>(e >= 0 && e <= 1, op, ": label_smoothing is not from 0 to 1: ", e,
+                    ". Use 0.1 or so.");
+  return {options.ignore_index, e, options.reduction};
+}
+
 namespace {
 
-struct CrossEntropyAttrs {
-  int64_t ignore_index;
-  bool operator==(const CrossEntropyAttrs&) const = default;
-};
-
-// Inputs: logits [..., C], labels [...]. Outputs: the loss [] and log(sum_c exp(logits)) [...], in
-// f64 because probabilities are taken from its difference to the logits.
-Metas cross_entropy_infer(std::span<const Meta> in, const Attrs&) {
-  const Shape &x = in[0].shape, &labels = in[1].shape;
-  check<DTypeError>(is_floating(in[0].dtype),
-                    "cross_entropy: the logits are not of a floating type: ", in[0],
-                    ". Cast them first.");
-  check<DTypeError>(in[1].dtype == DType::i64, "cross_entropy: the labels are not i64: ", in[1],
-                    ". Cast them first.");
-  check<ShapeError>(
-      x.rank() == labels.rank() + 1 && std::equal(labels.begin(), labels.end(), x.begin()),
-      "cross_entropy: the labels do not fit: ", labels, " for logits ", x,
-      ". Give one label for each row of the last axis.");
-  const DType wide = in[0].dtype == DType::f64 ? DType::f64 : DType::f32;
-  return {{{}, wide, in[0].device}, {labels, DType::f64, in[0].device}};
-}
-
-// Refuses labels that are no class, and counts those that matter.
-int64_t counted(const View& labels, int64_t classes, int64_t ignore_index) {
-  const int64_t* label = labels.as<int64_t>();
-  int64_t total = 0;
-  for (int64_t row = 0; row < count(labels.shape()); ++row) {
-    if (label[row] == ignore_index) continue;
-    check<IndexError>(label[row] >= 0 && label[row] < classes,
-                      "cross_entropy: a label is out of range: ", label[row], " at position ", row,
-                      " for ", classes, " classes. Use labels from 0 and below ", classes, ", or ",
-                      ignore_index, " for rows to leave out.");
-    ++total;
-  }
-  return total;
-}
-
-// x_max and log(sum_c exp(x_c - x_max)) of one row. Apart they lose nothing, however large x is.
-template <class T>
-std::pair<Compute<T>, Compute<T>> log_sum_exp(const T* x, int64_t n) {
-  using C = Compute<T>;
-  C m = -std::numeric_limits<C>::infinity(), total = 0;
-#pragma omp simd reduction(max : m)
-  for (int64_t i = 0; i < n; ++i) {
-    const C v = static_cast<C>(x[i]);
-    m = v > m ? v : m;
-  }
-#pragma omp simd reduction(+ : total)
-  for (int64_t i = 0; i < n; ++i) total += math::exp(static_cast<C>(x[i]) - m);
-  return {m, std::log(total)};
+// Inputs: logits [..., C], labels [...], perhaps weights [C]. Outputs: the loss and
+// log(sum_c exp(logits)) [...], in f64 because probabilities are taken from its difference to the
+// logits.
+Metas cross_entropy_infer(std::span<const Meta> in, const Attrs& attrs) {
+  check_classes("cross_entropy", "logits", in[0], in[1], in.size() == 3 ? &in[2] : nullptr);
+  const bool each = attrs.as<CrossEntropyAttrs>().reduction == Reduction::none;
+  return {{each ? in[1].shape : Shape{}, loss_dtype(in[0].dtype), in[0].device},
+          {in[1].shape, DType::f64, in[0].device}};
 }
 
 int64_t rows_per_piece(int64_t classes) { return grain_for(4 * classes); }
@@ -71,63 +34,50 @@ int64_t cross_entropy_workspace(std::span<const Meta> in, std::span<const Meta>,
 }
 
 void cross_entropy_cpu(const Call& call) {
-  const int64_t ignore = call.attrs.as<CrossEntropyAttrs>().ignore_index;
+  const auto& attrs = call.attrs.as<CrossEntropyAttrs>();
   const int64_t n = call.in[0].shape().back(), rows = count(call.in[1].shape());
   const int64_t step = rows_per_piece(n);
-  const int64_t total = counted(call.in[1], n, ignore);
-  const int64_t* label = call.in[1].as<int64_t>();
+  check_labels("cross_entropy", call.in[1], n, attrs.ignore_index);
   double* partial = reinterpret_cast<double*>(call.workspace.data());
   visit_floating("cross_entropy", call.in[0].dtype(), [&]<class T>() {
     using C = Compute<T>;
+    const CrossEntropyRows<C> each(call.in[1], call.in.size() == 3 ? &call.in[2] : nullptr, n,
+                                   attrs);
     const T* x = call.in[0].as<T>();
+    C* y = call.out[0].as<C>();
     double* log_sums = call.out[1].as<double>();
-    parallel_for(rows, step, [&](int64_t begin, int64_t end) {
-      double loss = 0;
-      for (int64_t row = begin; row < end; ++row) {
-        const auto [m, log_sum] = log_sum_exp(x + row * n, n);
-        log_sums[row] = static_cast<double>(m) + static_cast<double>(log_sum);
-        if (label[row] == ignore) continue;
-        loss += static_cast<double>(log_sum) +
-                (static_cast<double>(m) - static_cast<double>(x[row * n + label[row]]));
-      }
-      partial[begin / step] = loss;
+    const bool none = attrs.reduction == Reduction::none;
+    sum_losses(rows, step, none ? y : nullptr, partial, [&](int64_t row) {
+      const auto result = each.forward(x + row * n, row);
+      log_sums[row] = result.log_sum;
+      return result.loss;
     });
-    double loss = 0;
-    for (int64_t piece = 0; piece < pieces(rows, step); ++piece) loss += partial[piece];
-    *call.out[0].as<C>() = static_cast<C>(loss / static_cast<double>(total));
+    if (!none)
+      *y = static_cast<C>(
+          reduced_loss(partial, pieces(rows, step), each.weights.divisor(rows, attrs.reduction)));
   });
 }
 
-// Inputs: dy [], logits, labels, log-sum-exp. Output: the gradient of the logits.
+// Inputs: dy, logits, labels, log-sum-exp, perhaps weights. Output: the gradient of the logits.
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
 
 void grad_cpu(const Call& call) {
-  const int64_t ignore = call.attrs.as<CrossEntropyAttrs>().ignore_index;
+  const auto& attrs = call.attrs.as<CrossEntropyAttrs>();
   const int64_t n = call.in[1].shape().back(), rows = count(call.in[2].shape());
-  const int64_t total = counted(call.in[2], n, ignore);
-  const int64_t* label = call.in[2].as<int64_t>();
+  check_labels("cross_entropy_grad", call.in[2], n, attrs.ignore_index);
   visit_floating("cross_entropy_grad", call.in[1].dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const T* logits = call.in[1].as<T>();
+    const CrossEntropyRows<C> each(call.in[2], call.in.size() == 5 ? &call.in[4] : nullptr, n,
+                                   attrs);
+    const C* dy = call.in[0].as<C>();
+    const T* x = call.in[1].as<T>();
     const double* log_sums = call.in[3].as<double>();
     T* dx = call.out[0].as<T>();
-    const C scale = *call.in[0].as<C>() / static_cast<C>(total);
+    const C divisor = static_cast<C>(each.weights.divisor(rows, attrs.reduction));
+    const bool none = attrs.reduction == Reduction::none;
     parallel_for(rows, rows_per_piece(n), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const T* x = logits + row * n;
-        T* d = dx + row * n;
-        if (label[row] == ignore) {
-          std::fill_n(d, n, T(0));
-          continue;
-        }
-        const C high = static_cast<C>(log_sums[row]);
-        const C rest = static_cast<C>(log_sums[row] - static_cast<double>(high));
-        const C at_label = math::exp(static_cast<C>(x[label[row]]) - high - rest);  // d may be x
-#pragma omp simd
-        for (int64_t i = 0; i < n; ++i)
-          d[i] = static_cast<T>(math::exp(static_cast<C>(x[i]) - high - rest) * scale);
-        d[label[row]] = static_cast<T>((at_label - 1) * scale);
-      }
+      for (int64_t row = begin; row < end; ++row)
+        each.backward(x + row * n, row, log_sums[row], dy[none ? row : 0] / divisor, dx + row * n);
     });
   });
 }
@@ -136,23 +86,27 @@ constexpr OpDef grad_op{
     .name = "cross_entropy_grad", .infer = grad_infer, .cpu = grad_cpu, .inplace = 1};
 
 std::vector<Tensor> cross_entropy_vjp(const Backward& b) {
-  return {apply1(grad_op, {b.grad(), b.input(0), b.input(1), b.output(1)},
-                 b.attrs<CrossEntropyAttrs>()),
-          Tensor()};
+  std::vector<Tensor> in{contiguous(b.grad()), b.input(0), b.input(1), b.output(1)};
+  if (b.inputs() == 3) in.push_back(b.input(2));
+  std::vector<Tensor> gradients(static_cast<size_t>(b.inputs()));
+  gradients[0] = apply(grad_op, in, b.attrs<CrossEntropyAttrs>())[0];
+  return gradients;
 }
 
 constexpr OpDef cross_entropy_op{.name = "cross_entropy",
                                  .infer = cross_entropy_infer,
                                  .cpu = cross_entropy_cpu,
                                  .vjp = cross_entropy_vjp,
-                                 .saves = {.inputs = bits(0, 1), .outputs = bits(1)},
+                                 .saves = {.inputs = bits(0, 1, 2), .outputs = bits(1)},
                                  .workspace = cross_entropy_workspace};
 
 }  // namespace
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& labels, int64_t ignore_index) {
-  return apply(cross_entropy_op, {contiguous(logits), contiguous(labels)},
-               CrossEntropyAttrs{ignore_index})[0];
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels,
+                     const CrossEntropyOptions& options) {
+  std::vector<Tensor> in{contiguous(logits), contiguous(labels)};
+  if (options.weight.defined()) in.push_back(class_weights(options.weight, logits));
+  return apply(cross_entropy_op, in, cross_entropy_attrs("cross_entropy", options))[0];
 }
 
 extern const std::vector<const OpDef*> cross_entropy_ops;

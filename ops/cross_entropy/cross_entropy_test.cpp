@@ -8,30 +8,63 @@
 namespace plimsoll {
 namespace {
 
-std::vector<Array> reference(const Array& x, const Array& labels, int64_t ignore_index) {
+constexpr Reduction kAll[] = {Reduction::mean, Reduction::sum, Reduction::none};
+const std::vector<double> kUneven = {2, 8, 4, 1, 16, 0, 12};  // in quarters
+
+struct Options {
+  int64_t ignore_index = -100;
+  double smoothing = 0;
+  std::vector<double> weights = {};  // in quarters
+};
+
+// Each weight times the label's share times -log p: the loss by its definition.
+std::vector<Array> reference(const Array& x, const Array& labels, const Options& options) {
   const int64_t classes = x.shape.back();
-  double loss = 0;
-  int64_t counted = 0;
+  const auto weight = [&](int64_t c) {
+    return options.weights.empty() ? 1 : options.weights[static_cast<size_t>(c)] / 4;
+  };
+  Array mean, sum, none(labels.shape);
+  double total = 0;
   for (int64_t row = 0; row < count(labels.shape); ++row) {
     const auto label = static_cast<int64_t>(labels[row]);
-    if (label == ignore_index) continue;
-    double highest = x[row * classes], total = 0;
+    if (label == options.ignore_index) continue;
+    double highest = x[row * classes], z = 0;
     for (int64_t c = 0; c < classes; ++c) highest = std::max(highest, x[row * classes + c]);
-    for (int64_t c = 0; c < classes; ++c) total += std::exp(x[row * classes + c] - highest);
-    loss += std::log(total) + highest - x[row * classes + label];
-    ++counted;
+    for (int64_t c = 0; c < classes; ++c) z += std::exp(x[row * classes + c] - highest);
+    for (int64_t c = 0; c < classes; ++c) {
+      const double share = options.smoothing / static_cast<double>(classes) +
+                           (c == label ? 1 - options.smoothing : 0);
+      if (share != 0)
+        none[row] += share * weight(c) * (std::log(z) + highest - x[row * classes + c]);
+    }
+    sum[0] += none[row];
+    total += weight(label);
   }
-  Array y;
-  y[0] = loss / static_cast<double>(counted);
-  return {y};
+  mean[0] = sum[0] / total;
+  return {mean, sum, none};
 }
 
-OpCase rows(const char* name, InputSpec logits, InputSpec labels, int64_t ignore_index = -100) {
-  return {.name = name,
-          .inputs = {logits, labels},
-          .call = [=](auto in) { return std::vector{cross_entropy(in[0], in[1], ignore_index)}; },
-          .reference =
-              [=](const std::vector<Array>& in) { return reference(in[0], in[1], ignore_index); }};
+// Under all three reductions.
+OpCase rows(const char* name, InputSpec logits, InputSpec labels, Options options = {}) {
+  std::vector<InputSpec> inputs{logits, labels};
+  if (!options.weights.empty())
+    inputs.push_back(given_index({static_cast<int64_t>(options.weights.size())}, options.weights));
+  return {
+      .name = name,
+      .inputs = inputs,
+      .call =
+          [=](auto in) {
+            const Tensor weight = in.size() == 3 ? cast(in[2], DType::f64) / 4 : Tensor();
+            std::vector<Tensor> losses;
+            for (const Reduction reduction : kAll)
+              losses.push_back(cross_entropy(in[0], in[1],
+                                             {.weight = weight,
+                                              .ignore_index = options.ignore_index,
+                                              .label_smoothing = options.smoothing,
+                                              .reduction = reduction}));
+            return losses;
+          },
+      .reference = [=](const std::vector<Array>& in) { return reference(in[0], in[1], options); }};
 }
 
 // A NaN has no slope to compare with.
@@ -52,7 +85,7 @@ OpCase several_pieces() {
   c.reference = [](const std::vector<Array>& in) {
     Array x = in[2];
     for (int64_t e = 0; e < count(x.shape); ++e) x[e] += in[0][e % 4];
-    return reference(x, in[1], -100);
+    return std::vector{reference(x, in[1], {})[0]};
   };
   return c;
 }
@@ -69,7 +102,15 @@ OpCases cross_entropy_cases() {
                rows("three_axes", real({2, 3, 10}, -3, 3), index({2, 3}, 10)),
                rows("one_row", real({9}, -3, 3), index({}, 9)),
                rows("ignored", real({4, 3}), given_index({4}, {2, -100, 0, -100})),
-               rows("ignored_class", real({4, 3}), given_index({4}, {2, 1, 0, 1}), 1),
+               rows("ignored_class", real({4, 3}), given_index({4}, {2, 1, 0, 1}),
+                    {.ignore_index = 1}),
+               rows("weights", real({5, 7}, -3, 3), index({5}, 7), {.weights = kUneven}),
+               rows("smoothing", real({5, 7}, -3, 3), index({5}, 7), {.smoothing = 0.1}),
+               rows("smoothing_all", real({5, 7}, -3, 3), index({5}, 7), {.smoothing = 1}),
+               rows("smoothing_large", real({3, 5}, 500, 510), index({3}, 5), {.smoothing = 0.5}),
+               rows("smoothing_weights", real({2, 3, 7}, -3, 3),
+                    given_index({2, 3}, {0, 3, 4, 3, 1, 6}),
+                    {.ignore_index = 3, .smoothing = 0.3, .weights = kUneven}),
                rows("two_classes", real({3, 2}), index({3}, 2)),
                rows("many_classes", real({3, 67}, -5, 5), index({3}, 67)), several_pieces(),
                rows("large", real({3, 5}, 500, 510), index({3}, 5)),
@@ -84,7 +125,7 @@ OpCases cross_entropy_cases() {
            "0 and below 3, or -100 for rows to leave out."},
           {"below",
            [] {
-             cross_entropy(ones({2, 3}), labels({-1, 0}), 7);
+             cross_entropy(ones({2, 3}), labels({-1, 0}), {.ignore_index = 7});
            },
            "cross_entropy: a label is out of range: -1 at position 0 for 3 classes. Use labels "
            "from 0 and below 3, or 7 for rows to leave out."},
@@ -94,6 +135,17 @@ OpCases cross_entropy_cases() {
            },
            "cross_entropy: the labels do not fit: [3] for logits [2, 3]. Give one label for each "
            "row of the last axis."},
+          {"weights",
+           [] {
+             cross_entropy(ones({2, 3}), labels({0, 1}), {.weight = ones({2})});
+           },
+           "cross_entropy: the weights do not fit: [2] for 3 classes. Give one weight for each "
+           "class."},
+          {"smoothing",
+           [] {
+             cross_entropy(ones({2, 3}), labels({0, 1}), {.label_smoothing = 1.5});
+           },
+           "cross_entropy: label_smoothing is not from 0 to 1: 1.5. Use 0.1 or so."},
           {"label_type",
            [] {
              cross_entropy(ones({2, 3}), ones({2}));
