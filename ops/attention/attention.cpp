@@ -4,88 +4,177 @@
 #include "ops/attention/kernels.h"
 #include "ops/copy/copy.h"
 #include "ops/full/full.h"
+#include "ops/view/view.h"
 
 namespace plimsoll {
 namespace {
 
+using attention_detail::Extras;
 using attention_detail::Sizes;
 
-// Inputs: q [B, T, H, D], k and v [B, S, H, D]. Outputs: out [B, T, H, D], log_sum_exp [B, H, T].
+// Attributes of the ops: which of the inputs that may be missing follow the others, in the order
+// key (when dropout > 0), mask, gradient of log_sum_exp.
+struct CallAttrs {
+  AttentionAttrs own;
+  bool mask = false, dlog_sum_exp = false;
+  bool operator==(const CallAttrs&) const = default;
+};
+
+void check_numbers(const AttentionAttrs& attrs) {
+  check<ValueError>(attrs.scale >= 0 && std::isfinite(attrs.scale),
+                    "attention: the scale is no positive number: ", attrs.scale,
+                    ". Leave it at 0 for 1 / sqrt(D).");
+  check<ValueError>(attrs.softcap >= 0 && std::isfinite(attrs.softcap),
+                    "attention: the softcap is no positive number: ", attrs.softcap,
+                    ". Leave it at 0 for none.");
+  check<ValueError>(attrs.dropout >= 0 && attrs.dropout < 1,
+                    "attention: the share to drop is out of range: ", attrs.dropout,
+                    ". Use 0 <= p < 1.");
+}
+
+void check_mask(const Meta& mask, const Meta& q, int64_t keys) {
+  check<DTypeError>(mask.dtype == DType::boolean || mask.dtype == q.dtype,
+                    "attention: the mask is neither bool nor of q's type: got ", mask.dtype,
+                    " for ", q.dtype, ". Cast it.");
+  const Shape scores{q.shape[0], q.shape[2], q.shape[1], keys};
+  for (int axis = 0; axis < 4; ++axis)
+    check<ShapeError>(mask.shape[axis] == scores[axis] || mask.shape[axis] == 1,
+                      "attention: the mask does not fit: ", mask.shape, " for scores ", scores,
+                      ". Give each axis its size or 1.");
+}
+
+// Inputs: q [B, T, H, D], k [B, S, K, D], v [B, S, K, E], perhaps a key [2] and a mask of rank 4.
+// Outputs: out [B, T, H, E], log_sum_exp [B, H, T].
 Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape &q = in[0].shape, &k = in[1].shape, &v = in[2].shape;
   const DType dtype = in[0].dtype;
   check<DTypeError>(is_floating(dtype) && in[1].dtype == dtype && in[2].dtype == dtype,
                     "attention: q, k and v of one floating type are needed: got ", dtype, ", ",
                     in[1].dtype, " and ", in[2].dtype, ". Cast them.");
-  check<ShapeError>(q.rank() == 4 && k.rank() == 4, "attention: four axes are needed: q ", q,
-                    " and k ", k, ". Reshape to [batch, length, heads, features].");
-  check<ShapeError>(k == v && q[0] == k[0] && q[2] == k[2] && q[3] == k[3],
+  check<ShapeError>(q.rank() == 4 && k.rank() == 4 && v.rank() == 4,
+                    "attention: four axes are needed: q ", q, ", k ", k, " and v ", v,
+                    ". Reshape to [batch, length, heads, features].");
+  check<ShapeError>(q[0] == k[0] && q[3] == k[3] && k[0] == v[0] && k[1] == v[1] && k[2] == v[2],
                     "attention: the sizes differ: q ", q, ", k ", k, " and v ", v,
-                    ". k and v must be equal, and agree with q but for the length.");
+                    ". k needs the batch and the features of q, v the batch, length and heads of "
+                    "k.");
+  check<ShapeError>(k[2] == q[2] || (k[2] > 0 && q[2] % k[2] == 0), "attention: ", k[2],
+                    " heads of keys do not divide ", q[2], " heads of queries: q ", q, " and k ", k,
+                    ". Give one head of keys for each group of queries.");
   check<ShapeError>(q[3] >= 1, "attention: the heads have no features: q ", q,
                     ". Give the last axis at least one.");
-  const double scale = attrs.as<AttentionAttrs>().scale;
-  check<ValueError>(scale >= 0 && std::isfinite(scale),
-                    "attention: the scale is no positive number: ", scale,
-                    ". Leave it at 0 for 1 / sqrt(D).");
+  const auto& [own, has_mask, unused] = attrs.as<CallAttrs>();
+  check_numbers(own);
+  if (own.dropout > 0)
+    check<DTypeError>(in[3].dtype == DType::i64 && in[3].shape == Shape{2},
+                      "attention: the key must be i64 [2]: got ", in[3], ". Use make_key().");
+  if (has_mask) check_mask(in.back(), in[0], k[1]);
   const DType wide = dtype == DType::f64 ? DType::f64 : DType::f32;
-  return {in[0], {{q[0], q[2], q[1]}, wide, in[0].device}};
+  return {{{q[0], q[1], q[2], v[3]}, dtype, in[0].device},
+          {{q[0], q[2], q[1]}, wide, in[0].device}};
 }
 
-Sizes sizes_of(const Shape& q, const Shape& k, const Attrs& attrs) {
-  const auto& [causal, scale] = attrs.as<AttentionAttrs>();
+Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v, const Attrs& attrs) {
+  AttentionAttrs own = attrs.as<CallAttrs>().own;
+  if (own.scale == 0) own.scale = 1 / std::sqrt(static_cast<double>(q[3]));
   return {.batch = q[0],
           .queries = q[1],
           .keys = k[1],
           .heads = q[2],
+          .kv_heads = k[2],
           .features = q[3],
-          .causal = causal,
-          .scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(q[3]))};
+          .values = v[3],
+          .attrs = own};
+}
+Sizes sizes_of(std::span<const Meta> in, const Attrs& attrs) {
+  return sizes_of(in[0].shape, in[1].shape, in[2].shape, attrs);
+}
+Sizes sizes_of(const Call& call) {
+  return sizes_of(call.in[0].shape(), call.in[1].shape(), call.in[2].shape(), call.attrs);
+}
+
+// Those from input `next` on.
+Extras extras_of(const Call& call, size_t next) {
+  const auto& [own, has_mask, has_dlog_sum_exp] = call.attrs.as<CallAttrs>();
+  Extras extras;
+  if (own.dropout > 0) extras.key = &call.in[next++];
+  if (has_mask) extras.mask = &call.in[next++];
+  if (has_dlog_sum_exp) extras.dlog_sum_exp = &call.in[next];
+  return extras;
 }
 
 void attention_cpu(const Call& call) {
-  attention_detail::forward(call, sizes_of(call.in[0].shape(), call.in[1].shape(), call.attrs));
+  attention_detail::forward(call, sizes_of(call), extras_of(call, 3));
 }
 
 int64_t attention_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  return attention_detail::forward_workspace(sizes_of(in[0].shape, in[1].shape, attrs),
-                                             in[0].dtype);
+  return attention_detail::forward_workspace(sizes_of(in, attrs), in[0].dtype);
 }
 
-// Inputs: q, k, v, out, log_sum_exp, the gradient of out, perhaps that of log_sum_exp. Outputs: the
-// gradients of q, k and v.
+// Inputs of both gradients: q, k, v, out, log_sum_exp, the gradient of out, and those that may be
+// missing. Outputs: the gradients of q, k and v, or that of the mask.
+constexpr size_t kGradInputs = 6;
+
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[0], in[1], in[2]}; }
 
 void grad_cpu(const Call& call) {
-  attention_detail::backward(call, sizes_of(call.in[0].shape(), call.in[1].shape(), call.attrs));
+  attention_detail::backward(call, sizes_of(call), extras_of(call, kGradInputs));
 }
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  return attention_detail::backward_workspace(sizes_of(in[0].shape, in[1].shape, attrs),
-                                              in[0].dtype);
+  return attention_detail::backward_workspace(sizes_of(in, attrs), in[0].dtype);
 }
 
+Metas mask_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
+  return {in[kGradInputs + (attrs.as<CallAttrs>().own.dropout > 0)]};
+}
+
+void mask_grad_cpu(const Call& call) {
+  attention_detail::mask_backward(call, sizes_of(call), extras_of(call, kGradInputs));
+}
+
+int64_t mask_grad_workspace(std::span<const Meta> in, std::span<const Meta> out,
+                            const Attrs& attrs) {
+  return attention_detail::mask_backward_workspace(sizes_of(in, attrs), in[0].dtype, out[0].shape);
+}
+
+constexpr Bits kGradStrided = bits(0, 1, 2, kGradInputs, kGradInputs + 1);  // q, k, v, mask
 constexpr OpDef grad_op{.name = "attention_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
-                        .strided = bits(0, 1, 2),
+                        .strided = kGradStrided,
                         .workspace = grad_workspace};
+constexpr OpDef mask_grad_op{.name = "attention_mask_grad",
+                             .infer = mask_grad_infer,
+                             .cpu = mask_grad_cpu,
+                             .strided = kGradStrided,
+                             .workspace = mask_grad_workspace};
 
 std::vector<Tensor> attention_vjp(const Backward& b) {
   const Meta& out = b.output_meta(0);
   const Tensor dout =
       b.grad(0).defined() ? contiguous(b.grad(0)) : zeros(out.shape, {out.dtype, out.device});
   std::vector<Tensor> in{b.input(0), b.input(1), b.input(2), b.output(0), b.output(1), dout};
-  if (b.grad(1).defined()) in.push_back(contiguous(b.grad(1)));
-  return apply(grad_op, in, b.attrs<AttentionAttrs>());
+  for (int i = 3; i < b.inputs(); ++i) in.push_back(b.input(i));
+  CallAttrs attrs = b.attrs<CallAttrs>();
+  attrs.dlog_sum_exp = b.grad(1).defined();
+  if (attrs.dlog_sum_exp) in.push_back(contiguous(b.grad(1)));
+
+  std::vector<Tensor> grads(static_cast<size_t>(b.inputs()));
+  const int mask = b.inputs() - 1;
+  if (attrs.mask && b.needs(mask))
+    grads[static_cast<size_t>(mask)] = apply(mask_grad_op, in, attrs)[0];
+  if (b.needs(0) || b.needs(1) || b.needs(2))
+    std::ranges::move(apply(grad_op, in, attrs), grads.begin());
+  return grads;
 }
 
 constexpr OpDef attention_op{.name = "attention",
                              .infer = attention_infer,
                              .cpu = attention_cpu,
                              .vjp = attention_vjp,
-                             .saves = {.inputs = bits(0, 1, 2), .outputs = bits(0, 1)},
-                             .strided = bits(0, 1, 2),
+                             .saves = {.inputs = bits(0, 1, 2, 3, 4), .outputs = bits(0, 1)},
+                             .strided = bits(0, 1, 2, 3, 4),
                              .workspace = attention_workspace};
 
 // The kernels walk over rows of neighbouring elements; anything else is copied first.
@@ -95,16 +184,32 @@ Tensor with_dense_rows(const Tensor& x) {
   return dense ? x : contiguous(x);
 }
 
+Tensor with_four_axes(const Tensor& mask) {
+  check<ShapeError>(mask.rank() <= 4, "attention: the mask has more than four axes: ", mask.shape(),
+                    ". Give what broadcasts to [batch, heads, queries, keys].");
+  Shape shape;
+  for (int axis = -4; axis < 0; ++axis)
+    shape.push_back(-axis > mask.rank() ? 1 : mask.shape()[axis + mask.rank()]);
+  return mask.shape() == shape ? mask : reshape(mask, shape);
+}
+
 }  // namespace
 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
-                          const AttentionAttrs& attrs) {
+                          const AttentionAttrs& attrs, const AttentionExtras& extras) {
+  std::vector<Tensor> in{with_dense_rows(q), with_dense_rows(k), with_dense_rows(v)};
+  if (attrs.dropout > 0) {
+    check<StateError>(extras.key.defined(),
+                      "attention: dropout needs a key. Pass one from make_key().");
+    in.push_back(contiguous(extras.key));
+  }
+  if (extras.mask.defined()) in.push_back(with_four_axes(extras.mask));
   const std::vector<Tensor> results =
-      apply(attention_op, {with_dense_rows(q), with_dense_rows(k), with_dense_rows(v)}, attrs);
+      apply(attention_op, in, CallAttrs{.own = attrs, .mask = extras.mask.defined()});
   return {results[0], results[1]};
 }
 
 extern const std::vector<const OpDef*> attention_ops;
-const std::vector<const OpDef*> attention_ops{&attention_op, &grad_op};
+const std::vector<const OpDef*> attention_ops{&attention_op, &grad_op, &mask_grad_op};
 
 }  // namespace plimsoll

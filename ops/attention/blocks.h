@@ -2,6 +2,8 @@
 // head.
 #pragma once
 
+#include <limits>
+
 #include "core/cpu/gemm.h"
 #include "ops/attention/kernels.h"
 #include "ops/slots.h"

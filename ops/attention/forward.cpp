@@ -1,8 +1,5 @@
-#include <algorithm>
-#include <limits>
 
-#include "core/cpu/math.h"
-#include "ops/attention/blocks.h"
+#include "ops/attention/scores.h"
 
 namespace plimsoll::attention_detail {
 namespace {
@@ -10,19 +7,19 @@ namespace {
 template <class T>
 struct Area {
   using C = Compute<T>;
-  C *scores, *sum, *highest, *total;  // [queries, keys], [queries, D], [queries], [queries]
+  C *scores, *sum, *highest, *total;  // [queries, keys], [queries, E], [queries], [queries]
   C *q, *k, *v;                       // 16-bit types only: widened blocks
 
   Area(Scratch& scratch, const Sizes& sizes) {
     const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
-    const int64_t d = sizes.features, wide = std::is_same_v<T, C> ? 0 : d;
+    const int64_t wide = std::is_same_v<T, C> ? 0 : 1;
     scores = scratch.take<C>(nq * nk);
-    sum = scratch.take<C>(nq * d);
+    sum = scratch.take<C>(nq * sizes.values);
     highest = scratch.take<C>(nq);
     total = scratch.take<C>(nq);
-    q = scratch.take<C>(nq * wide);
-    k = scratch.take<C>(nk * wide);
-    v = scratch.take<C>(nk * wide);
+    q = scratch.take<C>(wide * nq * sizes.features);
+    k = scratch.take<C>(wide * nk * sizes.features);
+    v = scratch.take<C>(wide * nk * sizes.values);
   }
 };
 
@@ -58,35 +55,55 @@ void add_scores(C* s, int64_t n, int64_t seen, C scale, C& highest, C& total, C*
   total += added;
 }
 
+// Raw scores [n, m] of queries i ... and keys j ... become the weights of the values.
+template <class T>
+void block_weights(const Scores<T>& scores, const Sizes& sizes, const Area<T>& area, int64_t i,
+                   int64_t n, int64_t j, int64_t m) {
+  using C = Compute<T>;
+  const C scale = scores.plain() ? static_cast<C>(sizes.attrs.scale) : C(1);
+  for (int64_t r = 0; r < n; ++r) {
+    C* s = area.scores + r * m;
+    const int64_t seen = std::clamp<int64_t>(sizes.seen(i + r) - j, 0, m);
+    if (!scores.plain()) scores.finish(s, i + r, j, seen);
+    add_scores(s, m, seen, scale, area.highest[r], area.total[r], area.sum + r * sizes.values,
+               sizes.values);
+    if (!scores.drops()) continue;
+    C factor[kKeys];
+    scores.draw(factor, i + r, j, seen);
+#pragma omp simd
+    for (int64_t c = 0; c < seen; ++c) s[c] *= factor[c];
+  }
+}
+
 // The queries first ... first + n - 1 of one head.
 template <class T>
-void query_block(const Call& call, const Sizes& sizes, const Area<T>& area, int64_t b, int64_t h,
-                 int64_t first) {
+void query_block(const Call& call, const Sizes& sizes, const Extras& extras, const Area<T>& area,
+                 int64_t b, int64_t h, int64_t first) {
   using C = Compute<T>;
-  const int64_t d = sizes.features, n = std::min(kQueries, sizes.queries - first);
+  const int64_t e = sizes.values, n = std::min(kQueries, sizes.queries - first);
+  const int64_t shared = h / sizes.group();
+  const Scores<T> scores(sizes, extras, b, h);
   const Rows<C> q = head_rows<T>(call.in[0], b, h, first, n, area.q);
-  std::fill_n(area.sum, n * d, C(0));
+  std::fill_n(area.sum, n * e, C(0));
   std::fill_n(area.highest, n, -std::numeric_limits<C>::infinity());
   std::fill_n(area.total, n, C(0));
   const int64_t keys = sizes.seen(first + n - 1);  // what lies beyond is masked for the whole block
   for (int64_t j = 0; j < keys; j += kKeys) {
     const int64_t m = std::min(kKeys, keys - j);
-    const Rows<C> k = head_rows<T>(call.in[1], b, h, j, m, area.k);
-    const Rows<C> v = head_rows<T>(call.in[2], b, h, j, m, area.v);
-    gemm<C>(n, m, d, q.matrix(), k.transposed(), area.scores, m);
-    for (int64_t r = 0; r < n; ++r)
-      add_scores(area.scores + r * m, m, std::clamp<int64_t>(sizes.seen(first + r) - j, 0, m),
-                 static_cast<C>(sizes.scale), area.highest[r], area.total[r], area.sum + r * d, d);
-    gemm<C>(n, d, m, {area.scores, m, 1}, v.matrix(), area.sum, d, Store::accumulate);
+    const Rows<C> k = head_rows<T>(call.in[1], b, shared, j, m, area.k);
+    const Rows<C> v = head_rows<T>(call.in[2], b, shared, j, m, area.v);
+    gemm<C>(n, m, sizes.features, q.matrix(), k.transposed(), area.scores, m);
+    block_weights(scores, sizes, area, first, n, j, m);
+    gemm<C>(n, e, m, {area.scores, m, 1}, v.matrix(), area.sum, e, Store::accumulate);
   }
   C* log_sum_exp = call.out[1].as<C>() + (b * sizes.heads + h) * sizes.queries + first;
   for (int64_t r = 0; r < n; ++r) {
-    const bool any = sizes.seen(first + r) > 0;
+    const bool any = area.total[r] != 0;  // the highest score alone adds 1
     const C inverse = any ? 1 / area.total[r] : C(0);
     log_sum_exp[r] =
         any ? area.highest[r] + std::log(area.total[r]) : -std::numeric_limits<C>::infinity();
     T* out = row_start<T>(call.out[0], b, h, first + r);
-    for (int64_t i = 0; i < d; ++i) out[i] = static_cast<T>(area.sum[r * d + i] * inverse);
+    for (int64_t i = 0; i < e; ++i) out[i] = static_cast<T>(area.sum[r * e + i] * inverse);
   }
 }
 
@@ -107,7 +124,7 @@ int64_t forward_workspace(const Sizes& sizes, DType dtype) {
                         [&]<class T>() { return slots_bytes(items, area_bytes<T>(sizes)); });
 }
 
-void forward(const Call& call, const Sizes& sizes) {
+void forward(const Call& call, const Sizes& sizes, const Extras& extras) {
   visit_floating("attention", call.out[0].dtype(), [&]<class T>() {
     const int64_t bytes = area_bytes<T>(sizes), blocks = blocks_of(sizes);
     const int64_t items = sizes.batch * sizes.heads * blocks;
@@ -115,7 +132,7 @@ void forward(const Call& call, const Sizes& sizes) {
       Scratch scratch(slot);
       const Area<T> area(scratch, sizes);
       const int64_t head = item / blocks;
-      query_block<T>(call, sizes, area, head / sizes.heads, head % sizes.heads,
+      query_block<T>(call, sizes, extras, area, head / sizes.heads, head % sizes.heads,
                      item % blocks * kQueries);
     });
   });

@@ -2,8 +2,8 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
-#include "core/philox.h"
 #include "ops/copy/copy.h"
+#include "ops/dropout/bits.h"
 #include "ops/expect.h"
 
 namespace plimsoll {
@@ -25,20 +25,10 @@ Metas dropout_infer(std::span<const Meta> in, const Attrs&) {
   return {in[0]};
 }
 
-// The seed and the site make one key; the step is the stream; four elements share a block.
-uint64_t mixed_key(int64_t seed, uint64_t site) {
-  constexpr uint64_t kDropoutStream = 0x64726f70;
-  const auto words = random_words(static_cast<uint64_t>(seed), kDropoutStream, site);
-  return uint64_t{words[0]} << 32 | words[1];
-}
-
 void dropout_cpu(const Call& call) {
   const double p = call.attrs.as<DropoutAttrs>().p;
   const uint64_t site = call.attrs.as<DropoutAttrs>().site;
-  const int64_t* seed_and_step = call.in[1].as<int64_t>();
-  const uint64_t key = mixed_key(seed_and_step[0], site);
-  const auto stream = static_cast<uint64_t>(seed_and_step[1]);
-  const auto threshold = static_cast<uint32_t>(std::ceil(p * 0x1p24));  // of 24 random bits
+  const DropoutBits bits(p, site, call.in[1].as<int64_t>());
   visit_floating("dropout", call.out[0].dtype(), [&]<class T>() {
     using C = Compute<T>;
     const C scale = static_cast<C>(1 / (1 - p));
@@ -49,15 +39,12 @@ void dropout_cpu(const Call& call) {
     parallel_for(count(call.out[0].shape()), kGrain, [&](int64_t begin, int64_t end) {
       uint32_t words[kRun];
       for (int64_t first = begin; first < end; first += kRun) {
-        for (int64_t k = 0; k < kRun; k += 4) {
-          const auto four = random_words(key, stream, static_cast<uint64_t>((first + k) / 4));
-          std::copy(four.begin(), four.end(), words + k);
-        }
+        bits.draw(first / 4, kRun, words);
         const int64_t n = std::min(kRun, end - first);
 #pragma omp simd
         for (int64_t k = 0; k < n; ++k) {
           const C kept = static_cast<C>(x[first + k]) * scale;
-          y[first + k] = static_cast<T>(words[k] >> 8 >= threshold ? kept : C(0));
+          y[first + k] = static_cast<T>(bits.keeps(words[k]) ? kept : C(0));
         }
       }
     });

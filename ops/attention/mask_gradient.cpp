@@ -1,0 +1,150 @@
+#include "ops/attention/gradients.h"
+
+namespace plimsoll::attention_detail {
+namespace {
+
+template <class T>
+struct Area {
+  using C = Compute<T>;
+  C *p, *ds;          // [queries, keys] of a block
+  double* total;      // of a piece of the mask
+  C *q, *k, *v, *dy;  // 16-bit types only: widened blocks
+
+  Area(Scratch& scratch, const Sizes& sizes) {
+    const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
+    const int64_t wide = std::is_same_v<T, C> ? 0 : 1;
+    p = scratch.take<C>(nq * nk);
+    ds = scratch.take<C>(nq * nk);
+    total = scratch.take<double>(std::max<int64_t>(nq, 1) * std::max<int64_t>(nk, 1));
+    q = scratch.take<C>(wide * nq * sizes.features);
+    k = scratch.take<C>(wide * nk * sizes.features);
+    v = scratch.take<C>(wide * nk * sizes.values);
+    dy = scratch.take<C>(wide * nq * sizes.values);
+  }
+};
+
+// A range along one axis of the scores: a block, or the whole axis where the mask repeats itself.
+struct Range {
+  int64_t begin, end;
+};
+
+struct Axis {
+  int64_t size, block;  // of the scores; what is worked on at once
+  bool repeats;         // the mask has size 1 here
+  int64_t pieces_of_mask() const { return repeats ? 1 : pieces(size, block); }
+  Range range(int64_t piece) const {
+    if (repeats) return {0, size};
+    return {piece * block, std::min(size, (piece + 1) * block)};
+  }
+};
+
+// The scores [B, H, T, S] and the mask over them: pieces of the mask are work items, and each adds
+// up all scores that it was added to.
+struct Cut {
+  std::array<Axis, 4> axes;
+  Cut(const Sizes& sizes, const Shape& mask)
+      : axes{{{sizes.batch, 1, mask[0] == 1},
+              {sizes.heads, 1, mask[1] == 1},
+              {sizes.queries, kQueries, mask[2] == 1},
+              {sizes.keys, kKeys, mask[3] == 1}}} {}
+  int64_t items() const {
+    int64_t n = 1;
+    for (const Axis& axis : axes) n *= axis.pieces_of_mask();
+    return n;
+  }
+  std::array<Range, 4> ranges(int64_t item) const {
+    std::array<Range, 4> result;
+    for (size_t a = 4; a-- > 0; item /= axes[a].pieces_of_mask())
+      result[a] = axes[a].range(item % axes[a].pieces_of_mask());
+    return result;
+  }
+};
+
+template <class T>
+class Piece {
+  using C = Compute<T>;
+
+ public:
+  Piece(const Call& call, const Sizes& sizes, const Extras& extras, const Cut& cut,
+        const Area<T>& area)
+      : call_(call), sizes_(sizes), extras_(extras), cut_(cut), area_(area) {}
+
+  void run(const std::array<Range, 4>& ranges) const {
+    const auto& [batches, heads, queries, keys] = ranges;
+    const int64_t rows = cut_.axes[2].repeats ? 1 : queries.end - queries.begin;
+    const int64_t cols = cut_.axes[3].repeats ? 1 : keys.end - keys.begin;
+    std::fill_n(area_.total, rows * cols, 0.0);
+    for (int64_t b = batches.begin; b < batches.end; ++b)
+      for (int64_t h = heads.begin; h < heads.end; ++h)
+        for (int64_t i = queries.begin; i < queries.end; i += kQueries)
+          for (int64_t j = keys.begin; j < keys.end; j += kKeys)
+            add_block(b, h, i, std::min(kQueries, queries.end - i), j,
+                      std::min(kKeys, keys.end - j), cols);
+    const Strides& to = call_.out[0].strides;
+    T* first = call_.out[0].as<T>() + (cut_.axes[0].repeats ? 0 : batches.begin * to[0]) +
+               (cut_.axes[1].repeats ? 0 : heads.begin * to[1]) + queries.begin * to[2] +
+               keys.begin * to[3];
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < cols; ++c)
+        first[r * to[2] + c] = static_cast<T>(static_cast<C>(area_.total[r * cols + c]));
+  }
+
+ private:
+  void add_block(int64_t b, int64_t h, int64_t i, int64_t n, int64_t j, int64_t m,
+                 int64_t cols) const {
+    if (sizes_.seen(i + n - 1) <= j) return;
+    const int64_t shared = h / sizes_.group();
+    const Rows<C> q = head_rows<T>(call_.in[0], b, h, i, n, area_.q);
+    const Rows<C> k = head_rows<T>(call_.in[1], b, shared, j, m, area_.k);
+    const Rows<C> v = head_rows<T>(call_.in[2], b, shared, j, m, area_.v);
+    const Rows<C> dy = head_rows<T>(call_.in[5], b, h, i, n, area_.dy);
+    gemm<C>(n, m, sizes_.features, q.matrix(), k.transposed(), area_.p, m);
+    gemm<C>(n, m, sizes_.values, dy.matrix(), v.transposed(), area_.ds, m);
+    const Scores<T> scores(sizes_, extras_, b, h);
+    const C* log_sum_exp = call_.in[4].as<C>() + (b * sizes_.heads + h) * sizes_.queries;
+    for (int64_t r = 0; r < n; ++r) {
+      C* ds = area_.ds + r * m;
+      const int64_t seen = seen_of_block(sizes_, i + r, j, m, log_sum_exp[i + r]);
+      differentiate<T>(scores, area_.p + r * m, ds, nullptr, i + r, j, seen, log_sum_exp[i + r],
+                       delta_of<T>(call_, extras_, b, h, i + r));
+      double* total = area_.total + (cut_.axes[2].repeats ? 0 : r * cols);
+      for (int64_t c = 0; c < seen; ++c)
+        total[cut_.axes[3].repeats ? 0 : c] += static_cast<double>(ds[c]);
+    }
+  }
+
+  const Call& call_;
+  const Sizes& sizes_;
+  const Extras& extras_;
+  const Cut& cut_;
+  const Area<T>& area_;
+};
+
+template <class T>
+int64_t area_bytes(const Sizes& sizes) {
+  Scratch scratch(nullptr);
+  Area<T>(scratch, sizes);
+  return scratch.used();
+}
+
+}  // namespace
+
+int64_t mask_backward_workspace(const Sizes& sizes, DType dtype, const Shape& mask) {
+  return visit_floating("attention_mask_grad", dtype, [&]<class T>() {
+    return slots_bytes(Cut(sizes, mask).items(), area_bytes<T>(sizes));
+  });
+}
+
+void mask_backward(const Call& call, const Sizes& sizes, const Extras& extras) {
+  const Cut cut(sizes, call.out[0].shape());
+  visit_floating("attention_mask_grad", call.out[0].dtype(), [&]<class T>() {
+    for_each_with_slot(cut.items(), call.workspace, area_bytes<T>(sizes),
+                       [&](int64_t item, std::byte* slot) {
+                         Scratch scratch(slot);
+                         const Area<T> area(scratch, sizes);
+                         Piece<T>(call, sizes, extras, cut, area).run(cut.ranges(item));
+                       });
+  });
+}
+
+}  // namespace plimsoll::attention_detail
