@@ -11,9 +11,7 @@ Conv2d::Conv2d(int64_t in, int64_t out, Pair kernel, Build& build, const Conv2dO
     : in_(in), options_(options) {
   check_positive("conv2d", "channels, kernel and groups",
                  {in, out, kernel.h, kernel.w, options.groups});
-  check<ValueError>(in % options.groups == 0 && out % options.groups == 0,
-                    "conv2d: ", options.groups, " groups do not divide the channels: ", in, " to ",
-                    out, ". Choose a number that divides both.");
+  check_groups("conv2d", in, out, options.groups);
   const Shape shape{out, kernel.h, kernel.w, in / options.groups};
   const double fan_in = init::fans(shape).in;
   weight_ = add_parameter("weight", init::fan_in_uniform(shape, fan_in, build));

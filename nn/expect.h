@@ -14,6 +14,13 @@ inline void check_positive(const char* module, const char* what, const Shape& si
                       ". Use sizes of at least 1.");
 }
 
+// Channels that groups divide on both sides. ValueError.
+inline void check_groups(const char* module, int64_t in, int64_t out, int64_t groups) {
+  check<ValueError>(in % groups == 0 && out % groups == 0, module, ": ", groups,
+                    " groups do not divide the channels: ", in, " to ", out,
+                    ". Choose a number that divides both.");
+}
+
 // x is [..., width]. StateError for an undefined one, else ShapeError.
 inline void check_width(const char* module, const Tensor& x, int64_t width) {
   check_defined(module, x);

@@ -7,6 +7,8 @@
 #include "nn/attention.h"
 #include "nn/checkpointed.h"
 #include "nn/conv.h"
+#include "nn/conv1d.h"
+#include "nn/conv_transpose2d.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/init.h"
