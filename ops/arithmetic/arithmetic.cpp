@@ -1,30 +1,45 @@
 #include "ops/arithmetic/arithmetic.h"
 
+#include <cmath>
+
 #include "ops/pointwise.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
 namespace {
 
+// Integers wrap around, which only unsigned ones may do in C++; u8 is promoted to int, whose low
+// bits are the same.
+template <class T, bool = std::is_integral_v<T>>
+struct Wrapping {
+  using Type = T;
+};
+template <class T>
+struct Wrapping<T, true> {
+  using Type = std::make_unsigned_t<T>;
+};
+template <class T>
+using Modular = typename Wrapping<T>::Type;
+
 struct Add {
   static constexpr const char* name = "add";
   template <class T>
   static T f(T a, T b) {
-    return a + b;
+    return static_cast<T>(static_cast<Modular<T>>(a) + static_cast<Modular<T>>(b));
   }
 };
 struct Sub {
   static constexpr const char* name = "sub";
   template <class T>
   static T f(T a, T b) {
-    return a - b;
+    return static_cast<T>(static_cast<Modular<T>>(a) - static_cast<Modular<T>>(b));
   }
 };
 struct Mul {
   static constexpr const char* name = "mul";
   template <class T>
   static T f(T a, T b) {
-    return a * b;
+    return static_cast<T>(static_cast<Modular<T>>(a) * static_cast<Modular<T>>(b));
   }
 };
 struct Div {
@@ -63,10 +78,27 @@ std::vector<Tensor> div_vjp(const Backward& b) {
 }
 
 template <class F>
+Metas infer(std::span<const Meta> in, const Attrs&) {
+  check<DTypeError>(in[0].dtype == in[1].dtype, F::name, ": the types differ: ", in[0].dtype,
+                    " and ", in[1].dtype, ". Cast one of them.");
+  check<DTypeError>(in[0].dtype != DType::boolean, F::name,
+                    ": numbers are needed: got bool. Cast it first.");
+  return {{broadcast(F::name, in[0].shape, in[1].shape), in[0].dtype, in[0].device}};
+}
+
+template <class F>
+void cpu(const Call& call) {
+  visit_any(call.out[0].dtype(), [&]<class T>() {
+    if constexpr (!std::is_same_v<T, bool>)  // refused by infer
+      map_pairs<T, T>(call, [](Computed<T> u, Computed<T> v) { return F::f(u, v); });
+  });
+}
+
+template <class F>
 constexpr OpDef binary_op(Vjp vjp, Saves saves) {
   return {.name = F::name,
-          .infer = Binary<F>::infer,
-          .cpu = Binary<F>::cpu,
+          .infer = infer<F>,
+          .cpu = cpu<F>,
           .vjp = vjp,
           .saves = saves,
           .inplace = 0,
@@ -75,7 +107,48 @@ constexpr OpDef binary_op(Vjp vjp, Saves saves) {
 constexpr OpDef add_op = binary_op<Add>(add_vjp, {});
 constexpr OpDef sub_op = binary_op<Sub>(sub_vjp, {});
 constexpr OpDef mul_op = binary_op<Mul>(mul_vjp, {.inputs = bits(0, 1)});
-constexpr OpDef div_op = binary_op<Div>(div_vjp, {.inputs = bits(1), .outputs = bits(0)});
+constexpr OpDef div_op{.name = Div::name,
+                       .infer = Binary<Div>::infer,
+                       .cpu = Binary<Div>::cpu,
+                       .vjp = div_vjp,
+                       .saves = {.inputs = bits(1), .outputs = bits(0)},
+                       .inplace = 0,
+                       .strided = everything};
+
+struct DivTrunc {
+  static constexpr const char* name = "div_trunc";
+};
+
+// -1 apart: the quotient of the smallest integer wraps around, where the processor would trap.
+template <class T>
+T integer_quotient(T a, T b) {
+  check<ValueError>(b != 0, "div_trunc: an integer is divided by zero: ", a,
+                    " / 0. Mask zeros out of the divisor.");
+  return std::is_signed_v<T> && b == static_cast<T>(-1) ? Sub::f(T(0), a) : static_cast<T>(a / b);
+}
+
+void div_trunc_cpu(const Call& call) {
+  visit_any(call.out[0].dtype(), [&]<class T>() {
+    if constexpr (!std::is_integral_v<T>) {
+      map_pairs<T, T>(call, [](Computed<T> a, Computed<T> b) { return std::trunc(a / b); });
+    } else if constexpr (!std::is_same_v<T, bool>) {
+      const Walk<2> walk(call.in, call.out[0].shape());
+      const auto [a_step, b_step] = walk.step;
+      for_runs(walk,
+               [&, a_step = a_step, b_step = b_step](const auto& at, int64_t begin, int64_t n) {
+                 const T *a = call.in[0].as<T>() + at[0], *b = call.in[1].as<T>() + at[1];
+                 T* y = call.out[0].as<T>() + begin;
+                 for (int64_t i = 0; i < n; ++i)
+                   y[i] = integer_quotient(a[i * a_step], b[i * b_step]);
+               });
+    }
+  });
+}
+constexpr OpDef div_trunc_op{.name = DivTrunc::name,
+                             .infer = infer<DivTrunc>,
+                             .cpu = div_trunc_cpu,
+                             .inplace = 0,
+                             .strided = everything};
 
 bool same_bits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
@@ -151,6 +224,7 @@ Tensor add(const Tensor& a, const Tensor& b) { return apply1(add_op, {a, b}); }
 Tensor sub(const Tensor& a, const Tensor& b) { return apply1(sub_op, {a, b}); }
 Tensor mul(const Tensor& a, const Tensor& b) { return apply1(mul_op, {a, b}); }
 Tensor div(const Tensor& a, const Tensor& b) { return apply1(div_op, {a, b}); }
+Tensor div_trunc(const Tensor& a, const Tensor& b) { return apply1(div_trunc_op, {a, b}); }
 
 Tensor affine(const Tensor& x, double scale, double shift) {
   return apply1(affine_op, {contiguous(x)}, AffineAttrs{scale, shift});
@@ -161,7 +235,7 @@ Tensor divide(const Tensor& x, double divisor) {
 }
 
 extern const std::vector<const OpDef*> arithmetic_ops;
-const std::vector<const OpDef*> arithmetic_ops{&add_op, &sub_op,    &mul_op,
-                                               &div_op, &affine_op, &divide_op};
+const std::vector<const OpDef*> arithmetic_ops{&add_op,       &sub_op,    &mul_op,   &div_op,
+                                               &div_trunc_op, &affine_op, &divide_op};
 
 }  // namespace plimsoll

@@ -1,10 +1,11 @@
-// Arithmetic with NumPy broadcasting, on floating tensors of one dtype.
+// Arithmetic with NumPy broadcasting, on tensors of one dtype.
 //
 //   Tensor y = (x - mean) / std;       // [N, D], [D], [D]
 //   Tensor z = 1.0 - 0.5 * y;          // constants never become tensors
 //
-// add, sub, mul, div: y[i] = a[i] (+ - * /) b[i] over the broadcast shape. Errors: DTypeError when
-// the dtypes differ or are not floating, ShapeError when the shapes do not broadcast.
+// add, sub, mul, div: y[i] = a[i] (+ - * /) b[i] over the broadcast shape. Integers wrap around;
+// they have no div, because the quotient is no integer. Errors: DTypeError when the dtypes differ or
+// are not numbers, ShapeError when the shapes do not broadcast.
 #pragma once
 
 #include "core/tensor.h"
@@ -15,6 +16,10 @@ Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
+
+// y = a / b without its fraction: the quotient of integers, rounded towards zero. No gradient.
+// ValueError where an integer is divided by 0.
+Tensor div_trunc(const Tensor& a, const Tensor& b);
 
 // y = scale * x + shift, any shape. The constants are frozen when a step is captured.
 // f16 and bf16 are computed with f32 constants, as f32 is.

@@ -1,5 +1,8 @@
 #include "ops/arithmetic/arithmetic.h"
 
+#include <cmath>
+
+#include "ops/copy/copy.h"
 #include "ops/full/full.h"
 #include "ops/view/view.h"
 #include "tests/broadcast_reference.h"
@@ -47,6 +50,61 @@ OpCase strided(const char* name, Tensor (*op)(const Tensor&, const Tensor&),
                 y[i * 3 + j] = f(in[0][j * 4 + i], in[1][i * 6 + 2 * j]);
             return std::vector{y};
           }};
+}
+
+// Integers of one type through all operators; u8 and i32 wrap around beyond `highest`.
+OpCase integers(const char* name, DType dtype, double highest) {
+  const auto wrapped = [=](double v) -> double {
+    if (dtype == DType::u8) return std::fmod(v + 256, 256);
+    return dtype == DType::i32 && v > highest ? v - 0x1p32 : v;
+  };
+  return {.name = name,
+          .inputs = {given_index({2, 3}, {7, 5, 250, 100, 9, 8}), given_index({3}, {2, 3, 20})},
+          .call =
+              [=](auto in) {
+                const Tensor a = cast(in[0], dtype), b = cast(in[1], dtype);
+                const Tensor large = full({}, highest, {dtype, a.device()});
+                return std::vector{add(a, b), sub(a, b), mul(a, b), div_trunc(a, b), add(a, large)};
+              },
+          .reference =
+              [=](const std::vector<Array>& in) {
+                const auto map = [&](auto f) {
+                  return broadcast_map(in, [&](const auto& v) { return f(v[0], v[1]); });
+                };
+                return std::vector{map([&](double a, double b) { return wrapped(a + b); }),
+                                   map([&](double a, double b) { return wrapped(a - b); }),
+                                   map([&](double a, double b) { return wrapped(a * b); }),
+                                   map([](double a, double b) { return std::floor(a / b); }),
+                                   map([&](double a, double) { return wrapped(a + highest); })};
+              },
+          .differentiable = false,
+          .dtypes = {DType::f32}};  // the inputs are integers anyway
+}
+
+OpCase truncated(InputSpec a, InputSpec b) {
+  OpCase c =
+      binary("div_trunc", a, b, div_trunc, [](double x, double y) { return std::trunc(x / y); });
+  c.differentiable = false;
+  return c;
+}
+
+// Towards zero, and the smallest integer over -1 is itself.
+OpCase integer_quotients() {
+  return {.name = "integer_quotients",
+          .inputs = {given_index({5}, {-7, 7, -7, -2147483648.0, 0}),
+                     given_index({5}, {2, -2, -7, -1, 5})},
+          .call =
+              [](auto in) {
+                return std::vector{div_trunc(cast(in[0], DType::i32), cast(in[1], DType::i32))};
+              },
+          .reference =
+              [](auto) {
+                Array y({5});
+                y.values = {-3, -3, 1, -2147483648.0, 0};
+                return std::vector{y};
+              },
+          .differentiable = false,
+          .dtypes = {DType::f32}};
 }
 
 // Operators with a constant.
@@ -109,7 +167,10 @@ OpCases arithmetic_cases() {
                binary("add_eight_axes", real({2, 1, 2, 1, 2, 1, 2, 1}),
                       real({1, 2, 1, 2, 1, 2, 1, 2}), add, plus),
                strided("add_strided", add, plus), strided("sub_strided", sub, minus),
-               strided("mul_strided", mul, times), strided("div_strided", div, over)},
+               strided("mul_strided", mul, times), strided("div_strided", div, over),
+               integers("i64", DType::i64, 0x1p52), integers("i32", DType::i32, 2147483647),
+               integers("u8", DType::u8, 255), integer_quotients(),
+               truncated(real({3, 4}, 2, 9), given({4}, {0.7, -0.7, 3, -11}))},
       .bad = {
           {"shapes", [] { add(ones({2, 3}), ones({4})); },
            "add: the shapes do not broadcast: [2, 3] and [4]. Sizes must be equal or 1, aligned "
@@ -120,6 +181,15 @@ OpCases arithmetic_cases() {
            "affine: a floating type is needed: got i64. Cast it first."},
           {"integers_over", [] { ones({2}, {.dtype = DType::i64}) / 2; },
            "divide: a floating type is needed: got i64. Cast it first."},
+          {"integers_div",
+           [] { div(ones({2}, {.dtype = DType::i64}), ones({2}, {.dtype = DType::i64})); },
+           "div: a floating type is needed: got i64. Cast it first."},
+          {"bools",
+           [] { add(ones({2}, {.dtype = DType::boolean}), ones({}, {.dtype = DType::boolean})); },
+           "add: numbers are needed: got bool. Cast it first."},
+          {"zero",
+           [] { div_trunc(full({2}, 7, {.dtype = DType::i32}), zeros({}, {.dtype = DType::i32})); },
+           "div_trunc: an integer is divided by zero: 7 / 0. Mask zeros out of the divisor."},
           {"undefined", [] { add(Tensor(), ones({2})); },
            "add: input 0 is undefined. Pass a tensor that was computed."}}};
   for (const OpCase& c : constants()) cases.good.push_back(c);
