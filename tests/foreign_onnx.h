@@ -57,7 +57,8 @@ Ops attention_ops();
 Ops optimizer_ops();
 const Ops& all_ops();
 
-// f(x) for an f of floating tensors. Integers and bools go through f64, which holds them up to 2^53.
+// f(x) for an f of floating tensors. Integers and bools go through f64, which holds them up to
+// 2^53.
 template <class F>
 Tensor in_floating(const Tensor& x, F&& f) {
   if (is_floating(x.dtype())) return f(x);

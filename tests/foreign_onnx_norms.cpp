@@ -7,8 +7,8 @@ namespace {
 // Gains, shifts and statistics stay in f32 beside 16-bit values.
 DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-// Share `momentum` of the running values is kept, and the variance is the population's: what PyTorch
-// has the other way round.
+// Share `momentum` of the running values is kept, and the variance is the population's: what
+// PyTorch has the other way round.
 std::vector<Tensor> batch(const OpCall& c) {
   const Tensor x = channels_last(c[0]);
   const double eps = c.node.real("epsilon", 1e-5), kept = c.node.real("momentum", 0.9);

@@ -11,8 +11,8 @@ Tensor copy_of(const OpCall& c, size_t k, size_t n, size_t i) { return clone(c[2
 
 Tensor counter(int64_t step) { return Tensor::of<int64_t>({step}, {}); }
 
-// Calls update(param, grad, states) for each parameter; results are all new parameters, then all new
-// states.
+// Calls update(param, grad, states) for each parameter; results are all new parameters, then all
+// new states.
 template <size_t states, class Update>
 std::vector<Tensor> for_each_parameter(const OpCall& c, Update update) {
   const size_t n = (c.in.size() - 2) / (2 + states);

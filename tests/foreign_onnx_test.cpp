@@ -1,6 +1,7 @@
 // ONNX's node tests: every folder with a model.onnx, its inputs and the outputs that are expected.
-// A case passes when all outputs have the expected types, shapes and values; one that says something
-// the engine or this reader does not have is skipped with the reason. Needs PLIMSOLL_FOREIGN.
+// A case passes when all outputs have the expected types, shapes and values; one that says
+// something the engine or this reader does not have is skipped with the reason. Needs
+// PLIMSOLL_FOREIGN.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ const Ops& all_ops() {
   static const Ops all = [] {
     Ops ops;
     for (const auto& family : {pointwise_ops(), reduction_ops(), shape_ops(), index_ops(),
-                               product_ops(), norm_ops(), optimizer_ops()})
+                               product_ops(), norm_ops(), pool_ops(), loss_ops(), optimizer_ops()})
       ops.insert(family.begin(), family.end());
     return ops;
   }();
@@ -109,7 +110,9 @@ TEST(foreign, onnx_node) {
   const int all = static_cast<int>(folders.size());
   std::cout << "onnx_node: " << all << " cases, " << passed << " passed, " << skipped
             << " skipped, " << all - passed - skipped << " failed\n";
-  if (all == 190) EXPECT_GE(passed, 128);  // the folder that this was written with
+  if (all == 190) {  // the folder that this was written with
+    EXPECT_GE(passed, 157);
+  }
 }
 
 }  // namespace

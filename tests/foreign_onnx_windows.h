@@ -49,6 +49,7 @@ struct Windows {
     return std::max<int64_t>(end - image[i] - before[i] - after[i], 0);
   }
   Pair pair(const std::vector<int64_t>& v) const { return {v[0], v[1]}; }
+  Padding padding() const { return {before[0], after[0], before[1], after[1]}; }
 };
 
 // Attributes of a node over an image [N, .., C].

@@ -1,4 +1,5 @@
-// The reader of ONNX's files, with messages made by hand: sound ones, and every way to cut them off.
+// The reader of ONNX's files, with messages made by hand: sound ones, and every way to cut them
+// off.
 #include "tests/onnx.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Protobuf's wire format: a message is a sequence of fields, each a number, a wire type and a value.
+// Protobuf's wire format: a message is a sequence of fields, each a number, a wire type and a
+// value.
 //
 //   for (wire::Reader r(bytes); const auto field = r.next();)
 //     if (field->number == 1) dims.push_back(field->integer);

@@ -4,8 +4,8 @@
 //   Tensor z = 1.0 - 0.5 * y;          // constants never become tensors
 //
 // add, sub, mul, div: y[i] = a[i] (+ - * /) b[i] over the broadcast shape. Integers wrap around;
-// they have no div, because the quotient is no integer. Errors: DTypeError when the dtypes differ or
-// are not numbers, ShapeError when the shapes do not broadcast.
+// they have no div, because the quotient is no integer. Errors: DTypeError when the dtypes differ
+// or are not numbers, ShapeError when the shapes do not broadcast.
 #pragma once
 
 #include "core/tensor.h"
