@@ -17,8 +17,8 @@ struct NllOptions {
 // loss[r] = -weight[labels[r]] log_p[r, labels[r]], in nats, and 0 for rows whose label is
 // ignore_index. The mean divides by the sum of the counted rows' weights: 0 / 0 = NaN when none
 // counts, with a gradient of zero. log_p [..., C] of a floating type, labels [...] i64, weight [C],
-// without a gradient. The loss, [] or for Reduction::none [...], is computed and returned in f32, in
-// f64 for f64 inputs. Errors: IndexError for a label outside [0, C), ShapeError, DTypeError.
+// without a gradient. The loss, [] or for Reduction::none [...], is computed and returned in f32,
+// in f64 for f64 inputs. Errors: IndexError for a label outside [0, C), ShapeError, DTypeError.
 Tensor nll_loss(const Tensor& log_p, const Tensor& labels, const NllOptions& options = {});
 
 }  // namespace plimsoll
