@@ -73,5 +73,19 @@ TEST(Programs, CastToTheSameTypeAndContiguousOfContiguousDoNothing) {
   EXPECT_EQ(names(nothing, {Meta{{3, 4}}}), Names{});
 }
 
+TEST(Programs, LinearCrossEntropyHoldsNoLogits) {
+  constexpr int64_t kRows = 4096, kClasses = 8192, kInputs = 16;
+  const auto loss_and_gradients = [](auto in) {
+    const std::vector<Tensor> x{in[0].require_grad(), in[1].require_grad()};
+    const Tensor loss = linear_cross_entropy(x[0], x[1], {}, in[2]);
+    return gradients(loss, x);
+  };
+  const Meta x{{kRows, kInputs}}, w{{kClasses, kInputs}}, labels{{kRows}, DType::i64};
+  const Program program = capture(loss_and_gradients, Metas{x, w, labels});
+  const int64_t logits = kRows * kClasses * 4;
+  for (const Buffer& buffer : program.buffers) EXPECT_LT(buffer.bytes, logits / 8);
+  for (const Instruction& i : program.instructions) EXPECT_LT(i.workspace, logits / 8);
+}
+
 }  // namespace
 }  // namespace plimsoll
