@@ -2,7 +2,9 @@
 
 #include "nn/expect.h"
 #include "ops/batch_norm/batch_norm.h"
+#include "ops/group_norm/group_norm.h"
 #include "ops/layer_norm/layer_norm.h"
+#include "ops/rms_norm/rms_norm.h"
 
 namespace plimsoll::nn {
 namespace {
@@ -50,6 +52,34 @@ LayerNorm::LayerNorm(int64_t width, Build& build, const LayerNormOptions& option
 Tensor LayerNorm::forward(const Tensor& x, const Mode&) const {
   check_width("layer_norm", x, gamma_.size(0));
   return layer_norm(x, gamma_, beta_, options_.eps);
+}
+
+RMSNorm::RMSNorm(int64_t width, Build& build, const RMSNormOptions& options) : options_(options) {
+  check_positive("rms_norm", "width", {width});
+  check_eps("rms_norm", options.eps);
+  gamma_ = add_parameter("gamma", ones({width}, wide(build)));
+}
+
+Tensor RMSNorm::forward(const Tensor& x, const Mode&) const {
+  check_width("rms_norm", x, gamma_.size(0));
+  return rms_norm(x, gamma_, options_.eps);
+}
+
+GroupNorm::GroupNorm(int64_t groups, int64_t channels, Build& build,
+                     const GroupNormOptions& options)
+    : groups_(groups), options_(options) {
+  check_positive("group_norm", "groups and channels", {groups, channels});
+  check<ValueError>(channels % groups == 0, "group_norm: ", groups,
+                    " groups do not divide the channels: ", channels,
+                    ". Choose a number that does.");
+  check_eps("group_norm", options.eps);
+  gamma_ = add_parameter("gamma", ones({channels}, wide(build)));
+  beta_ = add_parameter("beta", zeros({channels}, wide(build)));
+}
+
+Tensor GroupNorm::forward(const Tensor& x, const Mode&) const {
+  check_width("group_norm", x, gamma_.size(0));
+  return group_norm(x, groups_, gamma_, beta_, options_.eps);
 }
 
 }  // namespace plimsoll::nn

@@ -1,7 +1,9 @@
 // Normalisation: scale and shift to mean 0 and variance 1, then y = gamma x + beta.
 //
 //   nn::BatchNorm2d bn(64, build);                     // over N, H, W of [N, H, W, 64]
+//   nn::GroupNorm gn(8, 64, build);                    // over H, W and 8 channels of each image
 //   nn::LayerNorm ln(256, build);                      // over the last axis of [..., 256]
+//   nn::RMSNorm rms(256, build);                       // the same without mean and beta
 //
 // gamma starts at 1, beta at 0; both are f32 even where x has 16 bits. Errors: ValueError for sizes
 // below 1, a negative eps and a momentum outside [0, 1], ShapeError for an x of another number of
@@ -42,6 +44,39 @@ class LayerNorm : public Module {
 
  private:
   LayerNormOptions options_;
+  Tensor gamma_, beta_;
+};
+
+struct RMSNormOptions {
+  double eps = 1e-6;
+};
+
+// Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019. Parameter: gamma.
+class RMSNorm : public Module {
+ public:
+  RMSNorm(int64_t width, Build& build, const RMSNormOptions& options = {});
+  Tensor forward(const Tensor& x, const Mode& mode) const override;
+
+ private:
+  RMSNormOptions options_;
+  Tensor gamma_;
+};
+
+struct GroupNormOptions {
+  double eps = 1e-5;
+};
+
+// Wu and He, "Group Normalization", 2018; with a group for each channel instance normalisation. x
+// [N, ..., channels]. Parameters: gamma, beta. ValueError when the groups do not divide the
+// channels.
+class GroupNorm : public Module {
+ public:
+  GroupNorm(int64_t groups, int64_t channels, Build& build, const GroupNormOptions& options = {});
+  Tensor forward(const Tensor& x, const Mode& mode) const override;
+
+ private:
+  int64_t groups_;
+  GroupNormOptions options_;
   Tensor gamma_, beta_;
 };
 

@@ -84,6 +84,40 @@ TEST(NnNorm, LayerNorm) {
   EXPECT_LE(distance(values(norm(x)), expected), 1e-12);
 }
 
+TEST(NnNorm, RmsNorm) {
+  Build build{.placement = kDouble};
+  const RMSNorm norm(5, build, {.eps = 0.5});
+  EXPECT_EQ(names(norm.named_parameters()), std::vector<std::string>{"gamma"});
+  shake(norm, 61);
+  const Tensor x = draw({2, 3, 5}, 1);
+  const Doubles flat = values(x), gamma = values(norm, "gamma");
+  Doubles expected;
+  for (size_t i = 0; i < flat.size(); ++i) {
+    double squares = 0;
+    for (size_t d = 0; d < 5; ++d) squares += std::pow(flat[i / 5 * 5 + d], 2);
+    expected.push_back(gamma[i % 5] * flat[i] / std::sqrt(squares / 5 + 0.5));
+  }
+  EXPECT_LE(distance(values(norm(x)), expected), 1e-12);
+}
+
+// An image whose groups lie one below the other is a batch of rows for LayerNorm.
+TEST(NnNorm, GroupNorm) {
+  Build build{.placement = kDouble};
+  const GroupNorm norm(2, 4, build);
+  const Tensor x = draw({3, 1, 1, 4}, 1);
+  const LayerNorm rows(2, build);
+  EXPECT_LE(distance(values(norm(x)), values(rows(reshape(x, {6, 2})))), 1e-12);
+  shake(norm, 62);
+  const Doubles plain = values(rows(reshape(x, {6, 2})));
+  const Doubles gamma = values(norm, "gamma"), beta = values(norm, "beta");
+  Doubles expected;
+  for (size_t i = 0; i < plain.size(); ++i)
+    expected.push_back(gamma[i % 4] * plain[i] + beta[i % 4]);
+  EXPECT_LE(distance(values(norm(x)), expected), 1e-12);
+  EXPECT_EQ(error_of<ValueError>([&] { GroupNorm(3, 4, build); }),
+            "group_norm: 3 groups do not divide the channels: 4. Choose a number that does.");
+}
+
 TEST(NnNorm, RefusesOtherWidths) {
   Build build;
   const BatchNorm2d batch(3, build);
