@@ -17,13 +17,19 @@ namespace plimsoll::nn {
 
 struct PoolOptions {
   Pair stride = 0;  // 0: the window
-  Pair padding = 0;
+  Padding padding = 0;
+  Pair dilation = 1;
+  bool ceil_mode = false;
+  bool count_include_pad = true;  // of means
 };
 
 inline Pool2dAttrs pool_attrs(Pair window, const PoolOptions& options) {
   return {.window = window,
           .stride = options.stride == Pair(0) ? window : options.stride,
-          .padding = options.padding};
+          .padding = options.padding,
+          .dilation = options.dilation,
+          .ceil_mode = options.ceil_mode,
+          .count_include_pad = options.count_include_pad};
 }
 
 // [N, H, W, C] -> [N, OH, OW, C], the largest element of each window.
@@ -46,6 +52,29 @@ class AvgPool2d : public Module {
 
  private:
   Pool2dAttrs attrs_;
+};
+
+// [N, H, W, C] -> [N, OH, OW, C] for any H and W: windows that cover the image evenly.
+class AdaptiveMaxPool2d : public Module {
+ public:
+  explicit AdaptiveMaxPool2d(Pair outputs) : outputs_(outputs) {}
+  Tensor forward(const Tensor& x, const Mode&) const override {
+    return adaptive_max_pool2d(x, outputs_);
+  }
+
+ private:
+  Pair outputs_;
+};
+
+class AdaptiveAvgPool2d : public Module {
+ public:
+  explicit AdaptiveAvgPool2d(Pair outputs) : outputs_(outputs) {}
+  Tensor forward(const Tensor& x, const Mode&) const override {
+    return adaptive_avg_pool2d(x, outputs_);
+  }
+
+ private:
+  Pair outputs_;
 };
 
 // The mean of each channel: images [N, H, W, C] -> [N, C], sequences [B, T, D] -> [B, D].

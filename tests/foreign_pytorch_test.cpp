@@ -55,6 +55,16 @@ std::vector<Tensor> max_pool(const Inputs& in) {
   return {nchw(max_pool2d(in.image("x"), {.window = window, .stride = window}))};
 }
 
+std::vector<Tensor> avg_pool(const Inputs& in) {
+  const int64_t window = in.integer("kernel", 2);
+  return {nchw(
+      avg_pool2d(in.image("x"), {.window = window,
+                                 .stride = in.integer("stride", window),
+                                 .padding = in.integer("padding", 0),
+                                 .ceil_mode = in.attrs.value("ceil_mode", false),
+                                 .count_include_pad = in.attrs.value("count_include_pad", true)}))};
+}
+
 std::vector<Tensor> norm(const Inputs& in) {
   return {layer_norm(in["x"], in.gain("w"), in.gain("b"), in.number("eps", 1e-5))};
 }
@@ -125,6 +135,7 @@ const std::map<std::string, Run>& cases() {
       {"separable_conv2d", separable_conv},
       {"max_pool2d", max_pool},
       {"max_pool2d_ties", max_pool},
+      {"avg_pool2d_excl_pad", avg_pool},
       {"batch_norm_train",
        [](auto& in) {
          return std::vector{nchw(batch_norm(in.image("x"), in.gain("w"), in.gain("b")).y)};

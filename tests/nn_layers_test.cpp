@@ -88,6 +88,11 @@ TEST(NnLayers, PoolsAndFlatten) {
   EXPECT_EQ(MaxPool2d(2)(x).shape(), (Shape{2, 3, 2, 3}));
   EXPECT_EQ(AvgPool2d({3, 2}, {.stride = 1})(x).shape(), (Shape{2, 4, 3, 3}));
   EXPECT_EQ(MaxPool2d(3, {.stride = 2, .padding = 1})(x).shape(), (Shape{2, 3, 2, 3}));
+  EXPECT_EQ(
+      AvgPool2d(2, {.padding = {0, 1, 0, 0}, .dilation = {2, 1}, .ceil_mode = true})(x).shape(),
+      avg_pool2d(x, {.padding = {0, 1, 0, 0}, .dilation = {2, 1}, .ceil_mode = true}).shape());
+  EXPECT_EQ(AdaptiveMaxPool2d({3, 1})(x).shape(), (Shape{2, 3, 1, 3}));
+  EXPECT_EQ(values(AdaptiveAvgPool2d(1)(x)), values(GlobalAvgPool()(x)));
   EXPECT_EQ(GlobalAvgPool()(x).shape(), (Shape{2, 3}));
   EXPECT_EQ(Flatten()(x).shape(), (Shape{2, 72}));
   EXPECT_EQ(Flatten()(draw({0, 6, 4}, 1)).shape(), (Shape{0, 24}));
