@@ -8,6 +8,7 @@
 #include "nn/module.h"
 #include "ops/expect.h"
 #include "ops/gelu/gelu.h"
+#include "ops/interpolate/interpolate.h"
 #include "ops/pool2d/pool2d.h"
 #include "ops/relu/relu.h"
 #include "ops/sum/sum.h"
@@ -75,6 +76,16 @@ class AdaptiveAvgPool2d : public Module {
 
  private:
   Pair outputs_;
+};
+
+// [N, H, W, C] -> [N, OH, OW, C] by interpolation: nearest neighbours unless told otherwise.
+class Upsample : public Module {
+ public:
+  explicit Upsample(const InterpolateAttrs& attrs) : attrs_(attrs) {}
+  Tensor forward(const Tensor& x, const Mode&) const override { return interpolate(x, attrs_); }
+
+ private:
+  InterpolateAttrs attrs_;
 };
 
 // The mean of each channel: images [N, H, W, C] -> [N, C], sequences [B, T, D] -> [B, D].

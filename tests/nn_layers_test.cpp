@@ -91,6 +91,7 @@ TEST(NnLayers, PoolsAndFlatten) {
   EXPECT_EQ(
       AvgPool2d(2, {.padding = {0, 1, 0, 0}, .dilation = {2, 1}, .ceil_mode = true})(x).shape(),
       avg_pool2d(x, {.padding = {0, 1, 0, 0}, .dilation = {2, 1}, .ceil_mode = true}).shape());
+  EXPECT_EQ(Upsample({.scale = 2.0})(x).shape(), (Shape{2, 2 * x.size(1), 2 * x.size(2), 3}));
   EXPECT_EQ(AdaptiveMaxPool2d({3, 1})(x).shape(), (Shape{2, 3, 1, 3}));
   EXPECT_EQ(values(AdaptiveAvgPool2d(1)(x)), values(GlobalAvgPool()(x)));
   EXPECT_EQ(GlobalAvgPool()(x).shape(), (Shape{2, 3}));
