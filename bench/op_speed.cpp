@@ -1,0 +1,195 @@
+// How fast the ops run, beside what this machine can do at that moment: arithmetic as GFLOP/s and
+// as a share of the fused multiply-adds that registers alone allow, memory traffic as GB/s and as a
+// share of a plain copy's rate. The operations of a convolution are those of the direct sum.
+//
+//   op_speed --benchmark_filter=matmul          // Google Benchmark's options
+//
+// The clock of a machine drifts, so its peak is measured again before every op.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <functional>
+
+#include "autograd/gradients.h"
+#include "autograd/no_grad.h"
+#include "core/cpu/parallel.h"
+#include "core/cpu/vector.h"
+#include "core/philox.h"
+#include "ops/ops.h"
+
+using namespace plimsoll;
+
+namespace {
+
+// The best of several runs of f, in seconds.
+template <class F>
+double best_seconds(F&& f) {
+  double best = 1e30;
+  for (int i = 0; i < 5; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    f();
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return best;
+}
+
+// Multiply-adds of 12 independent vectors per thread, in operations per second.
+double peak_flops() {
+  constexpr int64_t kRounds = 1'000'000, kVectors = 12;
+  const int64_t threads = num_threads();
+  std::vector<float> sink(static_cast<size_t>(threads));
+  const double seconds = best_seconds([&] {
+    parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t thread = begin; thread < end; ++thread) {
+        Vector<float> sums[kVectors] = {}, a = Vector<float>{} + 0.5f, b = a;
+        for (int64_t i = 0; i < kRounds; ++i) {
+#pragma GCC unroll 12
+          for (int v = 0; v < kVectors; ++v) {
+            sums[v] = sums[v] * a + b;
+            asm volatile("" : "+v"(sums[v]));  // keeps each multiply-add where it stands
+          }
+        }
+        for (const auto& sum : sums) sink[static_cast<size_t>(thread)] += sum[0];
+      }
+    });
+  });
+  benchmark::DoNotOptimize(sink.data());
+  return static_cast<double>(2 * kRounds * kVectors * kLanes<float> * threads) / seconds;
+}
+
+// Bytes read and written per second by a copy of 64 MiB.
+double copy_rate() {
+  static std::vector<float> from(1 << 24, 1.0f), to(1 << 24);
+  const double seconds = best_seconds([&] {
+    parallel_for(std::ssize(from), 1 << 18, [&](int64_t begin, int64_t end) {
+      std::copy(from.begin() + begin, from.begin() + end, to.begin() + begin);
+    });
+  });
+  return 2.0 * static_cast<double>(from.size() * sizeof(float)) / seconds;
+}
+
+Tensor random(const Shape& shape) {
+  static Keys keys(1);
+  return normal(shape, 0, 1, keys.next());
+}
+
+enum class Bound { arithmetic, memory };
+
+// `work` is floating-point operations or bytes of one call of f.
+void add(const std::string& name, Bound bound, double work, std::function<void()> f) {
+  benchmark::RegisterBenchmark(
+      name.c_str(),
+      [=](benchmark::State& state) {
+        const double peak = bound == Bound::arithmetic ? peak_flops() : copy_rate();
+        const auto start = std::chrono::steady_clock::now();
+        for (auto _ : state) f();
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        const double rate = static_cast<double>(state.iterations()) * work / seconds.count();
+        state.counters[bound == Bound::arithmetic ? "GFLOP/s" : "GB/s"] = rate * 1e-9;
+        state.counters["share"] = rate / peak;
+      })
+      ->UseRealTime()
+      ->Unit(benchmark::kMillisecond);
+}
+
+// The same, for the call and for the gradients of its sum.
+void add_with_gradients(const std::string& name, Bound bound, double forward, double both,
+                        std::vector<Tensor> inputs,
+                        std::function<Tensor(std::span<const Tensor>)> f) {
+  add(name, bound, forward, [=] {
+    const NoGrad scope;
+    f(inputs);
+  });
+  std::vector<Tensor> leaves;
+  for (const Tensor& input : inputs) leaves.push_back(input.require_grad());
+  const Tensor like = ones(f(inputs).shape());
+  add(name + "/with_gradients", bound, both, [=] { gradients(sum(f(leaves) * like), leaves); });
+}
+
+void add_products() {
+  const auto flops = [](int64_t m, int64_t n, int64_t k) {
+    return 2.0 * static_cast<double>(m * n * k);
+  };
+  struct Sizes {
+    int64_t m, n, k;
+  };
+  const Sizes sizes[] = {{1024, 1024, 1024}, {2048, 256, 256}, {2048, 1024, 256}, {2048, 256, 1024},
+                         {2048, 768, 256},   {4096, 768, 256}, {128, 1024, 3136}, {4096, 256, 256}};
+  for (const auto& [m, n, k] : sizes) {
+    const std::string name = cat(m, "x", n, "x", k);
+    const Tensor x = random({m, k}), w = random({n, k}), dy = random({m, n});
+    add("linear/" + name, Bound::arithmetic, flops(m, n, k), [=] { linear(x, w); });
+    add("linear_input_grad/" + name, Bound::arithmetic, flops(m, n, k), [=] { matmul(dy, w); });
+    add("linear_weight_grad/" + name, Bound::arithmetic, flops(m, n, k),
+        [=] { matmul(transpose(dy), x); });
+  }
+}
+
+void add_convolutions() {
+  struct Sizes {
+    int64_t n, side, in, out, filter, groups;
+  };
+  const Sizes sizes[] = {{128, 28, 1, 32, 5, 1},  {128, 14, 32, 64, 5, 1},  {64, 32, 16, 16, 3, 1},
+                         {64, 32, 64, 64, 3, 1},  {64, 16, 128, 128, 3, 1}, {64, 8, 256, 256, 3, 1},
+                         {64, 32, 64, 128, 1, 1}, {64, 32, 64, 64, 3, 64}};
+  for (const auto& [n, side, in, out, filter, groups] : sizes) {
+    const Tensor x = random({n, side, side, in}), w = random({out, filter, filter, in / groups});
+    const Tensor dy = random({n, side, side, out});
+    const Conv2dAttrs attrs{.padding = filter / 2, .groups = groups};
+    const double flops = 2.0 * static_cast<double>(dy.count() * filter * filter * in / groups);
+    const std::string name = cat(n, "x", side, "x", side, "x", in, "_", out, "x", filter, "x",
+                                 filter, "_groups", groups);
+    add("conv2d/" + name, Bound::arithmetic, flops, [=] { conv2d(x, w, attrs); });
+    add("conv2d_input_grad/" + name, Bound::arithmetic, flops, [=] {
+      conv2d_input_grad(dy, w, {x.size(1), x.size(2)}, attrs);
+    });
+    add("conv2d_weight_grad/" + name, Bound::arithmetic, flops,
+        [=] { conv2d_weight_grad(x, dy, filter, attrs); });
+  }
+}
+
+void add_attentions() {
+  struct Sizes {
+    int64_t b, t, h, d;
+    bool causal;
+  };
+  for (const auto& [b, t, h, d, causal] :
+       {Sizes{8, 256, 8, 32, true}, {32, 128, 2, 128, false}, {2, 1024, 8, 64, true}}) {
+    // Two products forward and five backward, over the pairs that see each other.
+    const double product = 2.0 * static_cast<double>(b * h * t * d * (causal ? (t + 1) / 2 : t));
+    const AttentionAttrs attrs{.causal = causal};
+    add_with_gradients(
+        cat("attention/", b, "x", t, "x", h, "x", d, causal ? "_causal" : ""), Bound::arithmetic,
+        2 * product, 7 * product,
+        {random({b, t, h, d}), random({b, t, h, d}), random({b, t, h, d})},
+        [=](std::span<const Tensor> in) { return attention(in[0], in[1], in[2], attrs).out; });
+  }
+}
+
+void add_memory_bound() {
+  const Tensor x = random({8192, 768}), y = random({8192, 768}), gain = random({768});
+  const double bytes = 4.0 * static_cast<double>(x.count());
+  add("add", Bound::memory, 3 * bytes, [=] { x + y; });
+  add("add_row", Bound::memory, 2 * bytes, [=] { x + gain; });
+  add("relu", Bound::memory, 2 * bytes, [=] { relu(x); });
+  add("gelu", Bound::memory, 2 * bytes, [=] { gelu(x); });
+  add("exp", Bound::memory, 2 * bytes, [=] { exp(x); });
+  add("softmax", Bound::memory, 2 * bytes, [=] { softmax(x); });
+  add("sum_rows", Bound::memory, bytes, [=] { sum(x, {0}); });
+  add("dropout", Bound::memory, 2 * bytes, [=] { dropout(x, 0.1, make_key(1, 1), 0); });
+  add_with_gradients("layer_norm", Bound::memory, 2 * bytes, 6 * bytes, {x, gain, gain},
+                     [](std::span<const Tensor> in) { return layer_norm(in[0], in[1], in[2]); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  add_products();
+  add_convolutions();
+  add_attentions();
+  add_memory_bound();
+  benchmark::RunSpecifiedBenchmarks();
+}
