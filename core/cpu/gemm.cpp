@@ -20,6 +20,7 @@ namespace {
 // An element of C is the sum over k in the order of k, in rounds of kDepth terms, wherever the
 // blocks are cut: its bits depend on the operands alone.
 constexpr int64_t kDepth = 256, kTall = 8, kHigh = 96 * kBlockRows, kWidePanels = 32;
+constexpr int64_t kSmall = 1 << 20;  // multiply-adds
 
 // A strip holds kBlockRows rows of A in the order in which they lie in memory, so that packing is
 // copying: row by row (their distance keeps them in different sets of the cache), or term by term.
@@ -134,23 +135,35 @@ void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
 
 // ---- the innermost loop
 
-// R x W vectors of C, from a strip of A and a panel of B.
+// A strip of A or a panel of B, packed or where it lies: elements along the side that is summed over
+// are neighbours in a row-major strip, and `step` apart otherwise, with the other side's elements
+// next to each other; in a row-major strip it is the rows that are `step` apart.
+template <class T>
+struct Operand {
+  const T* data;
+  int64_t step;
+};
+
+// R x W vectors of C.
 template <class T, bool RowMajor, int R, int W>
-void multiply(const T* a, const T* b, int64_t depth, T* c, int64_t c_stride, bool add) {
+void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride, bool add) {
   constexpr int64_t lanes = kLanes<T>;
-  constexpr int64_t row = RowMajor ? kRowPitch : 1, term = RowMajor ? 1 : kBlockRows;
   using V = Vector<T>;
-  for (int i = 0; i < R; ++i)
+  const T* rows[R];
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i) {
+    rows[i] = a.data + i * (RowMajor ? a.step : 1);
     for (int v = 0; v < W; ++v) __builtin_prefetch(c + i * c_stride + v * lanes, 1);
+  }
   V sum[R][W] = {};
-  for (int64_t k = 0; k < depth; ++k, a += term, b += kBlockColumns<T>) {
+  for (int64_t k = 0, t = 0; k < depth; ++k, t += RowMajor ? 1 : a.step, b.data += b.step) {
     V right[W];
 #pragma GCC unroll 2
-    for (int v = 0; v < W; ++v) right[v] = load<V>(b + v * lanes);
+    for (int v = 0; v < W; ++v) right[v] = load<V>(b.data + v * lanes);
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
-      for (int v = 0; v < W; ++v) sum[i][v] += a[i * row] * right[v];
+      for (int v = 0; v < W; ++v) sum[i][v] += (RowMajor ? rows[i][t] : a.data[t + i]) * right[v];
   }
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
@@ -163,7 +176,7 @@ void multiply(const T* a, const T* b, int64_t depth, T* c, int64_t c_stride, boo
 
 // The same for `width` columns: those that are not whole vectors go by way of a block of their own.
 template <class T, bool RowMajor>
-void multiply_strip(const T* a, const T* b, int64_t rows, int64_t depth, int64_t width, T* c,
+void multiply_strip(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width, T* c,
                     int64_t c_stride, bool add) {
   constexpr int64_t lanes = kLanes<T>, columns = kBlockColumns<T>;
   const bool narrow = width <= lanes, whole = width == (narrow ? lanes : columns);
@@ -189,22 +202,39 @@ void multiply_round(const MatrixRef<T>& a, const MatrixRef<T>& b, int64_t m, int
   constexpr int64_t columns = kBlockColumns<T>;
   const Runs rows(m, pieces(m, kBlockRows));
   const int64_t panels = pieces(n, columns);
+  const auto width = [&](int64_t p) { return std::min(columns, n - p * columns); };
+  const bool row_major = a.col_stride == 1;
+
+  // A small product reads its operands where they lie, but for panels that are not rows of vectors.
+  const bool small = m * n * depth <= kSmall;
+  const auto lies_well = [&](int64_t p) {
+    return small && b.col_stride == 1 && (width(p) == columns || width(p) == kLanes<T>);
+  };
   auto& memory = Scratch<T>::of_thread();
-  T* const left = memory.at_least(memory.strips, rows.count * kStrip);
+  T* const left = small ? nullptr : memory.at_least(memory.strips, rows.count * kStrip);
   T* const right = memory.at_least(memory.panels, panels * columns * depth);
-  const auto panel_width = [&](int64_t p) { return std::min(columns, n - p * columns); };
+  const auto strip = [&](int64_t s) -> Operand<T> {
+    if (small)
+      return {a.data + rows.first(s) * a.row_stride, row_major ? a.row_stride : a.col_stride};
+    return {left + s * kStrip, row_major ? kRowPitch : kBlockRows};
+  };
+  const auto panel = [&](int64_t p) -> Operand<T> {
+    if (lies_well(p)) return {b.data + p * columns, b.row_stride};
+    return {right + p * columns * depth, columns};
+  };
 
   const Runs down(rows.count, pieces(rows.count, kTall)), across(panels, pieces(panels, kTall));
-  parallel_for(panels + down.count, grain_for(columns * depth), [&](int64_t begin, int64_t end) {
+  const int64_t to_pack = small ? panels : panels + down.count;
+  parallel_for(to_pack, grain_for(columns * depth), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      if (i < panels)
-        pack_panel<T>({b.data + i * columns * b.col_stride, b.row_stride, b.col_stride}, depth,
-                      panel_width(i), right + i * columns * depth);
-      else
+      if (i >= panels)
         pack_strips(a, rows, down.first(i - panels), down.first(i - panels + 1), depth, left);
+      else if (!lies_well(i))
+        pack_panel<T>({b.data + i * columns * b.col_stride, b.row_stride, b.col_stride}, depth,
+                      width(i), right + i * columns * depth);
   });
 
-  const auto multiply = a.col_stride == 1 ? multiply_strip<T, true> : multiply_strip<T, false>;
+  const auto multiply = row_major ? multiply_strip<T, true> : multiply_strip<T, false>;
   parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       const int64_t s0 = down.first(block / across.count), p0 = across.first(block % across.count);
@@ -212,8 +242,8 @@ void multiply_round(const MatrixRef<T>& a, const MatrixRef<T>& b, int64_t m, int
                     p1 = p0 + across.size(block % across.count);
       for (int64_t p = p0; p < p1; ++p)
         for (int64_t s = s0; s < s1; ++s)
-          multiply(left + s * kStrip, right + p * columns * depth, rows.size(s), depth,
-                   panel_width(p), c + rows.first(s) * c_stride + p * columns, c_stride, add);
+          multiply(strip(s), panel(p), rows.size(s), depth, width(p),
+                   c + rows.first(s) * c_stride + p * columns, c_stride, add);
     }
   });
 }
