@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/cpu/parallel.h"
-#include "core/cpu/vector.h"
+#include "core/cpu/transpose.h"
 
 namespace plimsoll {
 namespace {
@@ -80,38 +80,6 @@ void pack_strips(const MatrixRef<T>& a, const Runs& rows, int64_t begin, int64_t
   }
 }
 
-// The transpose of a square of kLanes x kLanes elements, in registers.
-template <class T>
-void transpose_square(const T* from, int64_t from_step, T* to, int64_t to_step) {
-  constexpr int lanes = kLanes<T>;
-  using V = Vector<T>;
-  V rows[lanes];
-#pragma GCC unroll 16
-  for (int i = 0; i < lanes; ++i) {
-    rows[i] = load<V>(from + i * from_step);
-    __builtin_prefetch(from + i * from_step + 3 * lanes);
-  }
-  // Exchanges, between rows i and i + d, the halves of each run of 2 d elements.
-#pragma GCC unroll 4
-  for (int d = lanes / 2; d >= 1; d /= 2) {
-    using Index = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-    Vector<Index> low, high;
-    for (int l = 0; l < lanes; ++l) {
-      low[l] = l & d ? lanes + l - d : l;
-      high[l] = l & d ? lanes + l : l + d;
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < lanes; ++i)
-      if (!(i & d)) {
-        const V x = rows[i], y = rows[i + d];
-        rows[i] = __builtin_shuffle(x, y, low);
-        rows[i + d] = __builtin_shuffle(x, y, high);
-      }
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < lanes; ++i) store(to + i * to_step, rows[i]);
-}
-
 // `width` columns of B as [depth, kBlockColumns], filled up with zeros.
 template <class T>
 void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
@@ -122,13 +90,11 @@ void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
         store(to + k * columns + v, load<Vector<T>>(b.data + k * b.row_stride + v));
     return;
   }
-  int64_t k = 0;
-  if (b.row_stride == 1 && width == columns)
-    for (; k + lanes <= depth; k += lanes)
-      for (int64_t half = 0; half < 2; ++half)
-        transpose_square(b.data + half * lanes * b.col_stride + k, b.col_stride,
-                         to + k * columns + half * lanes, columns);
-  for (; k < depth; ++k)
+  if (b.row_stride == 1 && width == columns) {
+    transpose(b.data, b.col_stride, columns, depth, to, columns);
+    return;
+  }
+  for (int64_t k = 0; k < depth; ++k)
     for (int64_t j = 0; j < columns; ++j)
       to[k * columns + j] = j < width ? b.data[k * b.row_stride + j * b.col_stride] : T(0);
 }
@@ -151,10 +117,10 @@ void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride,
   using V = Vector<T>;
   const T* rows[R];
 #pragma GCC unroll 16
-  for (int i = 0; i < R; ++i) {
-    rows[i] = a.data + i * (RowMajor ? a.step : 1);
-    for (int v = 0; v < W; ++v) __builtin_prefetch(c + i * c_stride + v * lanes, 1);
-  }
+  for (int i = 0; i < R; ++i) rows[i] = a.data + i * (RowMajor ? a.step : 1);
+  if (depth >= 64)  // long enough for C to arrive meanwhile
+    for (int i = 0; i < R; ++i)
+      for (int v = 0; v < W; ++v) __builtin_prefetch(c + i * c_stride + v * lanes, 1);
   V sum[R][W] = {};
   for (int64_t k = 0, t = 0; k < depth; ++k, t += RowMajor ? 1 : a.step, b.data += b.step) {
     V right[W];

@@ -6,10 +6,11 @@ namespace {
 template <class T>
 struct Area {
   using C = Compute<T>;
-  C *p, *dp;          // [queries, keys] of a block: probabilities, and their gradients
-  C *dq, *delta;      // [group, T, D] and [group, T]: of all heads that share their keys
-  C *dk, *dv;         // [keys, D] and [keys, E] of a block
-  C *q, *k, *v, *dy;  // 16-bit types only: widened blocks
+  C *p, *dp;                 // [queries, keys] of a block: probabilities, and their gradients
+  C *dq, *delta;             // [group, T, D] and [group, T]: of all heads that share their keys
+  C *dk, *dv;                // [keys, D] and [keys, E] of a block
+  C *k_columns, *v_columns;  // [D, kKeyPitch] and [E, kKeyPitch] of a block
+  C *q, *k, *v, *dy;         // 16-bit types only: widened blocks
 
   Area(Scratch& scratch, const Sizes& sizes) {
     const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
@@ -20,6 +21,8 @@ struct Area {
     delta = scratch.take<C>(sizes.group() * sizes.queries);
     dk = scratch.take<C>(nk * d);
     dv = scratch.take<C>(nk * e);
+    k_columns = scratch.take<C>(d * kKeyPitch);
+    v_columns = scratch.take<C>(e * kKeyPitch);
     q = scratch.take<C>(wide * nq * d);
     k = scratch.take<C>(wide * nk * d);
     v = scratch.take<C>(wide * nk * e);
@@ -41,7 +44,8 @@ void write(const Compute<T>* from, const View& to, int64_t b, int64_t h, int64_t
 // A block of keys, j ... j + m - 1, of one head of keys.
 template <class C>
 struct Keys {
-  Rows<C> k, v;
+  Rows<C> k;
+  MatrixRef<C> k_columns, v_columns;
   int64_t j, m;
 };
 
@@ -82,12 +86,12 @@ class Head {
 
  private:
   void add(const Keys<C>& keys, int64_t i, int64_t n) const {
-    const auto& [k, v, j, m] = keys;
+    const auto& [k, k_columns, v_columns, j, m] = keys;
     const int64_t d = sizes_.features, e = sizes_.values;
     const Rows<C> q = head_rows<T>(call_.in[0], b_, h_, i, n, area_.q);
     const Rows<C> dy = head_rows<T>(call_.in[5], b_, h_, i, n, area_.dy);
-    gemm<C>(n, m, d, q.matrix(), k.transposed(), area_.p, m);
-    gemm<C>(n, m, e, dy.matrix(), v.transposed(), area_.dp, m);
+    gemm<C>(n, m, d, q.matrix(), k_columns, area_.p, m);
+    gemm<C>(n, m, e, dy.matrix(), v_columns, area_.dp, m);
     for (int64_t r = 0; r < n; ++r) row(area_.p + r * m, area_.dp + r * m, i + r, j, m);
     const MatrixRef<C> p_transposed{area_.p, 1, m}, ds_transposed{area_.dp, 1, m};
     gemm<C>(m, e, n, p_transposed, dy.matrix(), area_.dv, e, Store::accumulate);
@@ -148,8 +152,10 @@ void group(const Call& call, const Sizes& sizes, const Extras& extras, const Are
   each_head([](const Head<T>& head) { head.start(); });
   for (int64_t j = 0; j < sizes.keys; j += kKeys) {
     const int64_t m = std::min(kKeys, sizes.keys - j);
-    const Keys<C> keys{head_rows<T>(call.in[1], b, shared, j, m, area.k),
-                       head_rows<T>(call.in[2], b, shared, j, m, area.v), j, m};
+    const Rows<C> k = head_rows<T>(call.in[1], b, shared, j, m, area.k);
+    const Rows<C> v = head_rows<T>(call.in[2], b, shared, j, m, area.v);
+    const Keys<C> keys{k, columns_of(k, m, d, area.k_columns), columns_of(v, m, e, area.v_columns),
+                       j, m};
     std::fill_n(area.dk, m * d, C(0));
     std::fill_n(area.dv, m * e, C(0));
     each_head([&](const Head<T>& head) { head.add(keys); });

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/cpu/gemm.h"
+#include "core/cpu/transpose.h"
 #include "ops/attention/kernels.h"
 #include "ops/slots.h"
 
@@ -14,6 +15,9 @@ namespace plimsoll::attention_detail {
 // earn back the packing of its operands.
 constexpr int64_t kQueries = 64;
 constexpr int64_t kKeys = 128;
+// Columns of keys and values, and what lies between two rows of them: more than the keys of a block,
+// so that rows lie in different sets of the cache.
+constexpr int64_t kKeyPitch = kKeys + 16;
 
 // n rows of D neighbouring elements, `stride` apart.
 template <class C>
@@ -46,6 +50,14 @@ Rows<Compute<T>> head_rows(const View& x, int64_t b, int64_t h, int64_t first, i
     }
     return {wide, features};
   }
+}
+
+// The columns of `rows` [n, d] as rows of kKeyPitch elements: transposed once, and then read by many
+// products.
+template <class C>
+MatrixRef<C> columns_of(const Rows<C>& rows, int64_t n, int64_t d, C* scratch) {
+  transpose(rows.data, rows.stride, n, d, scratch, kKeyPitch);
+  return {scratch, kKeyPitch, 1};
 }
 
 // Takes pieces of a scratch area; with nullptr it only counts what they need.

@@ -4,19 +4,23 @@
 namespace plimsoll::attention_detail {
 namespace {
 
+constexpr int64_t kSpan = 4 * kQueries;  // queries of a unit of work: they share columns of keys
+
 template <class T>
 struct Area {
   using C = Compute<T>;
-  C *scores, *sum, *highest, *total;  // [queries, keys], [queries, E], [queries], [queries]
-  C *q, *k, *v;                       // 16-bit types only: widened blocks
+  C *scores, *k_columns;     // of a block: [queries, keys], [D, kKeyPitch]
+  C *sum, *highest, *total;  // of a span: [queries, E], [queries], [queries]
+  C *q, *k, *v;              // 16-bit types only: widened blocks
 
   Area(Scratch& scratch, const Sizes& sizes) {
     const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
-    const int64_t wide = std::is_same_v<T, C> ? 0 : 1;
+    const int64_t wide = std::is_same_v<T, C> ? 0 : 1, span = std::min(kSpan, sizes.queries);
     scores = scratch.take<C>(nq * nk);
-    sum = scratch.take<C>(nq * sizes.values);
-    highest = scratch.take<C>(nq);
-    total = scratch.take<C>(nq);
+    k_columns = scratch.take<C>(sizes.features * kKeyPitch);
+    sum = scratch.take<C>(span * sizes.values);
+    highest = scratch.take<C>(span);
+    total = scratch.take<C>(span);
     q = scratch.take<C>(wide * nq * sizes.features);
     k = scratch.take<C>(wide * nk * sizes.features);
     v = scratch.take<C>(wide * nk * sizes.values);
@@ -55,59 +59,82 @@ void add_scores(C* s, int64_t n, int64_t seen, C scale, C& highest, C& total, C*
   total += added;
 }
 
-// Raw scores [n, m] of queries i ... and keys j ... become the weights of the values.
+// A span of queries of head h of batch b; the area is its own.
 template <class T>
-void block_weights(const Scores<T>& scores, const Sizes& sizes, const Area<T>& area, int64_t i,
-                   int64_t n, int64_t j, int64_t m) {
+class Span {
   using C = Compute<T>;
-  const C scale = scores.plain() ? static_cast<C>(sizes.attrs.scale) : C(1);
-  for (int64_t r = 0; r < n; ++r) {
-    C* s = area.scores + r * m;
-    const int64_t seen = std::clamp<int64_t>(sizes.seen(i + r) - j, 0, m);
-    if (!scores.plain()) scores.finish(s, i + r, j, seen);
-    add_scores(s, m, seen, scale, area.highest[r], area.total[r], area.sum + r * sizes.values,
-               sizes.values);
-    if (!scores.drops()) continue;
+
+ public:
+  Span(const Call& call, const Sizes& sizes, const Extras& extras, const Area<T>& area, int64_t b,
+       int64_t h, int64_t first)
+      : call_(call),
+        sizes_(sizes),
+        area_(area),
+        scores_(sizes, extras, b, h),
+        b_(b),
+        h_(h),
+        first_(first),
+        n_(std::min(kSpan, sizes.queries - first)) {}
+
+  void run() const {
+    std::fill_n(area_.sum, n_ * sizes_.values, C(0));
+    std::fill_n(area_.highest, n_, -std::numeric_limits<C>::infinity());
+    std::fill_n(area_.total, n_, C(0));
+    const int64_t keys = sizes_.seen(first_ + n_ - 1);  // what lies beyond no query sees
+    for (int64_t j = 0; j < keys; j += kKeys) add_keys(j, std::min(kKeys, keys - j));
+    for (int64_t r = 0; r < n_; ++r) write(r);
+  }
+
+ private:
+  void add_keys(int64_t j, int64_t m) const {
+    const int64_t d = sizes_.features, e = sizes_.values, shared = h_ / sizes_.group();
+    const Rows<C> k = head_rows<T>(call_.in[1], b_, shared, j, m, area_.k);
+    const Rows<C> v = head_rows<T>(call_.in[2], b_, shared, j, m, area_.v);
+    const MatrixRef<C> k_columns = columns_of(k, m, d, area_.k_columns);
+    for (int64_t i = 0; i < n_; i += kQueries) {
+      const int64_t n = std::min(kQueries, n_ - i);
+      const int64_t own = std::min(m, sizes_.seen(first_ + i + n - 1) - j);
+      if (own <= 0) continue;
+      const Rows<C> q = head_rows<T>(call_.in[0], b_, h_, first_ + i, n, area_.q);
+      gemm<C>(n, own, d, q.matrix(), k_columns, area_.scores, own);
+      for (int64_t r = 0; r < n; ++r) weigh(area_.scores + r * own, i + r, j, own);
+      gemm<C>(n, e, own, {area_.scores, own, 1}, v.matrix(), area_.sum + i * e, e,
+              Store::accumulate);
+    }
+  }
+
+  // m raw scores of query r become the weights of the values.
+  void weigh(C* s, int64_t r, int64_t j, int64_t m) const {
+    const int64_t i = first_ + r, e = sizes_.values;
+    const C scale = scores_.plain() ? static_cast<C>(sizes_.attrs.scale) : C(1);
+    const int64_t seen = std::clamp<int64_t>(sizes_.seen(i) - j, 0, m);
+    if (!scores_.plain()) scores_.finish(s, i, j, seen);
+    add_scores(s, m, seen, scale, area_.highest[r], area_.total[r], area_.sum + r * e, e);
+    if (!scores_.drops()) return;
     C factor[kKeys];
-    scores.draw(factor, i + r, j, seen);
+    scores_.draw(factor, i, j, seen);
 #pragma omp simd
     for (int64_t c = 0; c < seen; ++c) s[c] *= factor[c];
   }
-}
 
-// The queries first ... first + n - 1 of one head.
-template <class T>
-void query_block(const Call& call, const Sizes& sizes, const Extras& extras, const Area<T>& area,
-                 int64_t b, int64_t h, int64_t first) {
-  using C = Compute<T>;
-  const int64_t e = sizes.values, n = std::min(kQueries, sizes.queries - first);
-  const int64_t shared = h / sizes.group();
-  const Scores<T> scores(sizes, extras, b, h);
-  const Rows<C> q = head_rows<T>(call.in[0], b, h, first, n, area.q);
-  std::fill_n(area.sum, n * e, C(0));
-  std::fill_n(area.highest, n, -std::numeric_limits<C>::infinity());
-  std::fill_n(area.total, n, C(0));
-  const int64_t keys = sizes.seen(first + n - 1);  // what lies beyond is masked for the whole block
-  for (int64_t j = 0; j < keys; j += kKeys) {
-    const int64_t m = std::min(kKeys, keys - j);
-    const Rows<C> k = head_rows<T>(call.in[1], b, shared, j, m, area.k);
-    const Rows<C> v = head_rows<T>(call.in[2], b, shared, j, m, area.v);
-    gemm<C>(n, m, sizes.features, q.matrix(), k.transposed(), area.scores, m);
-    block_weights(scores, sizes, area, first, n, j, m);
-    gemm<C>(n, e, m, {area.scores, m, 1}, v.matrix(), area.sum, e, Store::accumulate);
+  void write(int64_t r) const {
+    const int64_t e = sizes_.values;
+    const bool any = area_.total[r] != 0;  // the highest score alone adds 1
+    const C inverse = any ? 1 / area_.total[r] : C(0);
+    call_.out[1].as<C>()[(b_ * sizes_.heads + h_) * sizes_.queries + first_ + r] =
+        any ? area_.highest[r] + std::log(area_.total[r]) : -std::numeric_limits<C>::infinity();
+    T* out = row_start<T>(call_.out[0], b_, h_, first_ + r);
+    for (int64_t i = 0; i < e; ++i) out[i] = static_cast<T>(area_.sum[r * e + i] * inverse);
   }
-  C* log_sum_exp = call.out[1].as<C>() + (b * sizes.heads + h) * sizes.queries + first;
-  for (int64_t r = 0; r < n; ++r) {
-    const bool any = area.total[r] != 0;  // the highest score alone adds 1
-    const C inverse = any ? 1 / area.total[r] : C(0);
-    log_sum_exp[r] =
-        any ? area.highest[r] + std::log(area.total[r]) : -std::numeric_limits<C>::infinity();
-    T* out = row_start<T>(call.out[0], b, h, first + r);
-    for (int64_t i = 0; i < e; ++i) out[i] = static_cast<T>(area.sum[r * e + i] * inverse);
-  }
-}
 
-int64_t blocks_of(const Sizes& sizes) { return pieces(sizes.queries, kQueries); }
+  const Call& call_;
+  const Sizes& sizes_;
+  const Area<T>& area_;
+  Scores<T> scores_;
+  int64_t b_, h_, first_, n_;
+};
+
+int64_t spans_of(const Sizes& sizes) { return pieces(sizes.queries, kSpan); }
 
 template <class T>
 int64_t area_bytes(const Sizes& sizes) {
@@ -119,21 +146,22 @@ int64_t area_bytes(const Sizes& sizes) {
 }  // namespace
 
 int64_t forward_workspace(const Sizes& sizes, DType dtype) {
-  const int64_t items = sizes.batch * sizes.heads * blocks_of(sizes);
+  const int64_t items = sizes.batch * sizes.heads * spans_of(sizes);
   return visit_floating("attention", dtype,
                         [&]<class T>() { return slots_bytes(items, area_bytes<T>(sizes)); });
 }
 
 void forward(const Call& call, const Sizes& sizes, const Extras& extras) {
   visit_floating("attention", call.out[0].dtype(), [&]<class T>() {
-    const int64_t bytes = area_bytes<T>(sizes), blocks = blocks_of(sizes);
-    const int64_t items = sizes.batch * sizes.heads * blocks;
+    const int64_t bytes = area_bytes<T>(sizes), spans = spans_of(sizes);
+    const int64_t items = sizes.batch * sizes.heads * spans;
     for_each_with_slot(items, call.workspace, bytes, [&](int64_t item, std::byte* slot) {
       Scratch scratch(slot);
       const Area<T> area(scratch, sizes);
-      const int64_t head = item / blocks;
-      query_block<T>(call, sizes, extras, area, head / sizes.heads, head % sizes.heads,
-                     item % blocks * kQueries);
+      const int64_t head = item / spans;
+      Span<T>(call, sizes, extras, area, head / sizes.heads, head % sizes.heads,
+              item % spans * kSpan)
+          .run();
     });
   });
 }
