@@ -1,9 +1,10 @@
-# Sourced by demo.sh and test.sh: installs what the build needs on Debian 12 and configures build/.
+# Sourced by demo.sh, test.sh and the benchmarks: installs what the build needs on Debian 12, and what
+# $extra_packages names, and configures build/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages="g++ cmake ninja-build libeigen3-dev zlib1g-dev libgtest-dev libcli11-dev
-          nlohmann-json3-dev libcurl4-openssl-dev libarchive-dev libssl-dev ca-certificates"
+          nlohmann-json3-dev libcurl4-openssl-dev libarchive-dev libssl-dev ca-certificates ${extra_packages:-}"
 missing=""
 for package in $packages; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||

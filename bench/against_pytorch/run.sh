@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# One command: builds train_steps, installs PyTorch into an environment of its own (build/pytorch) and
+# prints the table of compare.py, whose options it takes:
+#
+#   bench/against_pytorch/run.sh --models lenet,gpt --rounds 9
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+extra_packages="libbenchmark-dev python3-venv"
+source cmake/setup.sh -DPLIMSOLL_BENCH=ON
+cmake --build build --target train_steps
+if [ ! -x build/pytorch/bin/python ]; then
+  python3 -m venv build/pytorch
+  build/pytorch/bin/pip install --quiet torch numpy
+fi
+exec build/pytorch/bin/python bench/against_pytorch/compare.py --train-steps build/bin/train_steps "$@"
