@@ -1,4 +1,5 @@
 // One step of an optimizer: rate, step, then all parameters, all gradients, all states.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/foreign_onnx.h"
@@ -51,20 +52,21 @@ std::vector<Tensor> adagrad(const OpCall& c) {
   });
 }
 
-// ONNX adds epsilon to the root before its bias is corrected, the engine after.
+// ONNX adds epsilon to the root before its bias is corrected, the engine after; and its step 0,
+// unlike the engine's step 1, corrects nothing, which the rate makes up for.
 std::vector<Tensor> adam(const OpCall& c) {
-  const int64_t step = c.integer(1, 0);
-  check<Unsupported>(step >= 1, "step 0, without correction of bias");
-  const double beta2 = c.node.real("beta", 0.999);
+  const int64_t step = std::max<int64_t>(c.integer(1, 0), 1);
+  const double beta1 = c.node.real("alpha", 0.9), beta2 = c.node.real("beta", 0.999);
   const double correction = std::sqrt(1 - std::pow(beta2, static_cast<double>(step)));
-  const AdamUpdate options{.beta1 = c.node.real("alpha", 0.9),
+  const Tensor rate = c.integer(1, 0) > 0 ? c[0] : c[0] * ((1 - beta1) / correction);
+  const AdamUpdate options{.beta1 = beta1,
                            .beta2 = beta2,
                            .eps = c.node.real("epsilon", 0) / correction,
                            .weight_decay = c.node.real("norm_coefficient", 0)};
   const double kept = 1 - c.node.real("norm_coefficient_post", 0);
   std::vector<Tensor> out =
       for_each_parameter<2>(c, [&](const Tensor& x, const Tensor& g, const auto& state) {
-        adam_update(x, g, state[0], state[1], counter(step), c[0], options);
+        adam_update(x, g, state[0], state[1], counter(step), rate, options);
       });
   for (size_t i = 0; i < out.size() / 3; ++i) out[i] = out[i] * kept;
   return out;
