@@ -42,6 +42,12 @@ Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep kee
   check_defined(op.name, x);
   check<DTypeError>(is_floating(x.dtype()), op.name, ": a floating type is needed: got ", x.dtype(),
                     ". Cast it first.");
+  return reduce_axes_any(op, x, axes, keep, number);
+}
+
+Tensor reduce_axes_any(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep,
+                       double number) {
+  check_defined(op.name, x);
   Bits reduced = 0;
   for (const int64_t axis : axes) {
     const int own = normal_axis(op.name, axis, x.rank());

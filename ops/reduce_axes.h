@@ -42,8 +42,11 @@ Shape all_axes(int rank);
 Metas reduce_infer(std::span<const Meta> in, const Attrs& attrs);
 
 // Applies a reduction op over any axes of x: neighbouring ones in place, others after moving them
-// to the end. ShapeError when an axis does not exist or is named twice.
+// to the end. ShapeError when an axis does not exist or is named twice; DTypeError for integers and
+// bools, which reduce_axes_any takes.
 Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep,
                    double number = 0);
+Tensor reduce_axes_any(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep,
+                       double number = 0);
 
 }  // namespace plimsoll

@@ -1,9 +1,11 @@
 #include "ops/amax/amax.h"
 
+#include <concepts>
 #include <limits>
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/reduce_axes.h"
 
@@ -33,7 +35,19 @@ Metas amax_infer(std::span<const Meta> in, const Attrs& attrs) {
   return reduce_infer(in, attrs);
 }
 
-// Extreme of one contiguous run.
+// Does a take the place of b? Never where one is NaN.
+template <Extreme e, class C>
+bool beats(C a, C b) {
+  return e == Extreme::max ? a > b : a < b;
+}
+
+// Extreme of one contiguous run: integers as they are, of which none can be turned safely.
+template <Extreme e, std::integral T>
+T run_max(const T* x, int64_t n) {
+  T best = x[0];
+  for (int64_t i = 1; i < n; ++i) best = beats<e>(x[i], best) ? x[i] : best;
+  return best;
+}
 template <Extreme e, class T>
 T run_max(const T* x, int64_t n) {
   using C = Compute<T>;
@@ -51,13 +65,13 @@ T run_max(const T* x, int64_t n) {
 // Extremes down the columns of x [rows, stride], for n columns.
 template <Extreme e, class T>
 void column_max(const T* x, int64_t rows, int64_t stride, int64_t n, T* y) {
-  using C = Compute<T>;
+  using C = Computed<T>;
   std::copy_n(x, n, y);
   for (int64_t row = 1; row < rows; ++row) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
       const C a = static_cast<C>(y[i]), b = static_cast<C>(x[row * stride + i]);
-      y[i] = static_cast<T>(a != a || turned<e>(a) > turned<e>(b) ? a : b);
+      y[i] = static_cast<T>(a != a || beats<e>(a, b) ? a : b);
     }
   }
 }
@@ -65,7 +79,7 @@ void column_max(const T* x, int64_t rows, int64_t stride, int64_t n, T* y) {
 template <Extreme e>
 void amax_cpu(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
-  visit_floating("amax", call.in[0].dtype(), [&]<class T>() {
+  visit_any(call.in[0].dtype(), [&]<class T>() {
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
     for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
@@ -135,18 +149,18 @@ Metas argmax_infer(std::span<const Meta> in, const Attrs& attrs) {
 template <Extreme e>
 void argmax_cpu(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
-  visit_floating("argmax", call.in[0].dtype(), [&]<class T>() {
-    using C = Compute<T>;
+  visit_any(call.in[0].dtype(), [&]<class T>() {
+    using C = Computed<T>;
     const T* x = call.in[0].as<T>();
     int64_t* y = call.out[0].as<int64_t>();
     for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
       for (int64_t i = 0; i < n; ++i) {
         const T* from = x + outer * a.mid * a.inner + column + i;
-        C largest = turned<e>(static_cast<C>(from[0]));
+        C largest = static_cast<C>(from[0]);
         int64_t best = 0;
         for (int64_t m = 1; m < a.mid && largest == largest; ++m) {
-          const C v = turned<e>(static_cast<C>(from[m * a.inner]));
-          if (v <= largest) continue;  // NaN goes on
+          const C v = static_cast<C>(from[m * a.inner]);
+          if (v == v && !beats<e>(v, largest)) continue;  // NaN goes on
           largest = v;
           best = m;
         }
@@ -165,19 +179,19 @@ constexpr Extreme kMax = Extreme::max, kMin = Extreme::min;
 }  // namespace
 
 Tensor amax(const Tensor& x, const Shape& axes, Keep keep) {
-  return reduce_axes(amax_op<kMax>, x, axes, keep);
+  return reduce_axes_any(amax_op<kMax>, x, axes, keep);
 }
 
 Tensor amin(const Tensor& x, const Shape& axes, Keep keep) {
-  return reduce_axes(amax_op<kMin>, x, axes, keep);
+  return reduce_axes_any(amax_op<kMin>, x, axes, keep);
 }
 
 Tensor argmax(const Tensor& x, int64_t axis, Keep keep) {
-  return reduce_axes(argmax_op<kMax>, x, {axis}, keep);
+  return reduce_axes_any(argmax_op<kMax>, x, {axis}, keep);
 }
 
 Tensor argmin(const Tensor& x, int64_t axis, Keep keep) {
-  return reduce_axes(argmax_op<kMin>, x, {axis}, keep);
+  return reduce_axes_any(argmax_op<kMin>, x, {axis}, keep);
 }
 
 extern const std::vector<const OpDef*> amax_ops;

@@ -3,10 +3,8 @@
 //   Tensor m = amax(x, {-1}, Keep::ones);             // [N, D] -> [N, 1]
 //   Tensor label = argmax(logits, -1);                // [N, C] -> i64 [N]
 //
-// A NaN is the maximum and the minimum of any elements it is among. An extreme over no elements
-// does
-// not exist: ShapeError.
-// Other errors: ShapeError when an axis does not exist or is named twice, DTypeError for integers.
+// Any type. A NaN is the maximum and the minimum of any elements it is among. An extreme over no
+// elements does not exist: ShapeError, as when an axis does not exist or is named twice.
 #pragma once
 
 #include "core/tensor.h"

@@ -1,6 +1,7 @@
 #include "ops/amax/amax.h"
 
 #include "autograd/gradients.h"
+#include "ops/copy/copy.h"
 #include "ops/full/full.h"
 #include "tests/op_case.h"
 
@@ -107,6 +108,27 @@ OpCase gradient(const char* name, InputSpec input, Shape axes, std::vector<doubl
   return c;
 }
 
+// All four in a type that is not floating.
+OpCase of_integers(const char* name, InputSpec input, DType dtype, int64_t axis) {
+  const auto each = [=](const Tensor& x) {
+    return std::vector{amax(x, {axis}), amin(x, {axis}), argmax(x, axis), argmin(x, axis)};
+  };
+  return {.name = name,
+          .inputs = {input},
+          .call = [=](auto in) { return each(cast(in[0], dtype)); },
+          .reference =
+              [=](const std::vector<Array>& in) {
+                const Largest high = largest(in[0], {axis}, Keep::none);
+                Array turned = in[0];
+                for (double& v : turned.values) v = -v;
+                Largest low = largest(turned, {axis}, Keep::none);
+                for (double& v : low.value.values) v = -v;
+                return std::vector{high.value, low.value, high.position, low.position};
+              },
+          .differentiable = false,
+          .dtypes = {DType::f32}};  // the inputs are integers anyway
+}
+
 }  // namespace
 
 OpCases amax_cases() {
@@ -151,7 +173,13 @@ OpCases amax_cases() {
                positions("argmax_odd_rows", odd, 1),
                positions("argmax_odd_columns", odd, 0),
                positions("argmax_size1", real({4, 1}), 1),
-               positions("argmax_to_nothing", real({0, 3}), 1)},
+               positions("argmax_to_nothing", real({0, 3}), 1),
+               of_integers("i64_rows", index({3, 41}, 1e6), DType::i64, 1),
+               of_integers("i64_columns", index({41, 3}, 1e6), DType::i64, 0),
+               of_integers("i32", given_index({4}, {-2147483648.0, 7, 2147483647, 7}), DType::i32,
+                           0),
+               of_integers("u8", index({3, 5}, 256), DType::u8, 1),
+               of_integers("bool", index({8, 3}, 2), DType::boolean, 1)},
       .bad = {
           {"empty",
            [] {
@@ -184,9 +212,7 @@ OpCases amax_cases() {
            "amax: an axis is named twice: [0, -2] for shape [3, 2]. Name each axis once."},
           {"argmax axis", [] { argmax(ones({}), 0); },
            "argmax: the axis does not exist: axis 0 of a tensor with 0 axes. Count axes from 0, "
-           "or from -1 backwards."},
-          {"integers", [] { argmax(ones({3}, {.dtype = DType::i64}), 0); },
-           "argmax: a floating type is needed: got i64. Cast it first."}}};
+           "or from -1 backwards."}}};
 }
 
 }  // namespace plimsoll

@@ -141,10 +141,45 @@ constexpr OpDef sum_like(const char* name) {
 constexpr OpDef sum_op = sum_like<Over::one>("sum");
 constexpr OpDef mean_op = sum_like<Over::count>("mean");
 
+// Integers and bools, in i64: exact, and so in any order.
+Metas integer_sum_infer(std::span<const Meta> in, const Attrs& attrs) {
+  Metas out = reduce_infer(in, attrs);
+  out[0].dtype = DType::i64;
+  return out;
+}
+
+void integer_sum_cpu(const Call& call) {
+  const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
+  visit_any(call.in[0].dtype(), [&]<class T>() {
+    if constexpr (std::is_integral_v<T>) {
+      const T* x = call.in[0].as<T>();
+      auto* y = call.out[0].as<int64_t>();
+      for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
+        const T* from = x + outer * a.mid * a.inner + column;
+        if (a.inner == 1) {
+          int64_t total = 0;
+#pragma omp simd reduction(+ : total)
+          for (int64_t m = 0; m < a.mid; ++m) total += from[m];
+          y[at] = total;
+          return;
+        }
+        std::fill_n(y + at, n, int64_t{0});
+        for (int64_t m = 0; m < a.mid; ++m, from += a.inner)
+          for (int64_t i = 0; i < n; ++i) y[at + i] += from[i];
+      });
+    }
+  });
+}
+
+constexpr OpDef integer_sum_op{
+    .name = "sum_integers", .infer = integer_sum_infer, .cpu = integer_sum_cpu};
+
 }  // namespace
 
 Tensor sum(const Tensor& x, const Shape& axes, Keep keep) {
-  return reduce_axes(sum_op, x, axes, keep);
+  check_defined("sum", x);
+  if (is_floating(x.dtype())) return reduce_axes(sum_op, x, axes, keep);
+  return cast(reduce_axes_any(integer_sum_op, x, axes, keep), DType::i64);
 }
 
 Tensor mean(const Tensor& x, const Shape& axes, Keep keep) {
@@ -172,6 +207,6 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 }
 
 extern const std::vector<const OpDef*> sum_ops;
-const std::vector<const OpDef*> sum_ops{&sum_op, &mean_op};
+const std::vector<const OpDef*> sum_ops{&sum_op, &mean_op, &integer_sum_op};
 
 }  // namespace plimsoll

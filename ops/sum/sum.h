@@ -6,7 +6,7 @@
 // Accumulated in f32 within blocks of about a thousand elements and in f64 across them (f64 tensors
 // throughout), in an order that depends on the shape alone. A mean is divided before it is rounded
 // to the dtype: an f16 mean exists where the sum would be infinite. Over no elements the sum is 0
-// and the mean NaN.
+// and the mean NaN. Sums of integers and bools are i64: sum(eq(a, b)) counts.
 #pragma once
 
 #include "core/tensor.h"
@@ -15,7 +15,7 @@ namespace plimsoll {
 
 enum class Keep { none, ones };  // what becomes of a reduced axis: dropped, or kept with size 1
 
-// Over the given axes, floating types. ShapeError when an axis does not exist or is named twice.
+// Over the given axes; a mean of floating types only. ShapeError when an axis does not exist or is named twice.
 Tensor sum(const Tensor& x, const Shape& axes, Keep keep = Keep::none);
 Tensor mean(const Tensor& x, const Shape& axes, Keep keep = Keep::none);
 

@@ -1,5 +1,6 @@
 #include "ops/sum/sum.h"
 
+#include "ops/copy/copy.h"
 #include "ops/full/full.h"
 #include "ops/view/view.h"
 #include "tests/op_case.h"
@@ -43,6 +44,15 @@ OpCase sums(const char* name, InputSpec input, Shape axes, Keep keep = Keep::non
           .call = [=](auto in) { return std::vector{sum(in[0], axes, keep)}; },
           .reference =
               [=](const std::vector<Array>& in) { return std::vector{summed(in[0], axes, keep)}; }};
+}
+
+// Each 0 or 1, summed in i64: u8 and bool would not hold the sums.
+OpCase of_integers(const char* name, Shape shape, DType dtype, Shape axes, Keep keep = Keep::none) {
+  OpCase c = sums(name, index(shape, 2), axes, keep);
+  c.call = [=](auto in) { return std::vector{sum(cast(in[0], dtype), axes, keep)}; };
+  c.differentiable = false;
+  c.dtypes = {DType::f32};  // the inputs are integers anyway
+  return c;
 }
 
 OpCase means(const char* name, InputSpec input, Shape axes, Keep keep = Keep::none) {
@@ -98,6 +108,13 @@ OpCases sum_cases() {
                sums("axes13_of_4", box, {1, 3}),
                sums("axes03_of_4", box, {0, 3}, Keep::ones),
                sums("axes023_of_4", box, {0, 2, 3}),
+               of_integers("i64_rows", {7, 3001}, DType::i64, {1}),
+               of_integers("i64_columns", {301, 5}, DType::i64, {0}, Keep::ones),
+               of_integers("i32_apart", {3, 4, 5}, DType::i32, {0, 2}),
+               of_integers("u8_all", {700}, DType::u8, {0}),
+               of_integers("bool_middle", {2, 9, 3}, DType::boolean, {1}),
+               of_integers("i32_none", {2, 3}, DType::i32, {}),
+               of_integers("i64_nothing", {2, 0}, DType::i64, {1}),
                sums("scalar", real({}), {}),
                sums("size1", real({1, 3, 1}), {0, 2}),
                sums("of_nothing", real({3, 0}), {1}),
@@ -131,8 +148,8 @@ OpCases sum_cases() {
            "from -1 backwards."},
           {"twice", [] { mean(ones({2, 3}), {1, -1}); },
            "mean: an axis is named twice: [1, -1] for shape [2, 3]. Name each axis once."},
-          {"integers", [] { sum(ones({2}, {.dtype = DType::i64})); },
-           "sum: a floating type is needed: got i64. Cast it first."},
+          {"integers", [] { mean(ones({2}, {.dtype = DType::i64})); },
+           "mean: a floating type is needed: got i64. Cast it first."},
           {"sum_to", [] { sum_to(ones({2, 3}), {2}); },
            "reshape: the number of elements differs: [3] to [2]. Keep the product of the "
            "sizes."}}};
