@@ -57,6 +57,41 @@ std::vector<Tensor> layer(const OpCall& c) {
   return {reshape(y, c[0].shape()), reshape(centre, n.kept), reshape(rsqrt(spread + eps), n.kept)};
 }
 
+std::vector<Tensor> root_mean_square(const OpCall& c) {
+  check<Unsupported>(c.node.integer("stash_type", 1) == 1, "the root in another type than f32");
+  const Normalised n = normalised(c);
+  const Tensor x = reshape(c[0], {n.outer, n.inner});
+  const Tensor gain = reshape(expand(cast(c[1], wide(x.dtype())), n.inner_shape), {n.inner});
+  return {reshape(rms_norm(x, gain, c.node.real("epsilon", 1e-5)), c[0].shape())};
+}
+
+// Gains and shifts were one for each group up to version 20, and are one for each channel since.
+std::vector<Tensor> group(const OpCall& c) {
+  check<Unsupported>(c.node.integer("stash_type", 1) == 1, "statistics in another type than f32");
+  const Tensor x = channels_last(c[0]);
+  const int64_t groups = c.node.integer("num_groups", 1), channels = x.size(-1);
+  const auto each = [&](size_t i) {
+    const Tensor v = cast(c[i], wide(x.dtype()));
+    if (v.size(0) == channels) return v;
+    return reshape(expand(reshape(v, {groups, 1}), {groups, channels / groups}), {channels});
+  };
+  return {channels_first(group_norm(x, groups, each(1), each(2), c.node.real("epsilon", 1e-5)))};
+}
+
+std::vector<Tensor> instance(const OpCall& c) {
+  const Tensor x = channels_last(c[0]);
+  const DType dtype = wide(x.dtype());
+  return {channels_first(
+      instance_norm(x, cast(c[1], dtype), cast(c[2], dtype), c.node.real("epsilon", 1e-5)))};
+}
+
+// x / |x|_p along an axis; 0 stays.
+std::vector<Tensor> unit(const OpCall& c) {
+  const auto p = static_cast<double>(c.node.integer("p", 2));
+  const Tensor length = norm(c[0], p, {c.node.integer("axis", -1)}, Keep::ones);
+  return {masked_fill(c[0] / length, eq(length, 0), 0)};
+}
+
 // Up to version 12 all axes from `axis` were one row, later `axis` alone is.
 template <Tensor (*f)(const Tensor&, int64_t)>
 std::vector<Tensor> along(const OpCall& c) {
@@ -72,6 +107,10 @@ std::vector<Tensor> along(const OpCall& c) {
 Ops norm_ops() {
   return {{"BatchNormalization", batch},
           {"LayerNormalization", layer},
+          {"RMSNormalization", root_mean_square},
+          {"GroupNormalization", group},
+          {"InstanceNormalization", instance},
+          {"LpNormalization", unit},
           {"Softmax", along<softmax>},
           {"LogSoftmax", along<log_softmax>}};
 }

@@ -1,5 +1,5 @@
-// Pooling. Windows over one plane are the engine's; over any other number of axes, with distances
-// inside a window, or where the place of the maximum is asked for, they are folded place by place.
+// Pooling. Windows over a line or a plane are the engine's; over more axes, or where the place of
+// the maximum is asked for, they are folded place by place.
 #include <limits>
 #include <numeric>
 
@@ -42,11 +42,23 @@ Tensor fold(const Tensor& image, const Windows& v, Tensor (*f)(const Tensor&, co
   return y;
 }
 
-bool is_plane(const Windows& v) {
-  return v.axes() == 2 && v.dilation == std::vector<int64_t>{1, 1};
-}
-Pool2dAttrs plane(const Windows& v) {
-  return {.window = v.pair(v.kernel), .stride = v.pair(v.stride)};
+// A line is a plane one pixel high.
+bool is_plane(const Windows& v) { return v.axes() <= 2; }
+
+template <class F>
+Tensor over_plane(const Tensor& x, Windows v, bool count_include_pad, F f) {
+  const bool line = v.axes() == 1;
+  if (line)
+    for (auto* list : {&v.kernel, &v.stride, &v.dilation, &v.before, &v.after})
+      list->insert(list->begin(), list == &v.before || list == &v.after ? 0 : 1);
+  const Tensor y = f(line ? reshape(x, {x.size(0), 1, x.size(1), x.size(2)}) : x,
+                     Pool2dAttrs{.window = v.pair(v.kernel),
+                                 .stride = v.pair(v.stride),
+                                 .padding = v.padding(),
+                                 .dilation = v.pair(v.dilation),
+                                 .ceil_mode = v.ceil,
+                                 .count_include_pad = count_include_pad});
+  return line ? reshape(y, {y.size(0), y.size(2), y.size(3)}) : y;
 }
 
 // The number of each pixel of x [N, C, ..] in row-major order, or with the last axis slowest.
@@ -81,8 +93,8 @@ std::vector<Tensor> max_pool(const OpCall& c) {
   const bool columns_first = c.node.flag("storage_order");
   if (c.node.outputs.size() > 1) return max_places(c, v, columns_first);
   return {channels_first(in_floating(x, [&](const Tensor& image) {
-    const Tensor whole = surrounded(image, v, -std::numeric_limits<double>::infinity());
-    return is_plane(v) ? max_pool2d(whole, plane(v)) : fold(whole, v, maximum);
+    if (is_plane(v)) return over_plane(image, v, true, max_pool2d);
+    return fold(surrounded(image, v, -std::numeric_limits<double>::infinity()), v, maximum);
   }))};
 }
 
@@ -91,9 +103,10 @@ std::vector<Tensor> max_pool(const OpCall& c) {
 std::vector<Tensor> average_pool(const OpCall& c) {
   const Tensor x = channels_last(c[0]);
   const Windows v = windows(c, x.shape(), c.node.integers("kernel_shape", {}), 1);
-  Windows none = v, beyond = v;  // nothing around the image; only what hangs over the padding
+  const bool count_include_pad = c.node.flag("count_include_pad");
+  if (is_plane(v)) return {channels_first(over_plane(x, v, count_include_pad, avg_pool2d))};
+  Windows beyond = v;  // its image is the padded one: only what hangs over is around it
   for (size_t i = 0; i < v.axes(); ++i) {
-    none.before[i] = none.after[i] = 0;
     beyond.image[i] += v.before[i] + v.after[i];
     beyond.before[i] = beyond.after[i] = 0;
   }
@@ -105,13 +118,9 @@ std::vector<Tensor> average_pool(const OpCall& c) {
   }
   counted.push_back(1);
   image.push_back(1);
-  const Tensor weight = c.node.flag("count_include_pad")
-                            ? surrounded(ones(counted, same), beyond, 0)
-                            : surrounded(ones(image, same), v, 0);
-  const auto total = [&](const Tensor& whole) {
-    return is_plane(v) ? avg_pool2d(whole, plane(v)) : fold(whole, v, add);
-  };
-  return {channels_first(total(surrounded(x, v, 0)) / total(weight))};
+  const Tensor weight = count_include_pad ? surrounded(ones(counted, same), beyond, 0)
+                                          : surrounded(ones(image, same), v, 0);
+  return {channels_first(fold(surrounded(x, v, 0), v, add) / fold(weight, v, add))};
 }
 
 // (sum |x|^p)^(1/p)

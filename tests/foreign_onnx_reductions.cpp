@@ -62,6 +62,14 @@ Op place(F f) {
   };
 }
 
+std::vector<Tensor> highest(const OpCall& c) {
+  c.node.flag("sorted", true);  // always
+  const Order order = c.node.flag("largest", true) ? Order::largest : Order::smallest;
+  const int64_t k = c.has(1) ? c.integers(1).at(0) : c.node.integer("k", 1);
+  const TopK top = top_k(c[0], k, c.node.integer("axis", -1), order);
+  return {top.values, top.indices};
+}
+
 std::vector<Tensor> running_sum(const OpCall& c) {
   const CumsumOptions options{c.node.flag("exclusive"), c.node.flag("reverse")};
   return {cast(cumsum(c[0], c.integer(1, 0), options), c[0].dtype())};
@@ -76,15 +84,17 @@ Ops reduction_ops() {
       {"ReduceSum", reduce([](T x, S axes, Keep k) { return sum(x, axes, k); })},
       {"ReduceMean", reduce([](T x, S axes, Keep k) { return mean(x, axes, k); })},
       {"ReduceSumSquare", reduce([](T x, S axes, Keep k) { return sum(square(x), axes, k); })},
-      {"ReduceL1", reduce([](T x, S axes, Keep k) { return sum(abs(x), axes, k); })},
-      {"ReduceL2", reduce([](T x, S axes, Keep k) { return sqrt(sum(square(x), axes, k)); })},
+      {"ReduceL1", reduce([](T x, S axes, Keep k) { return norm(x, 1, axes, k); })},
+      {"ReduceL2", reduce([](T x, S axes, Keep k) { return norm(x, 2, axes, k); })},
       {"ReduceLogSum", reduce([](T x, S axes, Keep k) { return log(sum(x, axes, k)); })},
       {"ReduceLogSumExp", reduce([](T x, S axes, Keep k) { return logsumexp(x, axes, k); })},
+      {"ReduceProd", reduce([](T x, S axes, Keep k) { return prod(x, axes, k); })},
       {"ReduceMax", extreme(amax, -1)},
       {"ReduceMin", extreme(amin, 1)},
       {"ArgMax", place(argmax)},
       {"ArgMin", place(argmin)},
       {"CumSum", running_sum},
+      {"TopK", highest},
   };
 }
 
