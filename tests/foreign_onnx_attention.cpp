@@ -111,26 +111,16 @@ std::vector<Tensor> attend(const OpCall& c) {
   return out;
 }
 
-// Pairs of elements turned by angles whose cosines and sines are given: those of position_ids, or
-// of each place.
+// Angles are those of position_ids in tables, or given for each place.
 std::vector<Tensor> rotate(const OpCall& c) {
   const Tensor x = with_heads(c[0], c.node.integer("num_heads", 0));  // [B, T, H, D]
-  int64_t turned = c.node.integer("rotary_embedding_dim", 0);
-  if (turned == 0) turned = x.size(3);
-  const bool interleaved = c.node.flag("interleaved");
-  const auto cache = [&](const Tensor& table) {  // [B, T, 1, turned / 2]
-    const Tensor rows = c.has(3) ? embedding(table, c[3]) : table;
-    return reshape(rows, {x.size(0), x.size(1), 1, turned / 2});
+  const int64_t dim = c.node.integer("rotary_embedding_dim", 0), turned = dim ? dim : x.size(3);
+  check<ShapeError>(c[1].size(-1) == turned / 2, "RotaryEmbedding: tables of ", c[1].size(-1),
+                    " angles for ", turned, " elements. Give one for two.");
+  const auto angles = [&](const Tensor& table) {  // [B, T, turned / 2]
+    return c.has(3) ? embedding(table, c[3]) : table;
   };
-  const Tensor cosine = cache(c[1]), sine = cache(c[2]);
-  const Tensor a = interleaved ? slice(x, 3, 0, turned, 2) : slice(x, 3, 0, turned / 2);
-  const Tensor b = interleaved ? slice(x, 3, 1, turned, 2) : slice(x, 3, turned / 2, turned);
-  const Tensor real = cosine * a - sine * b, imaginary = sine * a + cosine * b;
-  Shape shape = x.shape();
-  shape[3] = turned;
-  const Tensor pairs = interleaved ? reshape(stack(std::array{real, imaginary}, 4), shape)
-                                   : concat(std::array{real, imaginary}, 3);
-  const Tensor y = concat(std::array{pairs, slice(x, 3, turned, x.size(3))}, 3);
+  const Tensor y = rope(x, angles(c[1]), angles(c[2]), {.interleaved = c.node.flag("interleaved")});
   return {c[0].rank() == 4 ? swap_heads(y) : reshape(y, c[0].shape())};
 }
 

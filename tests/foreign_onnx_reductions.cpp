@@ -9,15 +9,23 @@ namespace {
 // f(x, axes, keep). Axes are an attribute in old versions and an input in new ones; without any,
 // all are meant, unless the node says that none is.
 template <class F>
-Op reduce(F f) {
+Op reduce_any(F f) {
   return [f](const OpCall& c) {
     const Keep keep = c.node.flag("keepdims", true) ? Keep::ones : Keep::none;
     const bool none = c.node.flag("noop_with_empty_axes");
     Shape axes = shape_of(c.integers_of("axes", 1).value_or(std::vector<int64_t>{}));
     if (axes.rank() == 0 && !none)
       for (int i = 0; i < c[0].rank(); ++i) axes.push_back(i);
-    return std::vector{in_floating(c[0], [&](const Tensor& x) { return f(x, axes, keep); })};
+    return std::vector{cast(f(c[0], axes, keep), c[0].dtype())};
   };
+}
+
+// The same for an f of floating tensors.
+template <class F>
+Op reduce(F f) {
+  return reduce_any([f](const Tensor& x, const Shape& axes, Keep keep) {
+    return in_floating(x, [&](const Tensor& wide) { return f(wide, axes, keep); });
+  });
 }
 
 // The engine refuses extremes over nothing; here they are the least or largest value of the type.
@@ -40,10 +48,13 @@ std::optional<Shape> shape_over_nothing(const Tensor& x, const Shape& axes, Keep
 
 template <class F>
 Op extreme(F f, double sign) {
-  return reduce([=](const Tensor& x, const Shape& axes, Keep keep) {
+  return reduce_any([=](const Tensor& x, const Shape& axes, Keep keep) {
     const auto nothing = shape_over_nothing(x, axes, keep);
     if (!nothing) return f(x, axes, keep);
-    return full(*nothing, sign * std::numeric_limits<double>::infinity(), {.dtype = x.dtype()});
+    const double limit = x.dtype() == DType::boolean
+                             ? 0.5 * (sign + 1)
+                             : sign * std::numeric_limits<double>::infinity();
+    return full(*nothing, limit, {.dtype = x.dtype()});
   });
 }
 
@@ -53,8 +64,7 @@ Op place(F f) {
     const int64_t axis = c.node.integer("axis", 0);
     const Keep keep = c.node.flag("keepdims", true) ? Keep::ones : Keep::none;
     const bool last = c.node.flag("select_last_index");
-    Tensor x = is_floating(c[0].dtype()) ? c[0] : cast(c[0], DType::f64);
-    if (last) x = flip(x, {axis});
+    const Tensor x = last ? flip(c[0], {axis}) : c[0];
     const Tensor y = f(x, axis, keep);
     if (!last) return std::vector{y};
     const auto highest = static_cast<double>(x.size(static_cast<int>(axis)) - 1);
@@ -81,7 +91,7 @@ Ops reduction_ops() {
   using T = const Tensor&;
   using S = const Shape&;
   return {
-      {"ReduceSum", reduce([](T x, S axes, Keep k) { return sum(x, axes, k); })},
+      {"ReduceSum", reduce_any([](T x, S axes, Keep k) { return sum(x, axes, k); })},
       {"ReduceMean", reduce([](T x, S axes, Keep k) { return mean(x, axes, k); })},
       {"ReduceSumSquare", reduce([](T x, S axes, Keep k) { return sum(square(x), axes, k); })},
       {"ReduceL1", reduce([](T x, S axes, Keep k) { return norm(x, 1, axes, k); })},

@@ -103,6 +103,8 @@ TEST(OnnxOps, Reductions) {
   EXPECT_EQ(Apply("ReduceProd")({ids}), Doubles{-60});
   EXPECT_EQ(Apply("ReduceL1")({ids}), Doubles{12});
   EXPECT_EQ(Apply("ReduceMax")({zeros({0})}), Doubles{-kInf});
+  EXPECT_EQ(Apply("ReduceMax")({zeros({0}, {.dtype = DType::boolean})}), Doubles{0});
+  EXPECT_EQ(Apply("ReduceMin")({zeros({0}, {.dtype = DType::boolean})}), Doubles{1});
   EXPECT_EQ(Apply("ReduceLogSum")({zeros({0})}), Doubles{-kInf});
   EXPECT_EQ(Apply("ArgMin").with("select_last_index", 1)({real({4}, {1, 0, 0, 2})}), Doubles{2});
   EXPECT_EQ(Apply("TopK", 2).with("largest", int64_t{0})({ids, whole({2})}), (Doubles{-4, 3}));
