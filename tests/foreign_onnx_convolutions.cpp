@@ -101,6 +101,8 @@ void fit_padding(const OpCall& c, Windows& v, Behind& behind) {
   for (size_t i = 0; how.starts_with("SAME") && !c.node.has("output_shape") && i < v.axes(); ++i)
     wanted.push_back(v.image[i] * v.stride[i]);
   if (wanted.empty()) return;
+  check<ValueError>(wanted.size() >= v.axes(),
+                    "ConvTranspose: the result has too few sizes. Give one for each axis.");
   wanted.erase(wanted.begin(), wanted.end() - static_cast<int64_t>(v.axes()));  // N and C may lead
   for (size_t i = 0; i < v.axes(); ++i) {
     const int64_t full = (v.image[i] - 1) * v.stride[i] + v.reach(i) + behind[i];
@@ -117,6 +119,8 @@ std::vector<Tensor> transposed(const OpCall& c) {
   const Tensor x = channels_last(c[0]), w = channels_last(c[1]);
   Windows v = windows(c, x.shape(), c.node.integers("kernel_shape", spatial(w)), 1);
   Behind behind = c.node.integers("output_padding", Behind(v.axes(), 0));
+  check<ValueError>(behind.size() == v.axes(),
+                    "ConvTranspose: output_padding has too few sizes. Give one for each axis.");
   fit_padding(c, v, behind);
   check<Unsupported>(v.axes() <= 3, "transposed convolution over ", v.axes(), " axes");
   Tensor y;

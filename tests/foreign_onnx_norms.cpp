@@ -70,6 +70,7 @@ std::vector<Tensor> group(const OpCall& c) {
   check<Unsupported>(c.node.integer("stash_type", 1) == 1, "statistics in another type than f32");
   const Tensor x = channels_last(c[0]);
   const int64_t groups = c.node.integer("num_groups", 1), channels = x.size(-1);
+  check<ValueError>(groups > 0, "GroupNormalization: groups are ", groups, ". Use 1 or more.");
   const auto each = [&](size_t i) {
     const Tensor v = cast(c[i], wide(x.dtype()));
     if (v.size(0) == channels) return v;

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<Tensor> reshaped(const OpCall& c) {
   const bool zero_is_size = c.node.flag("allowzero");
-  std::vector<int64_t> sizes = *c.integers_of("shape", 1);
+  std::vector<int64_t> sizes = c.integers_of("shape", 1).value();
   for (size_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] == 0 && !zero_is_size) sizes[i] = c[0].size(static_cast<int>(i));
   return {reshape(c[0], shape_of(sizes))};
@@ -43,7 +43,7 @@ std::vector<Tensor> squeezed(const OpCall& c) {
 }
 
 std::vector<Tensor> unsqueezed(const OpCall& c) {
-  const std::vector<int64_t> axes = *c.integers_of("axes", 1);
+  const std::vector<int64_t> axes = c.integers_of("axes", 1).value();
   const int rank = c[0].rank() + static_cast<int>(axes.size());
   std::vector<bool> fresh(static_cast<size_t>(rank));
   for (const int64_t axis : axes) fresh[normal_axis("Unsqueeze", axis, rank)] = true;
@@ -81,14 +81,15 @@ Tensor sliced(Tensor x, int axis, int64_t start, int64_t stop, int64_t step) {
 }
 
 std::vector<Tensor> cut(const OpCall& c) {
-  const auto starts = *c.integers_of("starts", 1), stops = *c.integers_of("ends", 2);
+  const auto starts = c.integers_of("starts", 1).value();
+  const auto stops = c.integers_of("ends", 2).value();
   std::vector<int64_t> all(starts.size());
   std::iota(all.begin(), all.end(), 0);
   const auto axes = c.integers_of("axes", 3).value_or(all);
   const auto steps = c.has(4) ? c.integers(4) : std::vector<int64_t>(starts.size(), 1);
   Tensor x = c[0];
   for (size_t i = 0; i < starts.size(); ++i)
-    x = sliced(x, normal_axis("Slice", axes[i], x.rank()), starts[i], stops[i], steps[i]);
+    x = sliced(x, normal_axis("Slice", axes.at(i), x.rank()), starts[i], stops.at(i), steps.at(i));
   return {x};
 }
 
@@ -97,6 +98,7 @@ std::vector<Tensor> parted(const OpCall& c) {
   const int axis = normal_axis("Split", c.node.integer("axis", 0), c[0].rank());
   const auto sizes = c.integers_of("split", 1);
   const int64_t parts = c.node.integer("num_outputs", static_cast<int64_t>(c.node.outputs.size()));
+  check<ValueError>(parts > 0, "Split: the number of parts is ", parts, ". Use 1 or more.");
   if (sizes) return split(c[0], axis, *sizes);
   const int64_t n = c[0].size(axis), each = (n + parts - 1) / parts;
   std::vector<int64_t> equal;
@@ -116,7 +118,7 @@ PadMode pad_mode(const std::string& name) {
 // All amounts before, then all after. Negative ones take away.
 std::vector<Tensor> padded(const OpCall& c) {
   Tensor x = c[0];
-  const auto amounts = *c.integers_of("pads", 1);
+  const auto amounts = c.integers_of("pads", 1).value();
   const double value = c.real(2, c.node.real("value", 0));
   const size_t n = amounts.size() / 2;
   std::vector<int64_t> axes(n);
@@ -124,7 +126,7 @@ std::vector<Tensor> padded(const OpCall& c) {
   if (c.has(3)) axes = c.integers(3);
   PadAmounts all(static_cast<size_t>(x.rank()));
   for (size_t i = 0; i < n; ++i) {
-    const int axis = normal_axis("Pad", axes[i], x.rank());
+    const int axis = normal_axis("Pad", axes.at(i), x.rank());
     const int64_t before = amounts[i], after = amounts[n + i];
     x = slice(x, axis, std::max<int64_t>(-before, 0), x.size(axis) - std::max<int64_t>(-after, 0));
     all[axis] = {std::max<int64_t>(before, 0), std::max<int64_t>(after, 0)};
@@ -137,10 +139,16 @@ std::vector<Tensor> triangle(const OpCall& c) {
   return {c.node.flag("upper", true) ? triu(c[0], diagonal) : tril(c[0], diagonal)};
 }
 
+int64_t block_size(const OpCall& c) {
+  const int64_t size = c.node.integer("blocksize", 1);
+  check<ValueError>(size > 0, "blocksize is ", size, ". Use 1 or more.");
+  return size;
+}
+
 // [N, C, H, W] with blocks of b x b channels laid out in the plane, and back.
 std::vector<Tensor> depth_to_space(const OpCall& c) {
-  const int64_t b = c.node.integer("blocksize", 1), n = c[0].size(0), ch = c[0].size(1) / (b * b),
-                h = c[0].size(2), w = c[0].size(3);
+  const int64_t b = block_size(c), n = c[0].size(0), ch = c[0].size(1) / (b * b), h = c[0].size(2),
+                w = c[0].size(3);
   const bool columns_first = c.node.text("mode", "DCR") == "DCR";
   const Tensor x = columns_first ? permute(reshape(c[0], {n, b, b, ch, h, w}), {0, 3, 4, 1, 5, 2})
                                  : permute(reshape(c[0], {n, ch, b, b, h, w}), {0, 1, 4, 2, 5, 3});
@@ -148,8 +156,8 @@ std::vector<Tensor> depth_to_space(const OpCall& c) {
 }
 
 std::vector<Tensor> space_to_depth(const OpCall& c) {
-  const int64_t b = c.node.integer("blocksize", 1), n = c[0].size(0), ch = c[0].size(1),
-                h = c[0].size(2) / b, w = c[0].size(3) / b;
+  const int64_t b = block_size(c), n = c[0].size(0), ch = c[0].size(1), h = c[0].size(2) / b,
+                w = c[0].size(3) / b;
   const Tensor x = permute(reshape(c[0], {n, ch, h, b, w, b}), {0, 3, 5, 1, 2, 4});
   return {reshape(x, {n, ch * b * b, h, w})};
 }

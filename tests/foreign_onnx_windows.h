@@ -64,6 +64,13 @@ inline Windows windows(const OpCall& c, const Shape& shape, std::vector<int64_t>
   v.dilation = c.node.integers("dilations", std::vector<int64_t>(n, 1));
   v.ceil = c.node.flag("ceil_mode");
   const auto pads = c.node.integers("pads", std::vector<int64_t>(2 * n, 0));
+  const auto fits = [n](const std::vector<int64_t>& list, size_t lists, int64_t least) {
+    return list.size() == lists * n &&
+           std::all_of(list.begin(), list.end(), [=](int64_t size) { return size >= least; });
+  };
+  check<ValueError>(
+      fits(v.kernel, 1, 1) && fits(v.stride, 1, 1) && fits(v.dilation, 1, 1) && fits(pads, 2, 0),
+      "windows: sizes for ", n, " axes are missing, or too small. Give each one.");
   v.before.assign(pads.begin(), pads.begin() + static_cast<int64_t>(n));
   v.after.assign(pads.begin() + static_cast<int64_t>(n), pads.end());
   const std::string how = c.node.text("auto_pad", "NOTSET");
