@@ -32,7 +32,8 @@ struct RmspropStep {
     C variance = square;
     if constexpr (kCentred) {
       mean = alpha * mean + rest * g;
-      variance -= mean * mean;
+      // Rounded, the difference may fall below 0 where gradients hardly change.
+      variance = std::max(variance - mean * mean, C(0));
     }
     C d = g / (std::sqrt(variance) + eps);
     if constexpr (kMomentum) d = velocity = momentum * velocity + d;

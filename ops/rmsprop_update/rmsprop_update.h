@@ -25,6 +25,7 @@ struct RmspropState {
 // With g = grad + weight_decay * param:
 //   square = alpha square + (1 - alpha) g^2,   mean = alpha mean + (1 - alpha) g
 //   d = g / (sqrt(square - mean^2) + eps)                                without mean: sqrt(square)
+// (a difference that rounding took below 0 counts as 0)
 //   velocity = momentum velocity + d,   param -= lr * velocity           without momentum: lr * d
 // State, step, rate and errors are those of adam_update; ValueError also for state that does not
 // go with the options. Sources: Hinton 2012, lecture 6; centred: Graves 2013.

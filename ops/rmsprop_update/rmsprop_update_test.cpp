@@ -28,13 +28,23 @@ OpCase updates(const char* name, Shape shape, RmspropUpdate o) {
         if (o.centred) {
           double& mean = state[next++];
           mean = o.alpha * mean + (1 - o.alpha) * g;
-          variance -= mean * mean;
+          variance = std::max(variance - mean * mean, 0.0);
         }
         double d = g / (std::sqrt(variance) + o.eps);
         if (o.momentum != 0) d = state[next] = o.momentum * state[next] + d;
         p -= lr * d;
       });
   if (o.centred) result.inputs[4].low = -0.25, result.inputs[4].high = 0.25;
+  return result;
+}
+
+// Where gradients hardly change, rounding takes the variance below 0. Here it is far below, so that
+// no rounding decides.
+OpCase no_variance() {
+  OpCase result = updates("no_variance", {5, 7}, {.alpha = 0.75, .eps = 0.5, .centred = true});
+  result.inputs[1].low = -0.25, result.inputs[1].high = 0.25;  // the gradient
+  result.inputs[3].low = 0, result.inputs[3].high = 0.125;     // the mean square
+  result.inputs[4].low = 0.75, result.inputs[4].high = 1;      // the mean
   return result;
 }
 
@@ -52,7 +62,8 @@ OpCases rmsprop_update_cases() {
                updates("momentum", {5, 7}, {.momentum = 0.5}),
                updates("centred", {5, 7}, {.centred = true}),
                updates("all", {5, 7}, {.momentum = 0.5, .centred = true, .weight_decay = 0.25}),
-               updates("scalar", {}, {}), updates("empty", {0, 3}, {.momentum = 0.5})},
+               no_variance(), updates("scalar", {}, {}),
+               updates("empty", {0, 3}, {.momentum = 0.5})},
       .bad = {{"alpha", [=] { with({.alpha = 1}); },
                "rmsprop_update: alpha is out of range: 1. Use 0 <= alpha < 1."},
               {"eps", [=] { with({.eps = -1}); },
