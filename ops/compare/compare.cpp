@@ -83,9 +83,12 @@ template <class F>
 Tensor compare(const Tensor& x, double c) {
   check_defined(kName<F>, x);
   visit_any(x.dtype(), [&]<class T>() {
+    // 2^63 is cut to the largest i64, which as a double is 2^63 again.
     if constexpr (std::is_integral_v<T>)
-      check<ValueError>(static_cast<double>(convert<T>(c)) == c, kName<F>, ": the constant is no ",
-                        x.dtype(), ": ", c, ". Cast the tensor to a type that has it.");
+      check<ValueError>(c < std::ldexp(1.0, std::numeric_limits<T>::digits) &&
+                            static_cast<double>(convert<T>(c)) == c,
+                        kName<F>, ": the constant is no ", x.dtype(), ": ", c,
+                        ". Cast the tensor to a type that has it.");
   });
   return compare<F>(x, full({}, c, {x.dtype(), x.device()}));
 }

@@ -127,6 +127,9 @@ OpCases compare_cases() {
                "ge: the constant is no i64: 0.5. Cast the tensor to a type that has it."},
               {"too_large", [] { ne(ones({2}, {.dtype = DType::u8}), 256); },
                "ne: the constant is no u8: 256. Cast the tensor to a type that has it."},
+              {"beyond_i64", [] { lt(ones({2}, {.dtype = DType::i64}), 0x1p63); },
+               "lt: the constant is no i64: 9223372036854775808. Cast the tensor to a type that "
+               "has it."},
               {"undefined", [] { gt(Tensor(), 0); },
                "gt: the tensor is undefined. Pass one that was computed."},
               {"and", [] { logical_and(ones({2}), ones({2})); },
