@@ -18,7 +18,7 @@ double momentum_product(const NadamUpdate& o, double t) {
   thread_local Last last;
   if (last.beta1 != o.beta1 || last.decay != o.momentum_decay || last.t > t)
     last = {o.beta1, o.momentum_decay, 0, 1};
-  while (last.t < t) last.product *= momentum(o, ++last.t);
+  while (last.t < t && last.product > 0) last.product *= momentum(o, ++last.t);  // 0 stays 0
   return last.product;
 }
 
