@@ -1,5 +1,4 @@
-// Ops that update one parameter are one struct each; the driver here makes the kernel and the
-// OpDef.
+// Ops that update one parameter are one struct each; the driver here makes kernel and OpDef.
 // They write their inputs in place and have no outputs; what changes from step to step (learning
 // rate, step count) reaches them as tensors.
 //

@@ -7,9 +7,8 @@
 //
 // ids are i64 or i32, from 0 and below the size of the axis; IndexError names the first that is not
 // and its position in row-major order. Other errors: ShapeError (no such axis, sizes that do not
-// fit), DTypeError. Elements that meet in one place are added in the order of their ids (16-bit
-// ones
-// in f32), on any number of threads.
+// fit), DTypeError. Elements that meet in one place are added in the order of their ids, 16-bit
+// ones in f32, on any number of threads.
 #pragma once
 
 #include "core/tensor.h"
@@ -19,9 +18,8 @@ namespace plimsoll {
 // y[.., k, ..] = x[.., ids[k], ..] along the axis, for a list of ids; any dtype.
 Tensor index_select(const Tensor& x, int64_t axis, const Tensor& ids);
 
-// y[.., k, ..] = x[.., ids[.., k, ..], ..]: every element of y has an id of its own. ids has as
-// many
-// axes as x, and along the others at most x's sizes; any dtype.
+// y[.., k, ..] = x[.., ids[.., k, ..], ..]: every element of y has its own id. ids has as many axes
+// as x, and along the others at most x's sizes; any dtype.
 Tensor gather(const Tensor& x, int64_t axis, const Tensor& ids);
 
 // A copy of x with y[.., ids[.., k, ..], ..] += src[.., k, ..]. Sizes of ids: at most src's, and

@@ -22,8 +22,7 @@ namespace plimsoll {
 // Reverses the order along the axes.
 Tensor flip(const Tensor& x, const Shape& axes);
 
-// Element i along axes[k] moves to (i + shifts[k]) mod size; shifts may be negative and of any
-// size.
+// Element i along axes[k] moves to (i + shifts[k]) mod size; shifts are any numbers.
 Tensor roll(const Tensor& x, const Shape& shifts, const Shape& axes);
 
 // x side by side repeats[axis] times along every axis, as torch.tile: repeats and axes are aligned
@@ -39,8 +38,7 @@ enum class PadMode { constant, reflect, edge, wrap };
 
 using PadAmounts = std::vector<std::pair<int64_t, int64_t>>;  // before and after, for each axis
 
-// amounts: one pair from 0 for each axis. `reflect` needs amounts below the size of the axis,
-// `wrap`
+// amounts: one pair from 0 for each axis. `reflect` needs them below the size of the axis, `wrap`
 // up to it, `edge` an axis that is not empty.
 Tensor pad(const Tensor& x, const PadAmounts& amounts, PadMode mode = PadMode::constant,
            double value = 0);
