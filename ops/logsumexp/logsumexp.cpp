@@ -1,8 +1,10 @@
 #include "ops/logsumexp/logsumexp.h"
 
+#include <array>
 #include <limits>
 
 #include "core/cpu/math.h"
+#include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/reduce_axes.h"
@@ -17,40 +19,47 @@ constexpr int64_t kColumns = 64;  // whose maxima and sums are kept side by side
 template <class C>
 constexpr C kLowest = -std::numeric_limits<C>::infinity();
 
-// An infinite maximum must not be subtracted from itself.
+// The largest of some x_j, and the sum of exp(x_j - largest).
+template <class C>
+struct Exponentials {
+  C largest = kLowest<C>;
+  double sum = 0;
+  C log() const { return static_cast<C>(static_cast<double>(largest) + std::log(sum)); }
+};
+
+// What to subtract from x_j: an infinite maximum must not be subtracted from itself.
 template <class C>
 C finite_or_zero(C m) {
   return m - m == 0 ? m : C(0);
 }
 
-template <class T>
-T run_logsumexp(const T* x, int64_t n) {
-  using C = Compute<T>;
+template <class T, class C = Compute<T>>
+Exponentials<C> of_row(const T* x, int64_t n) {
   C m = kLowest<C>;
 #pragma omp simd reduction(max : m)
   for (int64_t i = 0; i < n; ++i) {
     const C v = static_cast<C>(x[i]);
     m = v > m ? v : m;
   }
-  m = finite_or_zero(m);
-  double total = 0;
+  const C shift = finite_or_zero(m);
+  double sum = 0;
   for (int64_t begin = 0; begin < n; begin += 1024) {
     const int64_t end = std::min(n, begin + 1024);
     C block = 0;
 #pragma omp simd reduction(+ : block)
-    for (int64_t i = begin; i < end; ++i) block += math::exp(static_cast<C>(x[i]) - m);
-    total += block;
+    for (int64_t i = begin; i < end; ++i) block += math::exp(static_cast<C>(x[i]) - shift);
+    sum += block;
   }
-  return static_cast<T>(static_cast<C>(m + std::log(total)));
+  return {m, sum};
 }
 
 // Down the columns of x [rows, stride], for n <= kColumns columns.
-template <class T>
-void column_logsumexp(const T* x, int64_t rows, int64_t stride, int64_t n, T* y) {
-  using C = Compute<T>;
+template <class T, class C = Compute<T>>
+std::array<Exponentials<C>, kColumns> of_columns(const T* x, int64_t rows, int64_t stride,
+                                                 int64_t n) {
   C m[kColumns];
-  double total[kColumns] = {};
-  std::fill_n(m, n, kLowest<C>);
+  double sum[kColumns] = {};
+  std::fill_n(m, kColumns, kLowest<C>);
   for (int64_t row = 0; row < rows; ++row) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
@@ -58,14 +67,16 @@ void column_logsumexp(const T* x, int64_t rows, int64_t stride, int64_t n, T* y)
       m[i] = v > m[i] ? v : m[i];
     }
   }
-  for (int64_t i = 0; i < n; ++i) m[i] = finite_or_zero(m[i]);
+  C shift[kColumns];
+  for (int64_t i = 0; i < n; ++i) shift[i] = finite_or_zero(m[i]);
   for (int64_t row = 0; row < rows; ++row) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i)
-      total[i] += static_cast<double>(math::exp(static_cast<C>(x[row * stride + i]) - m[i]));
+      sum[i] += static_cast<double>(math::exp(static_cast<C>(x[row * stride + i]) - shift[i]));
   }
-  for (int64_t i = 0; i < n; ++i)
-    y[i] = static_cast<T>(static_cast<C>(static_cast<double>(m[i]) + std::log(total[i])));
+  std::array<Exponentials<C>, kColumns> result;
+  for (int64_t i = 0; i < n; ++i) result[static_cast<size_t>(i)] = {m[i], sum[i]};
+  return result;
 }
 
 void logsumexp_cpu(const Call& call) {
@@ -75,40 +86,59 @@ void logsumexp_cpu(const Call& call) {
     T* y = call.out[0].as<T>();
     for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
       const T* from = x + outer * a.mid * a.inner + column;
-      if (a.inner == 1)
-        y[at] = run_logsumexp(from, a.mid);
-      else
-        for (int64_t c = 0; c < n; c += kColumns)
-          column_logsumexp(from + c, a.mid, a.inner, std::min(kColumns, n - c), y + at + c);
+      if (a.inner == 1) {
+        y[at] = static_cast<T>(of_row(from, a.mid).log());
+        return;
+      }
+      for (int64_t c = 0; c < n; c += kColumns) {
+        const int64_t width = std::min(kColumns, n - c);
+        const auto columns = of_columns(from + c, a.mid, a.inner, width);
+        for (int64_t i = 0; i < width; ++i)
+          y[at + c + i] = static_cast<T>(columns[static_cast<size_t>(i)].log());
+      }
     });
   });
 }
 
-// dx = dy exp(x - y); y = -inf came from exponentials of 0, and so does their share.
+// dx = dy exp(x - largest) / sum. A saved y could not take their place: rounded, to 16 bits above
+// all, it is off by as much as the exponentials then are in proportion.
+template <class C>
+struct Share {
+  C shift, factor;
+  Share(C dy, const Exponentials<C>& e)
+      : shift(e.largest == kLowest<C> ? C(0) : e.largest),
+        factor(e.sum == 0 ? C(0) : static_cast<C>(static_cast<double>(dy) / e.sum)) {}
+};
+
 void grad_cpu(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[1].shape(), call.attrs.as<ReduceAttrs>());
   visit_floating("logsumexp", call.out[0].dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>(), *y = call.in[2].as<T>();
+    const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
     T* dx = call.out[0].as<T>();
-    const auto share = [](C g, C v, C total) {
-      return static_cast<T>(g * math::exp(v - (total == kLowest<C> ? C(0) : total)));
-    };
     for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
       const int64_t first = outer * a.mid * a.inner + column;
       if (a.inner == 1) {
-        const C g = static_cast<C>(dy[at]), total = static_cast<C>(y[at]);
+        const Share<C> share(static_cast<C>(dy[at]), of_row(x + first, a.mid));
 #pragma omp simd
-        for (int64_t i = 0; i < a.mid; ++i)
-          dx[first + i] = share(g, static_cast<C>(x[first + i]), total);
+        for (int64_t i = first; i < first + a.mid; ++i)
+          dx[i] = narrow<T>(share.factor * math::exp(static_cast<C>(x[i]) - share.shift));
         return;
       }
-      for (int64_t row = 0; row < a.mid; ++row) {
+      for (int64_t c = 0; c < n; c += kColumns) {
+        const int64_t width = std::min(kColumns, n - c);
+        const auto columns = of_columns(x + first + c, a.mid, a.inner, width);
+        C shift[kColumns], factor[kColumns];
+        for (int64_t i = 0; i < width; ++i) {
+          const Share<C> share(static_cast<C>(dy[at + c + i]), columns[static_cast<size_t>(i)]);
+          shift[i] = share.shift, factor[i] = share.factor;
+        }
+        for (int64_t row = 0; row < a.mid; ++row) {
+          const int64_t start = first + c + row * a.inner;
 #pragma omp simd
-        for (int64_t i = 0; i < n; ++i) {
-          const int64_t k = first + row * a.inner + i;
-          dx[k] =
-              share(static_cast<C>(dy[at + i]), static_cast<C>(x[k]), static_cast<C>(y[at + i]));
+          for (int64_t i = 0; i < width; ++i)
+            dx[start + i] =
+                narrow<T>(factor[i] * math::exp(static_cast<C>(x[start + i]) - shift[i]));
         }
       }
     });
@@ -121,14 +151,14 @@ constexpr OpDef grad_op{
     .name = "logsumexp_grad", .infer = grad_infer, .cpu = grad_cpu, .inplace = 1};
 
 std::vector<Tensor> logsumexp_vjp(const Backward& b) {
-  return {apply1(grad_op, {contiguous(b.grad()), b.input(0), b.output(0)}, b.attrs<ReduceAttrs>())};
+  return {apply1(grad_op, {contiguous(b.grad()), b.input(0)}, b.attrs<ReduceAttrs>())};
 }
 
 constexpr OpDef logsumexp_op{.name = "logsumexp",
                              .infer = reduce_infer,
                              .cpu = logsumexp_cpu,
                              .vjp = logsumexp_vjp,
-                             .saves = {.inputs = bits(0), .outputs = bits(0)}};
+                             .saves = {.inputs = bits(0)}};
 
 }  // namespace
 

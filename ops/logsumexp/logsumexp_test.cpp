@@ -79,7 +79,7 @@ OpCases logsumexp_cases() {
   };
   OpCase nothing = over("of_nothing", real({3, 0}), 1, 2);
   nothing.differentiable = false;  // infinities have no difference
-  const double log2 = std::log(2.0);
+  const double log2 = std::log(2.0), log3 = std::log(3.0);
   OpCase large = over("large", real({3, 7}, 900, 1000), 1, 2);
   large.differentiable = false;  // differences of 1e-6 of 1000 have no digits left
   return {
@@ -92,6 +92,11 @@ OpCases logsumexp_cases() {
                nothing,
                special("rows_of_infinity", given({3, 2}, {-kInf, -kInf, -kInf, 0, kNaN, 0}), 1,
                        {-kInf, 0, kNaN}, {0, 0, 0, 1, kNaN, kNaN}),
+               // A gradient made of the rounded y would be 1 in bf16 and 0.37 in f16.
+               special("large_rows", given({2, 3}, {1e3, 1e3, 1e3, -1e3, -1e3, -1e3}), 1,
+                       {1e3 + log3, log3 - 1e3}, std::vector<double>(6, 1.0 / 3)),
+               special("large_columns", given({3, 2}, {1e3, -1e3, 1e3, -1e3, 1e3, -1e3}), 0,
+                       {1e3 + log3, log3 - 1e3}, std::vector<double>(6, 1.0 / 3)),
                special("columns_of_infinity", given({2, 2}, {-kInf, 4, -kInf, 4}), 0,
                        {-kInf, 4 + log2}, {0, .5, 0, .5})},
       .bad = {{"axis", [] { logsumexp(ones({2}), {1}); },
