@@ -3,40 +3,41 @@
 //   transpose(x, cols, rows, cols, y, rows);           // x [rows, cols] -> y [cols, rows]
 #pragma once
 
-#include <type_traits>
+#include <utility>
 
 #include "core/cpu/vector.h"
 
 namespace plimsoll {
 
+// Exchanges, between rows i and i + kDistance, the halves of each run of 2 kDistance elements; then
+// the same for half the distance, down to 1.
+template <class T, size_t kDistance, size_t... kLane>
+[[gnu::always_inline]] inline void exchange_halves(Vector<T>* rows,
+                                                   std::index_sequence<kLane...> lanes) {
+  constexpr size_t n = sizeof...(kLane);
+#pragma GCC unroll 16
+  for (size_t i = 0; i < n; ++i)
+    if (!(i & kDistance)) {
+      const Vector<T> x = rows[i], y = rows[i + kDistance];
+      rows[i] =
+          __builtin_shufflevector(x, y, (kLane & kDistance ? n + kLane - kDistance : kLane)...);
+      rows[i + kDistance] =
+          __builtin_shufflevector(x, y, (kLane & kDistance ? n + kLane : kLane + kDistance)...);
+    }
+  if constexpr (kDistance > 1) exchange_halves<T, kDistance / 2>(rows, lanes);
+}
+
 // A square of kLanes x kLanes elements, in registers.
 template <class T>
 void transpose_square(const T* from, int64_t from_step, T* to, int64_t to_step) {
   constexpr int lanes = kLanes<T>;
-  using V = Vector<T>;
-  V rows[lanes];
+  Vector<T> rows[lanes];
 #pragma GCC unroll 16
   for (int i = 0; i < lanes; ++i) {
-    rows[i] = load<V>(from + i * from_step);
+    rows[i] = load<Vector<T>>(from + i * from_step);
     __builtin_prefetch(from + i * from_step + 3 * lanes);
   }
-  // Exchanges, between rows i and i + d, the halves of each run of 2 d elements.
-#pragma GCC unroll 4
-  for (int d = lanes / 2; d >= 1; d /= 2) {
-    using Index = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-    Vector<Index> low, high;
-    for (int l = 0; l < lanes; ++l) {
-      low[l] = l & d ? lanes + l - d : l;
-      high[l] = l & d ? lanes + l : l + d;
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < lanes; ++i)
-      if (!(i & d)) {
-        const V x = rows[i], y = rows[i + d];
-        rows[i] = __builtin_shuffle(x, y, low);
-        rows[i + d] = __builtin_shuffle(x, y, high);
-      }
-  }
+  exchange_halves<T, lanes / 2>(rows, std::make_index_sequence<lanes>());
 #pragma GCC unroll 16
   for (int i = 0; i < lanes; ++i) store(to + i * to_step, rows[i]);
 }

@@ -35,12 +35,12 @@ void select_cpu(const Call& call) {
   const auto& [axis, size] = call.attrs.as<SelectAttrs>();
   const View &x = call.in[0], &ids = call.in[1];
   check_ids("index_select", ids, size);
-  const auto [outer, inner] = Around(x.shape(), axis);
-  const int64_t k = count(ids.shape()), bytes = inner * size_of(x.dtype());
+  const Around around(x.shape(), axis);
+  const int64_t k = count(ids.shape()), bytes = around.inner * size_of(x.dtype());
   const auto* from = x.as<std::byte>();
   auto* to = call.out[0].as<std::byte>();
   visit_ids(ids, [&, n = size](const auto* id) {
-    parallel_for(outer * k, grain_for(inner), [&](int64_t begin, int64_t end) {
+    parallel_for(around.outer * k, grain_for(around.inner), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row)
         std::copy_n(from + (row / k * n + id[row % k]) * bytes, bytes, to + row * bytes);
     });
@@ -78,17 +78,17 @@ void grad_cpu(const Call& call) {
   constexpr int64_t kBlock = 64;
   const auto& [axis, size] = call.attrs.as<SelectAttrs>();
   const int64_t n = size, k = count(call.in[1].shape());
-  const auto [outer, inner] = Around(call.out[0].shape(), axis);
+  const Around around(call.out[0].shape(), axis);
   check_ids("index_select", call.in[1], n);
   int64_t* starts = reinterpret_cast<int64_t*>(call.workspace.data());
   int64_t* positions = starts + n + 1;
   visit_ids(call.in[1], [&](const auto* id) { sort_positions(id, k, n, starts, positions); });
-  const int64_t blocks = pieces(inner, kBlock), width = inner;
-  const int64_t cost = std::min(kBlock, inner) * (1 + k / n);
+  const int64_t width = around.inner, blocks = pieces(width, kBlock);
+  const int64_t cost = std::min(kBlock, width) * (1 + k / n);
   visit_floating("index_select", call.out[0].dtype(), [&]<class T>() {
     const T* dy = call.in[0].as<T>();
     T* dx = call.out[0].as<T>();
-    parallel_for(outer * n * blocks, grain_for(cost), [&](int64_t begin, int64_t end) {
+    parallel_for(around.outer * n * blocks, grain_for(cost), [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) {
         const int64_t row = block / blocks, first = block % blocks * kBlock;
         const int64_t columns = std::min(kBlock, width - first);

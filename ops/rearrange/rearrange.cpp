@@ -52,11 +52,12 @@ struct TriangleAttrs {
 // width of the type matters.
 template <class T>
 void triangle_typed(const Call& call) {
-  const auto& [lower, diagonal] = call.attrs.as<TriangleAttrs>();
+  const TriangleAttrs attrs = call.attrs.as<TriangleAttrs>();
+  const bool lower = attrs.lower;
   const Shape& shape = call.out[0].shape();
   const int64_t columns = shape.back(), rows = shape[shape.rank() - 2];
   // Far beyond the corners a diagonal changes nothing; there i + diagonal + 1 would overflow.
-  const int64_t shift = std::clamp(diagonal, -rows - 1, columns + 1);
+  const int64_t shift = std::clamp(attrs.diagonal, -rows - 1, columns + 1);
   const T* x = call.in[0].as<T>();
   T* y = call.out[0].as<T>();
   parallel_for(count(shape) / columns, grain_for(columns), [&](int64_t begin, int64_t end) {
