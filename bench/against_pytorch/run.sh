@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 extra_packages="libbenchmark-dev python3-venv"
 source cmake/setup.sh -DPLIMSOLL_BENCH=ON
 cmake --build build --target train_steps
-if [ ! -x build/pytorch/bin/python ]; then
+if ! build/pytorch/bin/python -c "import torch, numpy" 2>/dev/null; then
   python3 -m venv build/pytorch
   build/pytorch/bin/pip install --quiet torch numpy
 fi
