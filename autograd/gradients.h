@@ -22,17 +22,15 @@ struct GradientOptions {
 
 // d(loss)/d(x) for each x, contiguous, in x's shape and dtype; zeros for an x that loss does not
 // depend on. Two of them may share their memory, and one that is the seed itself is the seed's.
-// Saved values are freed as the walk passes them,
-// also when it fails half-way: then run the forward pass again. Only the part of the tape between
-// loss and xs is visited: gradients that nobody asked for are not computed. Loss and seed are let
-// go
-// of once they have been read: move them in where they are large.
+// Saved values are freed as the walk passes them, also when it fails half-way: then run the forward
+// pass again. Only the part of the tape between loss and xs is visited: gradients that nobody asked
+// for are not computed. Loss and seed are let go of once they have been read: move them in where
+// they are large.
 // Second derivatives (create_graph) exist where an op's gradient is made of other ops; the fused
 // gradients (of pointwise functions, norms, softmax, ...) have none and say so.
 // Errors: ShapeError (loss has several elements and no seed), ValueError (a seed of another shape,
-// type or device), StateError
-// (loss or an x is not on the tape; the saved values are already freed; an op has no gradient, or
-// its rule returns one of another shape or type).
+// type or device), StateError (loss or an x is not on the tape; the saved values are already freed;
+// an op has no gradient, or its rule returns one of another shape or type).
 std::vector<Tensor> gradients(Tensor loss, std::span<const Tensor> xs,
                               GradientOptions options = {});
 

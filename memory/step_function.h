@@ -49,8 +49,7 @@ StepFunction spread(F f, std::index_sequence<I...>) {
 }  // namespace detail
 
 // Takes up to kMaxStepInputs const Tensor& and returns a Tensor or a std::vector<Tensor>. How many
-// is
-// found by trying, so the parameters of a lambda are written out, not `auto`.
+// is found by trying, so the parameters of a lambda are written out, not `auto`.
 template <class F>
 concept StepCallable = (detail::inputs_of<F> <= kMaxStepInputs);
 

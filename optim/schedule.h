@@ -39,8 +39,7 @@ Schedule cyclic(double low, double high, int64_t up, int64_t down);
 Schedule cosine(double base, double low, int64_t steps);
 
 // Half cosines from base down to `low`, the first `steps` long and each one `growth` times as long
-// as
-// the one before. (SGDR: Loshchilov and Hutter 2017, PyTorch's CosineAnnealingWarmRestarts)
+// as the one before. (SGDR: Loshchilov and Hutter 2017, PyTorch's CosineAnnealingWarmRestarts)
 // ValueError for growth < 1.
 Schedule cosine_restarts(double base, double low, int64_t steps, int64_t growth = 1);
 

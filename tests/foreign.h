@@ -37,8 +37,7 @@ inline std::string read_bytes(const std::filesystem::path& path) {
 }
 
 // The tensors of a file (f64, i64, and bool as u8): 8 bytes with the header's length, a header in
-// JSON that gives
-// dtype, shape and place of every tensor, and their elements in row-major order.
+// JSON that gives dtype, shape and place of every tensor, and their elements in row-major order.
 inline std::map<std::string, Tensor> read_safetensors(const std::filesystem::path& path) {
   const std::string bytes = read_bytes(path);
   uint64_t length = 0;

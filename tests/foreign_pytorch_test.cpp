@@ -1,7 +1,6 @@
 // Ops and small blocks against PyTorch's own numbers: results and vector-Jacobian products, in
-// every
-// floating type. Images and filters come as NCHW and OIHW and are permuted on the tape, so that
-// their gradients go back the same way. Needs PLIMSOLL_FOREIGN.
+// every floating type. Images and filters come as NCHW and OIHW and are permuted on the tape, so
+// that their gradients go back the same way. Needs PLIMSOLL_FOREIGN.
 #include <gtest/gtest.h>
 
 #include <functional>
