@@ -11,8 +11,8 @@ namespace {
 // The loops of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008:
 //
 //   for up to kWidePanels panels of columns  the operands of a round, packed by all threads, lie in
-//     for up to kHigh rows                   the cache of the last level
-//       for up to kDepth terms
+//     for up to kDepth terms                 the cache of the last level
+//       for up to kHigh rows
 //         for blocks of C, in parallel       kTall strips of A lie in the second level
 //           for panels of kBlockColumns      a panel of B lies in the first level
 //             for strips of kBlockRows       kBlockRows x kBlockColumns sums lie in registers
@@ -59,7 +59,7 @@ void copy(const T* from, int64_t n, T* to) {
   for (; i < n; ++i) to[i] = from[i];
 }
 
-// Strips begin ... end - 1 of A. The terms of a column-major A are far apart, which no prefetcher
+// Strips begin ... end - 1 of A, to `to`. The terms of a column-major A are far apart, which no prefetcher
 // follows.
 template <class T>
 void pack_strips(const MatrixRef<T>& a, const Runs& rows, int64_t begin, int64_t end, int64_t depth,
@@ -67,7 +67,8 @@ void pack_strips(const MatrixRef<T>& a, const Runs& rows, int64_t begin, int64_t
   if (a.col_stride == 1) {
     for (int64_t s = begin; s < end; ++s)
       for (int64_t i = 0; i < rows.size(s); ++i)
-        copy(a.data + (rows.first(s) + i) * a.row_stride, depth, to + s * kStrip + i * kRowPitch);
+        copy(a.data + (rows.first(s) + i) * a.row_stride, depth,
+             to + (s - begin) * kStrip + i * kRowPitch);
     return;
   }
   constexpr int64_t ahead = 12, line = 64 / sizeof(T);
@@ -77,7 +78,7 @@ void pack_strips(const MatrixRef<T>& a, const Runs& rows, int64_t begin, int64_t
       __builtin_prefetch(from + ahead * a.col_stride + i);
     for (int64_t s = begin; s < end; ++s)
       for (int64_t i = 0; i < rows.size(s); ++i)
-        to[s * kStrip + k * kBlockRows + i] = from[rows.first(s) + i];
+        to[(s - begin) * kStrip + k * kBlockRows + i] = from[rows.first(s) + i];
   }
 }
 
@@ -162,10 +163,10 @@ void multiply_strip(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int
       c[i * c_stride + j] = add ? c[i * c_stride + j] + own[i * columns + j] : own[i * columns + j];
 }
 
-// One round: [m, depth] times [depth, n], into C.
+// One round: [m, depth] times [depth, n], into C. B is still packed if it was that of the last round.
 template <class T>
 void multiply_round(const MatrixRef<T>& a, const MatrixRef<T>& b, int64_t m, int64_t n,
-                    int64_t depth, T* c, int64_t c_stride, bool add) {
+                    int64_t depth, T* c, int64_t c_stride, bool add, bool same_b) {
   constexpr int64_t columns = kBlockColumns<T>;
   const Runs rows(m, pieces(m, kBlockRows));
   const int64_t panels = pieces(n, columns);
@@ -177,25 +178,23 @@ void multiply_round(const MatrixRef<T>& a, const MatrixRef<T>& b, int64_t m, int
   const auto lies_well = [&](int64_t p) {
     return small && b.col_stride == 1 && (width(p) == columns || width(p) == kLanes<T>);
   };
-  auto& memory = Scratch<T>::of_thread();
-  T* const left = small ? nullptr : memory.at_least(memory.strips, rows.count * kStrip);
-  T* const right = memory.at_least(memory.panels, panels * columns * depth);
-  const auto strip = [&](int64_t s) -> Operand<T> {
-    if (small)
-      return {a.data + rows.first(s) * a.row_stride, row_major ? a.row_stride : a.col_stride};
-    return {left + s * kStrip, row_major ? kRowPitch : kBlockRows};
-  };
-  const auto panel = [&](int64_t p) -> Operand<T> {
-    if (lies_well(p)) return {b.data + p * columns, b.row_stride};
-    return {right + p * columns * depth, columns};
-  };
+  // Blocks span all columns unless there would be too few of them to go round.
+  const int64_t threads = num_threads();
+  const Runs down(rows.count,
+                  std::min(rows.count, pieces(pieces(rows.count, kTall), threads) * threads));
+  const Runs across(panels, std::min(panels, pieces(3 * threads, down.count)));
+  // Strips that one block alone reads are packed by its own thread, into that one's cache.
+  const bool shared = !small && !row_major && across.count > 1;
 
-  const Runs down(rows.count, pieces(rows.count, kTall)), across(panels, pieces(panels, kTall));
-  const int64_t to_pack = small ? panels : panels + down.count;
+  auto& memory = Scratch<T>::of_thread();
+  T* const left = shared ? memory.at_least(memory.strips, rows.count * kStrip) : nullptr;
+  T* const right = memory.at_least(memory.panels, panels * columns * depth);
+  const int64_t to_pack = shared ? panels + down.count : panels;
   parallel_for(to_pack, grain_for(columns * depth), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
+    for (int64_t i = same_b ? std::max(begin, panels) : begin; i < end; ++i)
       if (i >= panels)
-        pack_strips(a, rows, down.first(i - panels), down.first(i - panels + 1), depth, left);
+        pack_strips(a, rows, down.first(i - panels), down.first(i - panels + 1), depth,
+                    left + down.first(i - panels) * kStrip);
       else if (!lies_well(i))
         pack_panel<T>({b.data + i * columns * b.col_stride, b.row_stride, b.col_stride}, depth,
                       width(i), right + i * columns * depth);
@@ -207,6 +206,20 @@ void multiply_round(const MatrixRef<T>& a, const MatrixRef<T>& b, int64_t m, int
       const int64_t s0 = down.first(block / across.count), p0 = across.first(block % across.count);
       const int64_t s1 = s0 + down.size(block / across.count),
                     p1 = p0 + across.size(block % across.count);
+      T* strips = shared ? left + s0 * kStrip : nullptr;
+      if (!small && !shared) {
+        auto& own = Scratch<T>::of_thread();
+        strips = own.at_least(own.strips, kTall * kStrip);
+        pack_strips(a, rows, s0, s1, depth, strips);
+      }
+      const auto strip = [&](int64_t s) -> Operand<T> {
+        if (!small) return {strips + (s - s0) * kStrip, row_major ? kRowPitch : kBlockRows};
+        return {a.data + rows.first(s) * a.row_stride, row_major ? a.row_stride : a.col_stride};
+      };
+      const auto panel = [&](int64_t p) -> Operand<T> {
+        if (lies_well(p)) return {b.data + p * columns, b.row_stride};
+        return {right + p * columns * depth, columns};
+      };
       for (int64_t p = p0; p < p1; ++p)
         for (int64_t s = s0; s < s1; ++s)
           multiply(strip(s), panel(p), rows.size(s), depth, width(p),
@@ -224,13 +237,13 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, T(0));
   constexpr int64_t wide = kWidePanels * kBlockColumns<T>;
   for (int64_t j = 0; j < n; j += wide)
-    for (int64_t i = 0; i < m; i += kHigh)
-      for (int64_t t = 0; t < k; t += kDepth)
+    for (int64_t t = 0; t < k; t += kDepth)
+      for (int64_t i = 0; i < m; i += kHigh)
         multiply_round<T>(
             {a.data + i * a.row_stride + t * a.col_stride, a.row_stride, a.col_stride},
             {b.data + t * b.row_stride + j * b.col_stride, b.row_stride, b.col_stride},
             std::min(kHigh, m - i), std::min(wide, n - j), std::min(kDepth, k - t),
-            c + i * c_stride + j, c_stride, store == Store::accumulate || t > 0);
+            c + i * c_stride + j, c_stride, store == Store::accumulate || t > 0, i > 0);
 }
 
 template void gemm<float>(int64_t, int64_t, int64_t, MatrixRef<float>, MatrixRef<float>, float*,
