@@ -21,7 +21,11 @@ template <class T, class Good>
 CLI::Validator accept(const std::string& what, Good good) {
   return {[what, good](std::string& text) -> std::string {
             T value{};
-            if (parse(text, value) && good(value)) return "";
+            if (parse(text, value) && good(value)) {
+              // "010" is ten, and CLI11 would read it as eight.
+              if constexpr (std::is_integral_v<T>) text = std::to_string(value);
+              return "";
+            }
             return cat("not ", what, ": ", text.empty() ? "\"\"" : text);
           },
           ""};

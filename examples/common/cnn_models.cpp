@@ -92,7 +92,8 @@ void add_vgg(Staged& net, ImageSize image, Build& build) {
   for (const int64_t filters : {64, 128, 256}) {
     auto& stage = net.stage<nn::Sequential>(cat("conv", filters));
     for (const int64_t from : {channels, filters})
-      stage.then<nn::Conv2d>(from, filters, 3, build, nn::Conv2dOptions{.padding = 1, .bias = false})
+      stage
+          .then<nn::Conv2d>(from, filters, 3, build, nn::Conv2dOptions{.padding = 1, .bias = false})
           .then<nn::BatchNorm2d>(filters, build)
           .then<nn::ReLU>();
     stage.then<nn::MaxPool2d>();

@@ -21,10 +21,12 @@ struct CallAttrs {
 };
 
 void check_numbers(const AttentionAttrs& attrs) {
-  check<ValueError>(attrs.scale >= 0 && std::isfinite(attrs.scale),
+  // What scores are multiplied and divided by must be a number in f32 too.
+  const auto finite = [](double value) { return std::isfinite(static_cast<float>(value)); };
+  check<ValueError>(attrs.scale >= 0 && finite(attrs.scale),
                     "attention: the scale is no positive number: ", attrs.scale,
                     ". Leave it at 0 for 1 / sqrt(D).");
-  check<ValueError>(attrs.softcap >= 0 && std::isfinite(attrs.softcap),
+  check<ValueError>(attrs.softcap >= 0 && finite(attrs.softcap),
                     "attention: the softcap is no positive number: ", attrs.softcap,
                     ". Leave it at 0 for none.");
   check<ValueError>(attrs.dropout >= 0 && attrs.dropout < 1,
@@ -77,6 +79,7 @@ Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
 Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v, const Attrs& attrs) {
   AttentionAttrs own = attrs.as<CallAttrs>().own;
   if (own.scale == 0) own.scale = 1 / std::sqrt(static_cast<double>(q[3]));
+  own.past = std::clamp(own.past, -q[1], k[1]);  // beyond, every query sees nothing, or everything
   return {.batch = q[0],
           .queries = q[1],
           .keys = k[1],

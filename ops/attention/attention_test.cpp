@@ -317,6 +317,12 @@ OpCases attention_cases() {
              attention(x, x, x, {.scale = -1});
            },
            "attention: the scale is no positive number: -1. Leave it at 0 for 1 / sqrt(D)."},
+          {"infinite_softcap",
+           [] {
+             const Tensor x = ones({1, 2, 3, 4});
+             attention(x, x, x, {.softcap = 1e60});
+           },
+           "attention: the softcap is no positive number: 1e+60. Leave it at 0 for none."},
           {"softcap",
            [] {
              const Tensor x = ones({1, 2, 3, 4});

@@ -15,8 +15,8 @@ namespace plimsoll::attention_detail {
 // earn back the packing of its operands.
 constexpr int64_t kQueries = 64;
 constexpr int64_t kKeys = 128;
-// Columns of keys and values, and what lies between two rows of them: more than the keys of a block,
-// so that rows lie in different sets of the cache.
+// From row to row of the columns of a block's keys or values: longer than kKeys, so that rows lie
+// in different sets of the cache.
 constexpr int64_t kKeyPitch = kKeys + 16;
 
 // n rows of D neighbouring elements, `stride` apart.
@@ -52,8 +52,7 @@ Rows<Compute<T>> head_rows(const View& x, int64_t b, int64_t h, int64_t first, i
   }
 }
 
-// The columns of `rows` [n, d] as rows of kKeyPitch elements: transposed once, and then read by many
-// products.
+// The columns of `rows` [n, d] as rows of kKeyPitch elements: transposed once for many products.
 template <class C>
 MatrixRef<C> columns_of(const Rows<C>& rows, int64_t n, int64_t d, C* scratch) {
   transpose(rows.data, rows.stride, n, d, scratch, kKeyPitch);

@@ -10,8 +10,8 @@ namespace {
 
 using namespace block;
 
-// The filters are copied into panels of kBlockColumns outputs each, [depth, kColumns], so that one term
-// of the sum for all of them is two vector loads. As many panels at a time as fit kPanelBytes.
+// The filters are copied into panels of kBlockColumns outputs each, [depth, outputs], so that one
+// term of the sum for all of them is two vector loads. As many panels at a time as fit kPanelBytes.
 constexpr int64_t kPanelBytes = 1 << 20;
 
 template <class C>  // the type computed in

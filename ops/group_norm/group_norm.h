@@ -11,8 +11,8 @@ namespace plimsoll {
 
 // y = gamma (x - mean) / sqrt(variance + eps) + beta, where each image's channels are cut into
 // groups of C / groups neighbours, and mean and variance (biased) are those of one group over all
-// positions of one image. x [N, ..., C], channels last; gamma and beta [C], these two and all
-// statistics in f32, or f64 when x is. Deviations are taken from the mean before they are squared:
+// positions of one image. x [N, ..., C], channels last; gamma and beta [C] in f32, or f64
+// when x is; means are kept in f64. Deviations are taken from the mean before they are squared:
 // a large common offset costs no accuracy. Errors: ShapeError, DTypeError, ValueError (groups do
 // not divide C; eps < 0).
 Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& gamma, const Tensor& beta,

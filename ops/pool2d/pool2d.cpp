@@ -32,8 +32,8 @@ int64_t windows(const char* name, int64_t in, int64_t before, int64_t after, int
                 int64_t stride, bool ceil_mode) {
   const int64_t free = checked_add(checked_add(in, before, name), after, name) - span;
   const int64_t up = ceil_mode ? stride - 1 : 0;
-  if (free + up < 0) return -1;
-  const int64_t out = (free + up) / stride + 1;
+  if (free < -up) return -1;
+  const int64_t out = checked_add(free, up, name) / stride + 1;
   const bool beyond = ceil_mode && (out - 1) * stride >= in + before;  // would read no pixel
   return beyond ? out - 1 : out;
 }

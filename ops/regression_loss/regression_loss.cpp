@@ -101,7 +101,7 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, double beta, Reduct
   check<ValueError>(std::isfinite(beta) && beta >= 0,
                     "smooth_l1_loss: beta is not a number from 0: ", beta,
                     ". Use the distance up to which the loss is quadratic.");
-  if (beta == 0) return l1_loss(x, target, reduction);
+  if (static_cast<float>(beta) == 0) return l1_loss(x, target, reduction);
   return reduce(PointwiseLoss<SmoothL1>::apply(x, target, beta), reduction);
 }
 

@@ -103,7 +103,8 @@ RopeTables rope_tables(int64_t positions, int64_t width, double base, int64_t fi
                     "rope_tables: no such tables: ", positions, " positions, width ", width,
                     ", base ", base, ". Use an even width and a positive base.");
   std::vector<double> cos, sin;
-  for (int64_t t = first; t < first + positions; ++t)
+  const int64_t last = checked_add(first, positions, "rope_tables");
+  for (int64_t t = first; t < last; ++t)
     for (int64_t i = 0; i < width / 2; ++i) {
       const double share = -2 * static_cast<double>(i) / static_cast<double>(width);
       const double angle = static_cast<double>(t) * std::pow(base, share);

@@ -142,6 +142,8 @@ constexpr OpDef op{.name = root == Root::yes ? "stddev" : "variance",
 // Over no axes each element is a group of its own, along an axis that x does not have yet.
 Tensor over_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep,
                  const VarianceOptions& options) {
+  check<ValueError>(std::isfinite(options.correction), op.name,
+                    ": the correction is not a number: ", options.correction, ". Use 1 or 0.");
   if (axes.rank() > 0) return reduce_axes(op, x, axes, keep, options.correction);
   Shape longer = x.shape();
   longer.push_back(1);
