@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One command: builds train_steps, installs PyTorch into an environment of its own (build/pytorch) and
-# prints the table of compare.py, whose options it takes:
+# One command: builds train_steps, installs PyTorch into an environment of its own (build/pytorch)
+# and prints the table of compare.py, whose options it takes:
 #
 #   bench/against_pytorch/run.sh --models lenet,gpt --rounds 9
 set -euo pipefail

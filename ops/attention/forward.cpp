@@ -1,4 +1,3 @@
-
 #include "ops/attention/scores.h"
 
 namespace plimsoll::attention_detail {
