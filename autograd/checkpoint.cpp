@@ -14,17 +14,21 @@ namespace {
 // and walks from there back to xs and no further.
 struct CheckpointAttrs {
   std::shared_ptr<const CheckpointFunction> f;
+  InputCasts casts;  // autocast as it was, which the backward pass itself runs without
+  DType low;
   bool operator==(const CheckpointAttrs&) const = default;
 };
 
 Value checkpoint_view(const Value& in, const Meta&, const Attrs&, int) { return in; }
 
-Tensor run_again(const CheckpointFunction& f, std::span<const Tensor> xs) {
+Tensor run_again(const CheckpointAttrs& attrs, std::span<const Tensor> xs) {
   ApplyMode mode = apply_mode();
   mode.record = true;
   mode.recomputing = true;
+  mode.casts = attrs.casts;
+  mode.low = attrs.low;
   const ApplyModeScope scope(mode);
-  return f(xs);
+  return (*attrs.f)(xs);
 }
 
 bool same_edge(const Tensor& a, const Tensor& b) {
@@ -69,7 +73,7 @@ std::vector<Tensor> checkpoint_vjp(const Backward& b) {
   std::vector<Tensor> results(static_cast<size_t>(b.inputs()));
   const bool create_graph = apply_mode().record;
   const uint64_t oldest = Node::next_seq();
-  Tensor y = run_again(*b.attrs<CheckpointAttrs>().f, xs);
+  Tensor y = run_again(b.attrs<CheckpointAttrs>(), xs);
   if (!y.needs_grad()) return results;
   check_reaches_only(xs, y, oldest);
   const std::vector<Tensor> grads =
@@ -99,7 +103,8 @@ Tensor checkpoint(const CheckpointFunction& f, std::span<const Tensor> xs) {
   }
   inputs.insert(inputs.end(), xs.begin(), xs.end());
   return apply(checkpoint_op, inputs,
-               CheckpointAttrs{std::make_shared<const CheckpointFunction>(f)})[0];
+               CheckpointAttrs{std::make_shared<const CheckpointFunction>(f), apply_mode().casts,
+                               apply_mode().low})[0];
 }
 
 }  // namespace plimsoll

@@ -166,6 +166,7 @@ std::vector<Tensor> gradients(Tensor loss, std::span<const Tensor> xs, GradientO
                       ". Make it with require_grad().");
   ApplyMode mode = apply_mode();
   mode.record = options.create_graph;
+  mode.casts = nullptr;  // each gradient in the type of what it belongs to
   const ApplyModeScope scope(mode);
   Tensor seed = seed_of(loss, std::move(options.seed));
   const Edge from = loss.edge();

@@ -149,7 +149,14 @@ int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<con
   return op.workspace ? op.workspace(in, out, attrs) : 0;
 }
 
-std::vector<Tensor> apply(const OpDef& op, std::span<const Tensor> inputs, Attrs attrs) {
+std::vector<Tensor> autocast(CastRule rule, std::initializer_list<Tensor> inputs) {
+  return apply_mode().casts ? apply_mode().casts(rule, inputs) : std::vector<Tensor>(inputs);
+}
+
+std::vector<Tensor> apply(const OpDef& op, std::span<const Tensor> given, Attrs attrs) {
+  std::vector<Tensor> cast;
+  if (op.cast != CastRule::keep && apply_mode().casts) cast = apply_mode().casts(op.cast, given);
+  const std::span<const Tensor> inputs = cast.empty() ? given : cast;
   check_inputs(op, inputs);
   if (op.mutates && apply_mode().recomputing) return {};
   Metas in_metas;

@@ -1,5 +1,6 @@
 // apply(): the only maker of nodes. Every op of the engine goes through here.
 //
+//   cast the inputs, where autocast is on
 //   infer the result -> [capturing] append to the Program
 //                    -> [eager]     allocate, run; if a gradient is wanted, keep the declared saves
 #pragma once
@@ -33,13 +34,22 @@ void check_written(const OpDef& op, const Call& call);
 int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<const Meta> out,
                         const Attrs& attrs);
 
+// Core has no cast of its own: autocast puts this function into the mode.
+using InputCasts = std::vector<Tensor> (*)(CastRule, std::span<const Tensor> inputs);
+
 // How apply() behaves on this thread.
 struct ApplyMode {
-  bool record = true;         // make nodes where a gradient is wanted (NoGrad turns it off)
-  bool recomputing = false;   // a checkpoint runs again: ops that mutate were done the first time
-  bool check_finite = false;  // NumericError at the first op that writes NaN or infinity
+  bool record = true;          // make nodes where a gradient is wanted (NoGrad turns it off)
+  bool recomputing = false;    // a checkpoint runs again: ops that mutate were done the first time
+  bool check_finite = false;   // NumericError at the first op that writes NaN or infinity
+  InputCasts casts = nullptr;  // autocast: what inputs pass through first; nullptr: it is off
+  DType low = DType::f32;      // and the 16-bit type it casts to
 };
 ApplyMode& apply_mode();
+
+// The inputs as autocast makes them where it is on, for functions made of several ops; apply() does
+// this by itself, by OpDef.cast.
+std::vector<Tensor> autocast(CastRule rule, std::initializer_list<Tensor> inputs);
 
 // Sets the mode until the scope ends.
 class ApplyModeScope {

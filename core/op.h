@@ -68,6 +68,14 @@ struct Saves {
   Bits inputs = 0, outputs = 0;
 };
 
+// What autocast (autograd/autocast.h) makes of an op's floating inputs, f64 apart, before it runs.
+enum class CastRule : uint8_t {
+  keep,   // nothing: the op takes 16 bits, and computes and adds up in f32 by itself
+  low,    // all to the scope's 16-bit type: products
+  full,   // all to f32: sums, and functions that amplify rounding
+  widest  // all to the widest type among them: arithmetic
+};
+
 struct OpDef {
   const char* name;
   Infer infer;  // shape rule: checks the inputs, names the outputs
@@ -82,6 +90,7 @@ struct OpDef {
   // Bytes of scratch, known before the op runs: from the metas, and where each thread needs its own
   // from num_threads() when it is asked. The kernel makes do with what it gets.
   Workspace workspace = nullptr;
+  CastRule cast = CastRule::keep;
 };
 
 // Shape rule of ops whose output looks like input 0.

@@ -4,7 +4,7 @@
 //   compare_memory --models lenet,resnet8,gpt --batches 32,128 --json rows.json
 //
 // "planned" was known before the first step, "measured" is the pool's own peak; captured, they are
-// equal to the byte. "same bits" compares losses and gradients with the first row of the model.
+// equal to the byte. "same bits" compares losses and gradients with the first row of the model, batch and type.
 #include "examples/common/comparison.h"
 #include "examples/common/options.h"
 #include "examples/common/report.h"
@@ -13,12 +13,16 @@
 namespace plimsoll::examples {
 namespace {
 
+const char* name_of(Precision precision) {
+  return precision_names()[static_cast<size_t>(precision)].c_str();
+}
+
 double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 void print_head() {
-  std::printf("%-8s %5s %-8s %-10s %9s %9s %9s | %8s %8s %8s %8s %8s | %8s %10s %s\n", "model",
-              "batch", "mode", "checkpoint", "planned", "measured", "at least", "params", "grads",
-              "optim.", "activ.", "other", "ms/step", "loss", "same bits");
+  std::printf("%-8s %5s %-5s %-8s %-10s %9s %9s %9s | %8s %8s %8s %8s %8s | %8s %10s %s\n", "model",
+              "batch", "type", "mode", "checkpoint", "planned", "measured", "at least", "params",
+              "grads", "optim.", "activ.", "other", "ms/step", "loss", "same bits");
 }
 
 void print_row(const Row& row, bool same_bits) {
@@ -30,9 +34,9 @@ void print_row(const Row& row, bool same_bits) {
     std::snprintf(least, sizeof least, "%.2f", mebibytes(row.lower_bound_bytes));
   }
   std::printf(
-      "%-8s %5lld %-8s %-10s %9s %9.2f %9s | %8.2f %8.2f %8.2f %8.2f %8.2f | %8.2f %10.6f "
+      "%-8s %5lld %-5s %-8s %-10s %9s %9.2f %9s | %8.2f %8.2f %8.2f %8.2f %8.2f | %8.2f %10.6f "
       "%s\n",
-      row.c.model.c_str(), static_cast<long long>(row.c.batch),
+      row.c.model.c_str(), static_cast<long long>(row.c.batch), name_of(row.c.precision),
       row.c.captured ? "captured" : "eager", row.c.checkpoint ? "yes" : "no", planned,
       mebibytes(row.measured_bytes), least, mebibytes(bytes(MemoryClass::parameter)),
       mebibytes(bytes(MemoryClass::gradient)), mebibytes(bytes(MemoryClass::optimizer)),
@@ -47,7 +51,7 @@ Json to_json(const Row& row, bool same_bits) {
     classes[name_of(static_cast<MemoryClass>(c))] = row.at_peak[static_cast<size_t>(c)];
   return {{"model", row.c.model},
           {"batch", row.c.batch},
-          {"precision", "f32"},
+          {"precision", name_of(row.c.precision)},
           {"mode", row.c.captured ? "captured" : "eager"},
           {"checkpoint", row.c.checkpoint},
           {"budget_bytes", nullptr},
@@ -61,8 +65,8 @@ Json to_json(const Row& row, bool same_bits) {
           {"same_bits", same_bits}};
 }
 
-void compare(const std::vector<std::string>& models, const std::vector<int64_t>& batches, int steps,
-             const Options& options) {
+void compare(const std::vector<std::string>& models, const std::vector<int64_t>& batches,
+             const std::vector<std::string>& precisions, int steps, const Options& options) {
   ReportFile report(options.json);
   device_named(options.device);
   Json rows = Json::array();
@@ -70,19 +74,22 @@ void compare(const std::vector<std::string>& models, const std::vector<int64_t>&
   std::printf("MiB; %d steps each\n", steps);
   print_head();
   for (const std::string& model : models)
-    for (const int64_t batch : batches) {
-      std::optional<Row> first;
-      for (const bool captured : {false, true})
-        for (const bool checkpoint : {false, true}) {
-          const Row row = measure({model, batch, captured, checkpoint}, steps, options.seed);
-          if (!first) first = row;
-          const bool same = row.digest == first->digest && row.loss == first->loss;
-          const bool exact = !captured || row.planned_bytes == row.measured_bytes;
-          all_equal = all_equal && same && exact;
-          print_row(row, same);
-          rows.push_back(to_json(row, same));
-        }
-    }
+    for (const int64_t batch : batches)
+      for (const std::string& precision : precisions) {
+        std::optional<Row> first;
+        for (const bool captured : {false, true})
+          for (const bool checkpoint : {false, true}) {
+            const Row row =
+                measure({model, batch, precision_named(precision), captured, checkpoint}, steps,
+                        options.seed);
+            if (!first) first = row;
+            const bool same = row.digest == first->digest && row.loss == first->loss;
+            const bool exact = !captured || row.planned_bytes == row.measured_bytes;
+            all_equal = all_equal && same && exact;
+            print_row(row, same);
+            rows.push_back(to_json(row, same));
+          }
+      }
   report.write(rows);
   check<StateError>(all_equal,
                     "compare_memory: a row differs in its bits, or its plan from what "
@@ -97,6 +104,7 @@ int main(int argc, char** argv) {
   Options options;
   std::vector<std::string> models{"lenet", "resnet8", "gpt"};
   std::vector<int64_t> batches{32, 128};
+  std::vector<std::string> precisions{"f32"};
   int steps = 5;
   CLI::App app{"Compares what training takes: eager and captured, with and without checkpointing."};
   app.add_option("--models", models, "Models to compare")
@@ -106,6 +114,10 @@ int main(int argc, char** argv) {
   app.add_option("--batches", batches, "Examples per step")
       ->delimiter(',')
       ->check(whole_number(1, kLargestBatch))
+      ->capture_default_str();
+  app.add_option("--precisions", precisions, "Types that activations are kept in")
+      ->delimiter(',')
+      ->check(CLI::IsMember(precision_names()))
       ->capture_default_str();
   app.add_option("--steps", steps, "Training steps of each row")
       ->check(whole_number(1, 1'000'000))
@@ -118,5 +130,6 @@ int main(int argc, char** argv) {
       ->check(whole_number(0, INT64_MAX))
       ->capture_default_str();
   app.add_option("--json", options.json, "Write the rows to this file")->check(not_empty());
-  return run_example(app, argc, argv, options, [&] { compare(models, batches, steps, options); });
+  return run_example(app, argc, argv, options,
+                     [&] { compare(models, batches, precisions, steps, options); });
 }

@@ -21,8 +21,9 @@ namespace plimsoll::examples {
 namespace {
 
 // Share of test images whose highest logit is the label's.
-double accuracy(const Staged& model, data::Loader& loader) {
+double accuracy(const Staged& model, data::Loader& loader, Precision precision) {
   const NoGrad scope;
+  const Autocast autocast(precision);
   int64_t right = 0, all = 0;
   loader.start(0);
   while (const auto batch = loader.next()) {
@@ -37,6 +38,7 @@ double accuracy(const Staged& model, data::Loader& loader) {
 void train(const Options& options, int64_t epochs) {
   ReportFile report(options.json);
   const Device device = device_named(options.device);
+  const Precision precision = precision_named(options.precision);
   const data::ImageSource images =
       naming_data(options, [&] { return data::load_images(options.data); });
   data::Loader train_loader(
@@ -57,15 +59,17 @@ void train(const Options& options, int64_t epochs) {
   // The whole training step: the same function eagerly and captured.
   Runner step(
       [&](std::span<const Tensor> in) {
+        const Autocast scope(precision);
         const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
         optimizer.update(gradients(loss, model->parameters()));
         return std::vector{loss};
       },
       options.captured());
 
-  std::printf("%s, %lld parameters, %s, %lld images, %s\n", options.model.c_str(),
+  std::printf("%s, %lld parameters, %s, %lld images, %s, %s\n", options.model.c_str(),
               static_cast<long long>(model->parameter_count()), images.train.name.c_str(),
-              static_cast<long long>(images.train.count()), options.mode.c_str());
+              static_cast<long long>(images.train.count()), options.mode.c_str(),
+              options.precision.c_str());
   ApplyMode mode = apply_mode();
   mode.check_finite = options.find_nan;
   const ApplyModeScope scope(mode);
@@ -96,7 +100,7 @@ void train(const Options& options, int64_t epochs) {
     peak = std::max(peak, pool.stats().peak.bytes);
     step.release_arena();  // an evaluation is not planned: it takes its memory op by op
     pool.reset_peak();
-    tested = accuracy(*model, test_loader);
+    tested = accuracy(*model, test_loader, precision);
     evaluation_peak = std::max(evaluation_peak, pool.stats().peak.bytes);
     loss = loss_sum / static_cast<double>(steps);
     std::printf("epoch %lld/%lld  mean loss %.9g  test accuracy %.4f\n",
@@ -108,6 +112,7 @@ void train(const Options& options, int64_t epochs) {
   report.write({{"model", options.model},
                 {"data", options.data},
                 {"mode", options.mode},
+                {"precision", options.precision},
                 {"checkpoint", options.checkpoint},
                 {"batch", options.batch},
                 {"epochs", epoch_rows},

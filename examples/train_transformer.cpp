@@ -77,8 +77,9 @@ struct Score {
 };
 
 // Mean loss per prediction and share of right predictions over all test batches.
-Score evaluate(const Task& task) {
+Score evaluate(const Task& task, Precision precision) {
   const NoGrad scope;
+  const Autocast autocast(precision);
   double loss = 0;
   int64_t right = 0, all = 0;
   for (int64_t i = 0; i < task.test_batches; ++i) {
@@ -128,6 +129,7 @@ class Optimizer {
 void train(const TextOptions& options) {
   ReportFile report(options.json);
   const Device device = device_named(options.device);
+  const Precision precision = precision_named(options.precision);
   nn::Build build{.seed = options.seed, .placement = {.device = device}};
   const Task task = naming_data(options, [&] { return make_task(options, build); });
   const std::vector<Tensor> parameters = task.model->parameters();
@@ -139,15 +141,16 @@ void train(const TextOptions& options) {
   // The whole training step: the same function eagerly and captured.
   Runner step(
       [&](std::span<const Tensor> in) {
+        const Autocast scope(precision);
         const Tensor loss = cross_entropy((*task.model)(in[0], nn::training(in[2])), in[1]);
         optimizer.update(optim::clip_by_global_norm(gradients(loss, parameters), 1.0).grads);
         return std::vector{loss};
       },
       options.captured());
 
-  std::printf("%s, %lld parameters, %s, %s\n", options.model.c_str(),
+  std::printf("%s, %lld parameters, %s, %s, %s\n", options.model.c_str(),
               static_cast<long long>(task.model->parameter_count()), options.data.c_str(),
-              options.mode.c_str());
+              options.mode.c_str(), options.precision.c_str());
   ApplyMode mode = apply_mode();
   mode.check_finite = options.find_nan;
   const ApplyModeScope scope(mode);
@@ -174,7 +177,7 @@ void train(const TextOptions& options) {
     peak = std::max(peak, pool.stats().peak.bytes);
     step.release_arena();  // an evaluation is not planned: it takes its memory op by op
     pool.reset_peak();
-    score = evaluate(task);
+    score = evaluate(task, precision);
     evaluation_peak = std::max(evaluation_peak, pool.stats().peak.bytes);
     pool.reset_peak();
     std::printf("step %lld  loss %.9g  validation loss %.4f  accuracy %.4f\n",
@@ -187,6 +190,7 @@ void train(const TextOptions& options) {
   report.write({{"model", options.model},
                 {"data", options.data},
                 {"mode", options.mode},
+                {"precision", options.precision},
                 {"checkpoint", options.checkpoint},
                 {"batch", options.batch},
                 {"steps", rows},

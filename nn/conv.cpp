@@ -4,6 +4,7 @@
 #include "nn/init.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/conv2d/conv2d.h"
+#include "ops/copy/copy.h"
 
 namespace plimsoll::nn {
 
@@ -25,7 +26,7 @@ Tensor Conv2d::forward(const Tensor& x, const Mode&) const {
                            .padding = options_.padding,
                            .dilation = options_.dilation,
                            .groups = options_.groups});
-  return bias_.defined() ? y + bias_ : y;
+  return bias_.defined() ? y + cast(bias_, y.dtype()) : y;
 }
 
 SeparableConv2d::SeparableConv2d(int64_t in, int64_t out, Pair kernel, Build& build,

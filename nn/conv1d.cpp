@@ -3,6 +3,7 @@
 #include "nn/expect.h"
 #include "nn/init.h"
 #include "ops/arithmetic/arithmetic.h"
+#include "ops/copy/copy.h"
 
 namespace plimsoll::nn {
 
@@ -19,7 +20,7 @@ Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel, Build& build, const Conv
 Tensor Conv1d::forward(const Tensor& x, const Mode&) const {
   check_sequence("conv1d", x, in_);
   const Tensor y = conv1d(x, weight_, attrs_);
-  return bias_.defined() ? y + bias_ : y;
+  return bias_.defined() ? y + cast(bias_, y.dtype()) : y;
 }
 
 ConvTranspose1d::ConvTranspose1d(int64_t in, int64_t out, int64_t kernel, Build& build,
@@ -36,7 +37,7 @@ ConvTranspose1d::ConvTranspose1d(int64_t in, int64_t out, int64_t kernel, Build&
 Tensor ConvTranspose1d::forward(const Tensor& x, const Mode&) const {
   check_sequence("conv_transpose1d", x, in_);
   const Tensor y = conv_transpose1d(x, weight_, attrs_);
-  return bias_.defined() ? y + bias_ : y;
+  return bias_.defined() ? y + cast(bias_, y.dtype()) : y;
 }
 
 }  // namespace plimsoll::nn

@@ -3,6 +3,7 @@
 #include "nn/expect.h"
 #include "nn/init.h"
 #include "ops/arithmetic/arithmetic.h"
+#include "ops/copy/copy.h"
 
 namespace plimsoll::nn {
 
@@ -21,7 +22,7 @@ ConvTranspose2d::ConvTranspose2d(int64_t in, int64_t out, Pair kernel, Build& bu
 Tensor ConvTranspose2d::forward(const Tensor& x, const Mode&) const {
   check_image("conv_transpose2d", x, in_);
   const Tensor y = conv_transpose2d(x, weight_, attrs_);
-  return bias_.defined() ? y + bias_ : y;
+  return bias_.defined() ? y + cast(bias_, y.dtype()) : y;
 }
 
 }  // namespace plimsoll::nn

@@ -17,7 +17,7 @@ Tensor add_positions(const Tensor& x, const Tensor& table) {
   check_sequence("positions", x, table.size(1));
   check<ShapeError>(x.size(1) <= table.size(0), "positions: the sequence is longer than ",
                     table.size(0), ": got ", x.shape(), ". Build the module with a larger length.");
-  return x + slice(table, 0, 0, x.size(1));
+  return x + cast(slice(table, 0, 0, x.size(1)), x.dtype());
 }
 
 }  // namespace

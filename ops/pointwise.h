@@ -16,6 +16,7 @@
 // arguments, and the op is applied with one.
 // Reach: with `static constexpr float reach`, a piece with an argument that is not within +-reach,
 // where the f32 polynomials are no good, is computed in double.
+// Cast: with `static constexpr CastRule cast`, what autocast makes of the input; else it is kept.
 #pragma once
 
 #include "core/apply.h"
@@ -140,7 +141,13 @@ struct Unary {
       .cpu = cpu,
       .vjp = vjp,
       .saves = F::reads == Reads::input ? Saves{.inputs = bits(0)} : Saves{.outputs = bits(0)},
-      .inplace = 0};
+      .inplace = 0,
+      .cast = [] {
+        if constexpr (requires { F::cast; })
+          return F::cast;
+        else
+          return CastRule::keep;
+      }()};
   static constexpr OpDef grad{
       .name = F::grad_name, .infer = same_as_input, .cpu = grad_cpu, .inplace = 0};
 };

@@ -78,7 +78,8 @@ struct PointwiseLoss {
                             .cpu = cpu,
                             .vjp = vjp,
                             .saves = {.inputs = bits(0, 1)},
-                            .strided = everything};
+                            .strided = everything,
+                            .cast = CastRule::widest};
 
   static Tensor apply(const Tensor& x, const Tensor& target, double parameter = 0) {
     return apply1(op, {x, target}, LossAttrs{parameter});

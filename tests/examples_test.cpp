@@ -68,11 +68,11 @@ TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
   const fs::path file = folder.path / "rows.json";
   const Outcome outcome =
       run("compare_memory --models lenet,sepcnn,resnet8,gpt,textcls "
-          "--batches 8 --steps 3 --json " +
+          "--batches 8 --precisions f32,bf16,f16 --steps 3 --json " +
           file.string());
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   const json rows = read(file);
-  ASSERT_EQ(rows.size(), 20U);
+  ASSERT_EQ(rows.size(), 60U);
   for (const json& row : rows) {
     EXPECT_TRUE(row["same_bits"]) << row;
     if (row["mode"] == "captured") {

@@ -1,25 +1,30 @@
-// A module computes the same bits plain, checkpointed, captured and both, and moves its statistics
-// once a step.
+// A module computes the same bits plain, checkpointed, captured and both, in f32 and under autocast,
+// and moves its statistics once a step.
+#include "autograd/autocast.h"
 #include "autograd/gradients.h"
 #include "memory/step.h"
 #include "ops/arithmetic/arithmetic.h"
+#include "ops/linear/linear.h"
 #include "ops/sum/sum.h"
+#include "ops/view/view.h"
 #include "tests/nn_testing.h"
 
 namespace plimsoll::nn {
 namespace {
 
 struct How {
+  Precision precision = Precision::f32;
   bool checkpoint = false, captured = false;
 };
 
 // Loss, gradients of the parameters and of x, and buffers of three training steps with a fresh
-// module from `make`, which takes an x of `shape`. In f32, bit for bit.
+// module from `make`, which takes an x of `shape`. Bit for bit.
 template <class Make>
 std::vector<Doubles> train(const Make& make, const Shape& shape, const How& how) {
   Build build{.seed = 4};
   const auto module = make(build);
   const auto function = [&](const Tensor& input, const Tensor& key) {
+    const Autocast scope(how.precision);
     const Tensor x = input.require_grad();
     const Mode mode = training(key);
     const Tensor y = how.checkpoint ? checkpointed(*module, x, mode) : (*module)(x, mode);
@@ -43,10 +48,12 @@ std::vector<Doubles> train(const Make& make, const Shape& shape, const How& how)
 
 template <class Make>
 void expect_same_bits(const Make& make, const Shape& shape) {
-  const std::vector<Doubles> plain = train(make, shape, {});
-  EXPECT_EQ(train(make, shape, {.checkpoint = true}), plain);
-  EXPECT_EQ(train(make, shape, {.captured = true}), plain);
-  EXPECT_EQ(train(make, shape, {.checkpoint = true, .captured = true}), plain);
+  for (const Precision p : {Precision::f32, Precision::bf16, Precision::f16}) {
+    const std::vector<Doubles> plain = train(make, shape, {.precision = p});
+    EXPECT_EQ(train(make, shape, {.precision = p, .checkpoint = true}), plain);
+    EXPECT_EQ(train(make, shape, {.precision = p, .captured = true}), plain);
+    EXPECT_EQ(train(make, shape, {.precision = p, .checkpoint = true, .captured = true}), plain);
+  }
 }
 
 TEST(NnCheckpointed, TransformerBlockWithDropout) {
@@ -70,6 +77,23 @@ TEST(NnCheckpointed, ConvolutionsWithBatchNorm) {
         return net;
       },
       {3, 6, 6, 2});
+}
+
+// One weight three times: shared casts must not change the order in which gradients are added up.
+struct Tied : Module {
+  explicit Tied(Build& build)
+      : weight(add_parameter("weight", init::normal({8, 8}, 0.5, build))),
+        norm(add<LayerNorm>("norm", 8, build)) {}
+  Tensor forward(const Tensor& x, const Mode& mode) const override {
+    const Tensor h = linear(norm(linear(x, weight), mode), weight);
+    return linear(h * cast(x, h.dtype()), weight) + slice(weight, 0, 0, 5);
+  }
+  Tensor weight;
+  const LayerNorm& norm;
+};
+
+TEST(NnCheckpointed, OneWeightUsedSeveralTimes) {
+  expect_same_bits([](Build& build) { return std::make_unique<Tied>(build); }, {2, 5, 8});
 }
 
 TEST(NnCheckpointed, KeepsFewerBytes) {

@@ -76,6 +76,7 @@ Row measure(const Case& c, int steps, uint64_t seed) {
   const std::array inputs{batch.x, batch.y, key};
 
   const auto loss_of = [&](std::span<const Tensor> in) {
+    const Autocast autocast(c.precision);
     return cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
   };
   {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/autocast.h"
 #include "memory/bytes.h"
 
 namespace plimsoll::examples {
@@ -11,6 +12,7 @@ namespace plimsoll::examples {
 struct Case {
   std::string model;
   int64_t batch;
+  Precision precision;
   bool captured, checkpoint;
 };
 

@@ -1,5 +1,6 @@
 #include "examples/common/options.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <new>
 
@@ -28,6 +29,10 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
       ->capture_default_str();
   app.add_option("--mode", options.mode, "eager: op by op; captured: planned once, then replayed")
       ->check(CLI::IsMember({"eager", "captured"}))
+      ->capture_default_str();
+  app.add_option("--precision", options.precision,
+                 "What activations are kept in; parameters and losses are f32")
+      ->check(CLI::IsMember(precision_names()))
       ->capture_default_str();
   app.add_flag("--checkpoint", options.checkpoint,
                "Keep only the inputs of each block and recompute the rest in the backward pass");
@@ -60,6 +65,16 @@ int run_example(CLI::App& app, int argc, char** argv, const Options& options,
     std::fprintf(stderr, "%s\n", e.what());
     return 1;
   }
+}
+
+const std::vector<std::string>& precision_names() {
+  static const std::vector<std::string> names{"f32", "bf16", "f16"};  // in the enumeration's order
+  return names;
+}
+
+Precision precision_named(const std::string& name) {
+  return static_cast<Precision>(std::ranges::find(precision_names(), name) -
+                                precision_names().begin());
 }
 
 Device device_named(const std::string& name) {

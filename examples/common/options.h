@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-#include "core/meta.h"
+#include "autograd/autocast.h"
 #include "examples/common/checks.h"
 
 namespace plimsoll::examples {
@@ -20,6 +20,7 @@ struct Options {
   std::string data = "builtin";
   std::string device = "cpu";
   std::string mode = "captured";
+  std::string precision = "f32";
   std::string json;  // file for the figures; empty: none
   int threads = 0;   // 0: as many as the machine has cores
   uint64_t seed = 1;
@@ -49,6 +50,10 @@ auto naming_data(const Options& options, const Read& read) {
     fail<DataError>("--data ", options.data, ": ", e.what());
   }
 }
+
+// The names that --precision accepts, and what they mean.
+const std::vector<std::string>& precision_names();
+Precision precision_named(const std::string& name);
 
 // The device of --device. UsageError for one this build does not have.
 Device device_named(const std::string& name);

@@ -122,6 +122,7 @@ struct Hardswish {
 
 struct LogSigmoid {
   static constexpr const char *name = "log_sigmoid", *grad_name = "log_sigmoid_grad";
+  static constexpr CastRule cast = CastRule::full;
   static constexpr Reads reads = Reads::input;
   template <class T>
   static T f(T x) {

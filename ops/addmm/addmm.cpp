@@ -1,6 +1,6 @@
 #include "ops/addmm/addmm.h"
 
-#include "core/op.h"
+#include "core/apply.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/expect.h"
 #include "ops/matmul/matmul.h"
@@ -16,7 +16,8 @@ Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, const AddmmOptio
                     product.shape(), ". Give what broadcasts to the product.");
   if (alpha != 1) product = product * alpha;
   if (beta == 0) return product;
-  return product + (beta == 1 ? c : c * beta);
+  const Tensor added = autocast(CastRule::low, {c})[0];
+  return product + (beta == 1 ? added : added * beta);
 }
 
 extern const std::vector<const OpDef*> addmm_ops;

@@ -102,7 +102,8 @@ constexpr OpDef binary_op(Vjp vjp, Saves saves) {
           .vjp = vjp,
           .saves = saves,
           .inplace = 0,
-          .strided = everything};
+          .strided = everything,
+          .cast = CastRule::widest};
 }
 constexpr OpDef add_op = binary_op<Add>(add_vjp, {});
 constexpr OpDef sub_op = binary_op<Sub>(sub_vjp, {});
@@ -113,7 +114,8 @@ constexpr OpDef div_op{.name = Div::name,
                        .vjp = div_vjp,
                        .saves = {.inputs = bits(1), .outputs = bits(0)},
                        .inplace = 0,
-                       .strided = everything};
+                       .strided = everything,
+                       .cast = CastRule::widest};
 
 struct DivTrunc {
   static constexpr const char* name = "div_trunc";
@@ -148,7 +150,8 @@ constexpr OpDef div_trunc_op{.name = DivTrunc::name,
                              .infer = infer<DivTrunc>,
                              .cpu = div_trunc_cpu,
                              .inplace = 0,
-                             .strided = everything};
+                             .strided = everything,
+                             .cast = CastRule::widest};
 
 bool same_bits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);

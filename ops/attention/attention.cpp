@@ -178,7 +178,8 @@ constexpr OpDef attention_op{.name = "attention",
                              .vjp = attention_vjp,
                              .saves = {.inputs = bits(0, 1, 2, 3, 4), .outputs = bits(0, 1)},
                              .strided = bits(0, 1, 2, 3, 4),
-                             .workspace = attention_workspace};
+                             .workspace = attention_workspace,
+                             .cast = CastRule::low};
 
 // The kernels walk over rows of neighbouring elements; anything else is copied first.
 Tensor with_dense_rows(const Tensor& x) {

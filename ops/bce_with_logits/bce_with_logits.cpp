@@ -84,8 +84,9 @@ Tensor weighted(const Tensor& x, const Tensor& target, const Tensor& pos_weight)
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options) {
   check_defined(Bce::name, x);
   check_defined(Bce::name, target);
-  Tensor losses = options.pos_weight.defined() ? weighted(x, target, options.pos_weight)
-                                               : PointwiseLoss<Bce>::apply(x, target);
+  const std::vector<Tensor> in = autocast(CastRule::widest, {x, target});
+  Tensor losses = options.pos_weight.defined() ? weighted(in[0], in[1], options.pos_weight)
+                                               : PointwiseLoss<Bce>::apply(in[0], in[1]);
   if (options.weight.defined()) losses = losses * fitting(options.weight, x);
   return reduce(losses, options.reduction);
 }

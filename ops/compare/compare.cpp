@@ -64,8 +64,11 @@ void logical_cpu(const Call& call) {
 }
 
 template <class F>
-constexpr OpDef compare_op{
-    .name = kName<F>, .infer = compare_infer<F>, .cpu = compare_cpu<F>, .strided = everything};
+constexpr OpDef compare_op{.name = kName<F>,
+                           .infer = compare_infer<F>,
+                           .cpu = compare_cpu<F>,
+                           .strided = everything,
+                           .cast = CastRule::widest};
 
 template <class F>
 constexpr OpDef logical_op{.name = kName<F>,

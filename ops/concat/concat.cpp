@@ -57,7 +57,8 @@ constexpr OpDef concat_op{.name = "concat",
                           .infer = concat_infer,
                           .cpu = concat_cpu,
                           .vjp = concat_vjp,
-                          .strided = everything};
+                          .strided = everything,
+                          .cast = CastRule::widest};
 
 }  // namespace
 

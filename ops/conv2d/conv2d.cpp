@@ -196,13 +196,15 @@ constexpr OpDef conv2d_op{.name = "conv2d",
                           .cpu = conv2d_cpu,
                           .vjp = conv2d_vjp,
                           .saves = {.inputs = bits(0, 1)},
-                          .workspace = conv2d_workspace};
+                          .workspace = conv2d_workspace,
+                          .cast = CastRule::low};
 constexpr OpDef input_grad_op{.name = "conv2d_input_grad",
                               .infer = input_grad_infer,
                               .cpu = input_grad_cpu,
                               .vjp = input_grad_vjp,
                               .saves = {.inputs = bits(0, 1)},
-                              .workspace = input_grad_workspace};
+                              .workspace = input_grad_workspace,
+                              .cast = CastRule::low};
 constexpr OpDef weight_grad_op{.name = "conv2d_weight_grad",
                                .infer = weight_grad_infer,
                                .cpu = weight_grad_cpu,

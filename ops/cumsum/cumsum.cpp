@@ -81,8 +81,12 @@ std::vector<Tensor> cumsum_vjp(const Backward& b) {
   return {cumsum(b.grad(), attrs.axis, {attrs.exclusive, !attrs.reverse})};
 }
 
-constexpr OpDef cumsum_op{
-    .name = "cumsum", .infer = cumsum_infer, .cpu = cumsum_cpu, .vjp = cumsum_vjp, .inplace = 0};
+constexpr OpDef cumsum_op{.name = "cumsum",
+                          .infer = cumsum_infer,
+                          .cpu = cumsum_cpu,
+                          .vjp = cumsum_vjp,
+                          .inplace = 0,
+                          .cast = CastRule::full};
 
 }  // namespace
 

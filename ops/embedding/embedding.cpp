@@ -119,7 +119,8 @@ constexpr OpDef embedding_op{.name = "embedding",
                              .infer = embedding_infer,
                              .cpu = embedding_cpu,
                              .vjp = embedding_vjp,
-                             .saves = {.inputs = bits(1)}};
+                             .saves = {.inputs = bits(1)},
+                             .cast = CastRule::low};
 
 }  // namespace
 

@@ -76,7 +76,8 @@ constexpr OpDef extremum_op(Vjp vjp) {
           .vjp = vjp,
           .saves = {.inputs = bits(0, 1)},
           .inplace = 0,
-          .strided = everything};
+          .strided = everything,
+          .cast = CastRule::widest};
 }
 constexpr OpDef maximum_op = extremum_op<Maximum>(maximum_vjp);
 constexpr OpDef minimum_op = extremum_op<Minimum>(minimum_vjp);

@@ -76,6 +76,7 @@ constexpr OpDef scatter_add_op{.name = "scatter_add",
                                .vjp = scatter_vjp,
                                .saves = {.inputs = bits(1)},
                                .strided = bits(0),
-                               .workspace = scatter_workspace};
+                               .workspace = scatter_workspace,
+                               .cast = CastRule::widest};
 
 }  // namespace plimsoll

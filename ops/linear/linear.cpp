@@ -91,7 +91,8 @@ constexpr OpDef linear_op{.name = "linear",
                           .cpu = linear_cpu,
                           .vjp = linear_vjp,
                           .saves = {.inputs = bits(0, 1)},
-                          .workspace = linear_workspace};
+                          .workspace = linear_workspace,
+                          .cast = CastRule::low};
 
 }  // namespace
 

@@ -269,8 +269,10 @@ constexpr OpDef fused_op{.name = kName,
 
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& bias,
                             const Tensor& labels, const CrossEntropyOptions& options) {
-  std::vector<Tensor> in{contiguous(x), contiguous(w), contiguous(labels)};
-  if (bias.defined()) in.push_back(contiguous(bias));
+  // Not by the OpDef: the weights of the classes stay in f32.
+  const std::vector<Tensor> product = autocast(CastRule::low, {x, w, bias});
+  std::vector<Tensor> in{contiguous(product[0]), contiguous(product[1]), contiguous(labels)};
+  if (bias.defined()) in.push_back(contiguous(product[2]));
   if (options.weight.defined()) in.push_back(class_weights(options.weight, x));
   return apply(fused_op, in,
                FusedAttrs{.loss = cross_entropy_attrs(kName, options),

@@ -158,7 +158,8 @@ constexpr OpDef logsumexp_op{.name = "logsumexp",
                              .infer = reduce_infer,
                              .cpu = logsumexp_cpu,
                              .vjp = logsumexp_vjp,
-                             .saves = {.inputs = bits(0)}};
+                             .saves = {.inputs = bits(0)},
+                             .cast = CastRule::full};
 
 }  // namespace
 

@@ -10,6 +10,7 @@ namespace {
 
 struct Exp {
   static constexpr const char *name = "exp", *grad_name = "exp_grad";
+  static constexpr CastRule cast = CastRule::full;
   static constexpr Reads reads = Reads::output;
   template <class T>
   static T f(T x) {
@@ -23,6 +24,7 @@ struct Exp {
 
 struct Log {
   static constexpr const char *name = "log", *grad_name = "log_grad";
+  static constexpr CastRule cast = CastRule::full;
   static constexpr Reads reads = Reads::input;
   template <class T>
   static T f(T x) {
@@ -101,6 +103,7 @@ struct Abs {
 
 struct Rsqrt {
   static constexpr const char *name = "rsqrt", *grad_name = "rsqrt_grad";
+  static constexpr CastRule cast = CastRule::full;
   static constexpr Reads reads = Reads::output;
   template <class T>
   static T f(T x) {

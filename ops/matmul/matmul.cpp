@@ -96,7 +96,8 @@ constexpr OpDef matmul_op{.name = "matmul",
                           .vjp = matmul_vjp,
                           .saves = {.inputs = bits(0, 1)},
                           .strided = everything,
-                          .workspace = matmul_workspace};
+                          .workspace = matmul_workspace,
+                          .cast = CastRule::low};
 
 }  // namespace
 

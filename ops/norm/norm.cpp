@@ -126,7 +126,8 @@ constexpr OpDef norm_op{.name = "norm",
                         .infer = reduce_infer,
                         .cpu = norm_cpu,
                         .vjp = norm_vjp,
-                        .saves = {.inputs = bits(0), .outputs = bits(0)}};
+                        .saves = {.inputs = bits(0), .outputs = bits(0)},
+                        .cast = CastRule::full};
 
 }  // namespace
 

@@ -94,7 +94,8 @@ constexpr OpDef pow_op{.name = "pow",
                        .cpu = pow_cpu,
                        .vjp = pow_vjp,
                        .saves = {.inputs = bits(0)},
-                       .inplace = 0};
+                       .inplace = 0,
+                       .cast = CastRule::full};
 
 struct Power {
   static constexpr const char* name = "pow";
@@ -119,14 +120,15 @@ struct PowerByExponent {
 };
 
 template <class F>
-constexpr OpDef binary_op(Vjp vjp = nullptr, Saves saves = {}) {
+constexpr OpDef binary_op(Vjp vjp = nullptr, Saves saves = {}, CastRule cast = CastRule::keep) {
   return {.name = F::name,
           .infer = Binary<F>::infer,
           .cpu = Binary<F>::cpu,
           .vjp = vjp,
           .saves = saves,
           .inplace = 0,
-          .strided = everything};
+          .strided = everything,
+          .cast = cast};
 }
 constexpr OpDef pow_base_grad_op = binary_op<PowerByBase>();
 constexpr OpDef pow_exponent_grad_op = binary_op<PowerByExponent>();
@@ -141,7 +143,7 @@ std::vector<Tensor> power_vjp(const Backward& b) {
   return grads;
 }
 
-constexpr OpDef power_op = binary_op<Power>(power_vjp, {.inputs = bits(0, 1)});
+constexpr OpDef power_op = binary_op<Power>(power_vjp, {.inputs = bits(0, 1)}, CastRule::full);
 
 }  // namespace
 

@@ -107,7 +107,8 @@ constexpr OpDef prod_op{.name = "prod",
                         .infer = reduce_infer,
                         .cpu = prod_cpu,
                         .vjp = prod_vjp,
-                        .saves = {.inputs = bits(0)}};
+                        .saves = {.inputs = bits(0)},
+                        .cast = CastRule::full};
 
 }  // namespace
 

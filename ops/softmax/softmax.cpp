@@ -115,7 +115,8 @@ struct Softmax {
                             .cpu = cpu,
                             .vjp = vjp,
                             .saves = {.outputs = bits(0)},
-                            .inplace = 0};
+                            .inplace = 0,
+                            .cast = CastRule::full};
   static constexpr OpDef grad{.name = form == Form::plain ? "softmax_grad" : "log_softmax_grad",
                               .infer = same_as_input,
                               .cpu = grad_cpu,

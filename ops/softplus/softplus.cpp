@@ -8,6 +8,7 @@ namespace {
 
 struct Softplus {
   static constexpr const char *name = "softplus", *grad_name = "softplus_grad";
+  static constexpr CastRule cast = CastRule::full;
   // The output would do too, but 1 - exp(-y) cancels where y is small.
   static constexpr Reads reads = Reads::input;
   template <class T>

@@ -136,7 +136,8 @@ constexpr OpDef sum_like(const char* name) {
           .infer = reduce_infer,
           .cpu = sum_cpu<over>,
           .vjp = sum_vjp<over>,
-          .workspace = sum_workspace};
+          .workspace = sum_workspace,
+          .cast = CastRule::full};
 }
 constexpr OpDef sum_op = sum_like<Over::one>("sum");
 constexpr OpDef mean_op = sum_like<Over::count>("mean");

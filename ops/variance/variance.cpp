@@ -137,7 +137,8 @@ constexpr OpDef op{.name = root == Root::yes ? "stddev" : "variance",
                    .infer = reduce_infer,
                    .cpu = variance_cpu<root>,
                    .vjp = vjp<root>,
-                   .saves = {.inputs = bits(0), .outputs = bits(0)}};
+                   .saves = {.inputs = bits(0), .outputs = bits(0)},
+                   .cast = CastRule::full};
 
 // Over no axes each element is a group of its own, along an axis that x does not have yet.
 Tensor over_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep,

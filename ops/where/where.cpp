@@ -52,7 +52,8 @@ constexpr OpDef where_op{.name = "where",
                          .vjp = where_vjp,
                          .saves = {.inputs = bits(0)},
                          .inplace = 2,
-                         .strided = everything};
+                         .strided = everything,
+                         .cast = CastRule::widest};
 
 }  // namespace
 
