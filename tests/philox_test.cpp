@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
-#include "core/philox.h"
+#include "core/cpu/philox.h"
 
 namespace plimsoll {
 namespace {
@@ -23,6 +24,19 @@ TEST(Philox, GivesThePublishedAnswers) {
 TEST(Philox, SplitsKeyStreamAndBlockIntoWords) {
   EXPECT_EQ(random_words(0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88),
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Philox, ManyBlocksSideBySideAreTheSameNumbers) {
+  constexpr uint64_t key = 0x299f31d0a4093822, stream = 0xfedcba9876543210;
+  for (const uint64_t first : {uint64_t{0}, uint64_t{0xfffffff5}, uint64_t{0x85a308d3243f6a88}})
+    for (int64_t blocks : {0, 1, 15, 16, 17, 100}) {
+      std::vector<uint32_t> words(static_cast<size_t>(4 * blocks));
+      draw_words(key, stream, first, 4 * blocks, words.data());
+      for (int64_t i = 0; i < 4 * blocks; ++i)
+        ASSERT_EQ(words[static_cast<size_t>(i)],
+                  random_words(key, stream, first + static_cast<uint64_t>(i / 4))[i % 4])
+            << "word " << i << " of " << blocks << " blocks from " << first;
+    }
 }
 
 TEST(Philox, UnitFloatsAreInTheirRange) {

@@ -6,10 +6,9 @@
 //   y[i] = bits.keeps(words[i]) ? x[i] / (1 - p) : 0;
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 
-#include "core/philox.h"
+#include "core/cpu/philox.h"
 
 namespace plimsoll {
 
@@ -27,10 +26,7 @@ class DropoutBits {
 
   // n words, four to a block; n is rounded up to whole blocks, for which `words` has room.
   void draw(int64_t first_block, int64_t n, uint32_t* words) const {
-    for (int64_t k = 0; k < n; k += 4) {
-      const auto four = random_words(key_, stream_, static_cast<uint64_t>(first_block + k / 4));
-      std::copy(four.begin(), four.end(), words + k);
-    }
+    draw_words(key_, stream_, static_cast<uint64_t>(first_block), n, words);
   }
   bool keeps(uint32_t word) const { return word >> 8 >= threshold_; }
 
