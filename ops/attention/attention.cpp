@@ -46,7 +46,7 @@ void check_mask(const Meta& mask, const Meta& q, int64_t keys) {
 }
 
 // Inputs: q [B, T, H, D], k [B, S, K, D], v [B, S, K, E], perhaps a key [2] and a mask of rank 4.
-// Outputs: out [B, T, H, E], log_sum_exp [B, H, T].
+// Outputs: out [B, T, H, E], log_sum_exp [B, H, T], and for the gradients Softmax [B, H, T, 2].
 Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape &q = in[0].shape, &k = in[1].shape, &v = in[2].shape;
   const DType dtype = in[0].dtype;
@@ -73,7 +73,8 @@ Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
   if (has_mask) check_mask(in.back(), in[0], k[1]);
   const DType wide = dtype == DType::f64 ? DType::f64 : DType::f32;
   return {{{q[0], q[1], q[2], v[3]}, dtype, in[0].device},
-          {{q[0], q[2], q[1]}, wide, in[0].device}};
+          {{q[0], q[2], q[1]}, wide, in[0].device},
+          {{q[0], q[2], q[1], 2}, wide, in[0].device}};
 }
 
 Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v, const Attrs& attrs) {
@@ -114,7 +115,7 @@ int64_t attention_workspace(std::span<const Meta> in, std::span<const Meta>, con
   return attention_detail::forward_workspace(sizes_of(in, attrs), in[0].dtype);
 }
 
-// Inputs of both gradients: q, k, v, out, log_sum_exp, the gradient of out, and those that may be
+// Inputs of both gradients: q, k, v, out, Softmax, the gradient of out, and those that may be
 // missing. Outputs: the gradients of q, k and v, or that of the mask.
 constexpr size_t kGradInputs = 6;
 
@@ -157,7 +158,7 @@ std::vector<Tensor> attention_vjp(const Backward& b) {
   const Meta& out = b.output_meta(0);
   const Tensor dout =
       b.grad(0).defined() ? contiguous(b.grad(0)) : zeros(out.shape, {out.dtype, out.device});
-  std::vector<Tensor> in{b.input(0), b.input(1), b.input(2), b.output(0), b.output(1), dout};
+  std::vector<Tensor> in{b.input(0), b.input(1), b.input(2), b.output(0), b.output(2), dout};
   for (int i = 3; i < b.inputs(); ++i) in.push_back(b.input(i));
   CallAttrs attrs = b.attrs<CallAttrs>();
   attrs.dlog_sum_exp = b.grad(1).defined();
@@ -176,7 +177,7 @@ constexpr OpDef attention_op{.name = "attention",
                              .infer = attention_infer,
                              .cpu = attention_cpu,
                              .vjp = attention_vjp,
-                             .saves = {.inputs = bits(0, 1, 2, 3, 4), .outputs = bits(0, 1)},
+                             .saves = {.inputs = bits(0, 1, 2, 3, 4), .outputs = bits(0, 2)},
                              .strided = bits(0, 1, 2, 3, 4),
                              .workspace = attention_workspace,
                              .cast = CastRule::low};

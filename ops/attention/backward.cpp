@@ -6,7 +6,7 @@ namespace {
 template <class T>
 struct Area {
   using C = Compute<T>;
-  C *p, *dp;                 // [queries, keys] of a block: probabilities, and their gradients
+  C *p, *dp;                 // [queries, kKeyPitch] of a block: probabilities, and their gradients
   C *dq, *delta;             // [group, T, D] and [group, T]: of all heads that share their keys
   C *dk, *dv;                // [keys, D] and [keys, E] of a block
   C *k_columns, *v_columns;  // [D, kKeyPitch] and [E, kKeyPitch] of a block
@@ -15,8 +15,8 @@ struct Area {
   Area(Scratch& scratch, const Sizes& sizes) {
     const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
     const int64_t d = sizes.features, e = sizes.values, wide = std::is_same_v<T, C> ? 0 : 1;
-    p = scratch.take<C>(nq * nk);
-    dp = scratch.take<C>(nq * nk);
+    p = scratch.take<C>(nq * kKeyPitch);
+    dp = scratch.take<C>(nq * kKeyPitch);
     dq = scratch.take<C>(sizes.group() * sizes.queries * d);
     delta = scratch.take<C>(sizes.group() * sizes.queries);
     dk = scratch.take<C>(nk * d);
@@ -65,7 +65,7 @@ class Head {
         h_(h),
         dq_(area.dq + h % sizes.group() * sizes.queries * sizes.features),
         delta_(area.delta + h % sizes.group() * sizes.queries),
-        log_sum_exp_(call.in[4].as<C>() + (b * sizes.heads + h) * sizes.queries),
+        softmax_(softmax_of<C>(call, sizes, b, h)),
         scores_(sizes, extras, b, h),
         plain_(scores_.plain() && !scores_.drops()),
         scale_(static_cast<C>(sizes.attrs.scale)) {}
@@ -86,35 +86,36 @@ class Head {
 
  private:
   void add(const Keys<C>& keys, int64_t i, int64_t n) const {
-    const auto& [k, k_columns, v_columns, j, m] = keys;
+    const auto& [k, k_columns, v_columns, j, all] = keys;
     const int64_t d = sizes_.features, e = sizes_.values;
+    const int64_t m = std::min(all, sizes_.seen(i + n - 1) - j);  // what lies beyond no query sees
     const Rows<C> q = head_rows<T>(call_.in[0], b_, h_, i, n, area_.q);
     const Rows<C> dy = head_rows<T>(call_.in[5], b_, h_, i, n, area_.dy);
-    gemm<C>(n, m, d, q.matrix(), k_columns, area_.p, m);
-    gemm<C>(n, m, e, dy.matrix(), v_columns, area_.dp, m);
-    for (int64_t r = 0; r < n; ++r) row(area_.p + r * m, area_.dp + r * m, i + r, j, m);
-    const MatrixRef<C> p_transposed{area_.p, 1, m}, ds_transposed{area_.dp, 1, m};
+    gemm<C>(n, m, d, q.matrix(), k_columns, area_.p, kKeyPitch);
+    gemm<C>(n, m, e, dy.matrix(), v_columns, area_.dp, kKeyPitch);
+    for (int64_t r = 0; r < n; ++r)
+      row(area_.p + r * kKeyPitch, area_.dp + r * kKeyPitch, i + r, j, m);
+    const MatrixRef<C> p_transposed{area_.p, 1, kKeyPitch}, ds_transposed{area_.dp, 1, kKeyPitch};
     gemm<C>(m, e, n, p_transposed, dy.matrix(), area_.dv, e, Store::accumulate);
     gemm<C>(m, d, n, ds_transposed, q.matrix(), area_.dk, d, Store::accumulate);
-    gemm<C>(n, d, m, {area_.dp, m, 1}, k.matrix(), dq_ + i * d, d, Store::accumulate);
+    gemm<C>(n, d, m, {area_.dp, kKeyPitch, 1}, k.matrix(), dq_ + i * d, d, Store::accumulate);
   }
 
   // Raw scores become probabilities, gradients of probabilities those of q . k.
   void row(C* p, C* dp, int64_t i, int64_t j, int64_t m) const {
-    const C log_sum_exp = log_sum_exp_[i];
-    const int64_t seen = seen_of_block(sizes_, i, j, m, log_sum_exp);
-    std::fill(p + seen, p + m, C(0));
-    std::fill(dp + seen, dp + m, C(0));
+    const int64_t seen = seen_of_block(sizes_, i, j, m, softmax_[i]);
     if (plain_)
-      plain_row(p, dp, seen, log_sum_exp, delta_[i], scale_);
+      plain_row(p, dp, whole_vectors<C>(seen), softmax_[i], delta_[i], scale_);
     else
       row_with_options(p, dp, i, j, seen);
+    std::fill(p + seen, p + m, C(0));
+    std::fill(dp + seen, dp + m, C(0));
   }
 
-  static void plain_row(C* p, C* dp, int64_t n, C log_sum_exp, C delta, C scale) {
+  static void plain_row(C* p, C* dp, int64_t n, Softmax<C> softmax, C delta, C scale) {
 #pragma omp simd
     for (int64_t c = 0; c < n; ++c) {
-      p[c] = math::exp(p[c] * scale - log_sum_exp);
+      p[c] = probability(p[c], softmax, scale);
       dp[c] = p[c] * (dp[c] - delta) * scale;
     }
   }
@@ -122,7 +123,7 @@ class Head {
   [[gnu::noinline]] void row_with_options(C* p, C* dp, int64_t i, int64_t j, int64_t n) const {
     C slope[kKeys];
     std::fill_n(slope, n, C(1));
-    differentiate<T>(scores_, p, dp, slope, i, j, n, log_sum_exp_[i], delta_[i]);
+    differentiate<T>(scores_, p, dp, slope, i, j, n, softmax_[i], delta_[i]);
 #pragma omp simd
     for (int64_t c = 0; c < n; ++c) dp[c] *= slope[c] * scale_;
   }
@@ -132,8 +133,8 @@ class Head {
   const Extras& extras_;
   const Area<T>& area_;
   int64_t b_, h_;
-  C *dq_, *delta_;        // [T, D], [T]
-  const C* log_sum_exp_;  // [T]
+  C *dq_, *delta_;             // [T, D], [T]
+  const Softmax<C>* softmax_;  // [T]
   Scores<T> scores_;
   bool plain_;
   C scale_;

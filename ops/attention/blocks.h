@@ -13,11 +13,18 @@ namespace plimsoll::attention_detail {
 
 // Blocks of scores stay in the second-level cache, and are large enough for the matrix product to
 // earn back the packing of its operands.
-constexpr int64_t kQueries = 64;
+constexpr int64_t kQueries = 32;
 constexpr int64_t kKeys = 128;
-// From row to row of the columns of a block's keys or values: longer than kKeys, so that rows lie
-// in different sets of the cache.
+// From row to row of a block of scores, and of the columns of its keys or values: longer than kKeys,
+// so that rows lie in different sets of the cache.
 constexpr int64_t kKeyPitch = kKeys + 16;
+
+// n rounded up to whole vectors: loops over rows of scores do better with some elements more than
+// with a rest that is no vector.
+template <class C>
+int64_t whole_vectors(int64_t n) {
+  return (n + kLanes<C> - 1) / kLanes<C> * kLanes<C>;
+}
 
 // n rows of D neighbouring elements, `stride` apart.
 template <class C>

@@ -8,14 +8,14 @@ constexpr int64_t kSpan = 4 * kQueries;  // queries of a unit of work: they shar
 template <class T>
 struct Area {
   using C = Compute<T>;
-  C *scores, *k_columns;     // of a block: [queries, keys], [D, kKeyPitch]
+  C *scores, *k_columns;     // of a block: [queries, kKeyPitch], [D, kKeyPitch]
   C *sum, *highest, *total;  // of a span: [queries, E], [queries], [queries]
   C *q, *k, *v;              // 16-bit types only: widened blocks
 
   Area(Scratch& scratch, const Sizes& sizes) {
     const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
     const int64_t wide = std::is_same_v<T, C> ? 0 : 1, span = std::min(kSpan, sizes.queries);
-    scores = scratch.take<C>(nq * nk);
+    scores = scratch.take<C>(nq * kKeyPitch);
     k_columns = scratch.take<C>(sizes.features * kKeyPitch);
     sum = scratch.take<C>(span * sizes.values);
     highest = scratch.take<C>(span);
@@ -26,36 +26,27 @@ struct Area {
   }
 };
 
-// Online softmax (Milakov and Gimelshein, arXiv 1805.02867): turns n scores, of which the query
-// sees the first `seen`, into exp(scale s - highest), and brings what was summed so far, relative
-// to an earlier maximum, to the new one.
 template <class C>
-void add_scores(C* s, int64_t n, int64_t seen, C scale, C& highest, C& total, C* sum, int64_t d) {
-  std::fill(s + seen, s + n, C(0));
-  if (seen == 0) return;
-  C m = -std::numeric_limits<C>::infinity();
+constexpr C kLowest = -std::numeric_limits<C>::infinity();
+
+template <class C>
+C max_of(const C* s, int64_t n) {
+  C m = kLowest<C>;
 #pragma omp simd reduction(max : m)
-  for (int64_t j = 0; j < seen; ++j) m = s[j] > m ? s[j] : m;
-  m = std::max(highest, m * scale);  // scale is positive
-  if (m == -std::numeric_limits<C>::infinity() &&
-      std::none_of(s, s + seen, [](C score) { return score != score; })) {
-    std::fill(s, s + seen, C(0));  // there is no maximum yet to subtract
-    return;
+  for (int64_t j = 0; j < n; ++j) m = s[j] > m ? s[j] : m;
+  return m;
+}
+
+// s becomes exp(factor (s - base)); returns the sum.
+template <class C>
+C exponentials(C* s, int64_t n, C base, C factor) {
+  C total = 0;
+#pragma omp simd reduction(+ : total)
+  for (int64_t j = 0; j < n; ++j) {
+    s[j] = math::exp_of_negative((s[j] - base) * factor);
+    total += s[j];
   }
-  C added = 0;
-#pragma omp simd reduction(+ : added)
-  for (int64_t j = 0; j < seen; ++j) {
-    s[j] = math::exp(s[j] * scale - m);
-    added += s[j];
-  }
-  if (m > highest) {
-    const C shrink = math::exp(highest - m);
-    total *= shrink;
-#pragma omp simd
-    for (int64_t i = 0; i < d; ++i) sum[i] *= shrink;
-    highest = m;
-  }
-  total += added;
+  return total;
 }
 
 // A span of queries of head h of batch b; the area is its own.
@@ -95,33 +86,69 @@ class Span {
       const int64_t own = std::min(m, sizes_.seen(first_ + i + n - 1) - j);
       if (own <= 0) continue;
       const Rows<C> q = head_rows<T>(call_.in[0], b_, h_, first_ + i, n, area_.q);
-      gemm<C>(n, own, d, q.matrix(), k_columns, area_.scores, own);
-      for (int64_t r = 0; r < n; ++r) weigh(area_.scores + r * own, i + r, j, own);
-      gemm<C>(n, e, own, {area_.scores, own, 1}, v.matrix(), area_.sum + i * e, e,
+      gemm<C>(n, own, d, q.matrix(), k_columns, area_.scores, kKeyPitch);
+      weigh(i, n, j, own);
+      gemm<C>(n, e, own, {area_.scores, kKeyPitch, 1}, v.matrix(), area_.sum + i * e, e,
               Store::accumulate);
     }
   }
 
-  // m raw scores of query r become the weights of the values.
-  void weigh(C* s, int64_t r, int64_t j, int64_t m) const {
-    const int64_t i = first_ + r, e = sizes_.values;
-    const C scale = scores_.plain() ? static_cast<C>(sizes_.attrs.scale) : C(1);
-    const int64_t seen = std::clamp<int64_t>(sizes_.seen(i) - j, 0, m);
-    if (!scores_.plain()) scores_.finish(s, i, j, seen);
-    add_scores(s, m, seen, scale, area_.highest[r], area_.total[r], area_.sum + r * e, e);
-    if (!scores_.drops()) return;
-    C factor[kKeys];
-    scores_.draw(factor, i, j, seen);
+  // The scores of n queries from `first` on and m keys from j on become weights of the values.
+  // Online softmax (Milakov and Gimelshein, arXiv 1805.02867): what was summed so far, relative to
+  // an earlier maximum, is brought to the new one.
+  void weigh(int64_t first, int64_t n, int64_t j, int64_t m) const {
+    const C factor = scores_.factor();
+    C found[kQueries], shrink[kQueries], *highest = area_.highest + first;
+    for (int64_t r = 0; r < n; ++r) {
+      C* s = area_.scores + r * kKeyPitch;
+      const int64_t own = seen(first + r, j, m), width = whole_vectors<C>(own);
+      scores_.finish(s, first_ + first + r, j, own);
+      std::fill(s + own, s + width, kLowest<C>);
+      found[r] = max_of(s, width);
+    }
 #pragma omp simd
-    for (int64_t c = 0; c < seen; ++c) s[c] *= factor[c];
+    for (int64_t r = 0; r < n; ++r) {
+      const C old = highest[r], both = found[r] > old ? found[r] : old;
+      highest[r] = both;
+      found[r] = both > kLowest<C> ? both : C(0);  // what can be subtracted
+      shrink[r] = math::exp_of_negative((old - found[r]) * factor);
+    }
+    for (int64_t r = 0; r < n; ++r) {
+      C* s = area_.scores + r * kKeyPitch;
+      const int64_t own = seen(first + r, j, m), width = whole_vectors<C>(own);
+      C& total = area_.total[first + r];
+      total = total * shrink[r] + exponentials(s, width, found[r], factor);
+      if (width < m) std::fill(s + width, s + m, C(0));
+      if (scores_.drops()) drop(s, first_ + first + r, j, own);
+      if (shrink[r] != 1) scale(area_.sum + (first + r) * sizes_.values, shrink[r]);
+    }
+  }
+
+  // How many of the keys j ... j + m - 1 query r sees.
+  int64_t seen(int64_t r, int64_t j, int64_t m) const {
+    return std::clamp<int64_t>(sizes_.seen(first_ + r) - j, 0, m);
+  }
+
+  void drop(C* s, int64_t i, int64_t j, int64_t n) const {
+    C kept[kKeys];
+    scores_.draw(kept, i, j, n);
+#pragma omp simd
+    for (int64_t c = 0; c < n; ++c) s[c] *= kept[c];
+  }
+
+  void scale(C* sum, C by) const {
+#pragma omp simd
+    for (int64_t e = 0; e < sizes_.values; ++e) sum[e] *= by;
   }
 
   void write(int64_t r) const {
     const int64_t e = sizes_.values;
     const bool any = area_.total[r] != 0;  // the highest score alone adds 1
     const C inverse = any ? 1 / area_.total[r] : C(0);
-    call_.out[1].as<C>()[(b_ * sizes_.heads + h_) * sizes_.queries + first_ + r] =
-        any ? area_.highest[r] + std::log(area_.total[r]) : -std::numeric_limits<C>::infinity();
+    const int64_t row = (b_ * sizes_.heads + h_) * sizes_.queries + first_ + r;
+    const Softmax<C> softmax{any ? area_.highest[r] : C(0), std::log(area_.total[r])};
+    call_.out[1].as<C>()[row] = softmax.highest * scores_.factor() + softmax.log_total;
+    reinterpret_cast<Softmax<C>*>(call_.out[2].as<C>())[row] = softmax;
     T* out = row_start<T>(call_.out[0], b_, h_, first_ + r);
     for (int64_t i = 0; i < e; ++i) out[i] = static_cast<T>(area_.sum[r * e + i] * inverse);
   }

@@ -22,11 +22,22 @@ Compute<T> delta_of(const Call& call, const Extras& extras, int64_t b, int64_t h
   return delta - extras.dlog_sum_exp->as<C>()[row];
 }
 
+// Of all queries of batch b and head h.
+template <class C>
+const Softmax<C>* softmax_of(const Call& call, const Sizes& sizes, int64_t b, int64_t h) {
+  return reinterpret_cast<const Softmax<C>*>(call.in[4].as<C>()) +
+         (b * sizes.heads + h) * sizes.queries;
+}
+
 // How many of the keys j ... j + m - 1 count for query i; none where all that it sees are hidden.
 template <class C>
-int64_t seen_of_block(const Sizes& sizes, int64_t i, int64_t j, int64_t m, C log_sum_exp) {
-  if (log_sum_exp == -std::numeric_limits<C>::infinity()) return 0;
-  return std::clamp<int64_t>(sizes.seen(i) - j, 0, m);
+int64_t seen_of_block(const Sizes& sizes, int64_t i, int64_t j, int64_t m, Softmax<C> softmax) {
+  return softmax.any() ? std::clamp<int64_t>(sizes.seen(i) - j, 0, m) : 0;
+}
+
+template <class C>
+C probability(C finished, Softmax<C> softmax, C factor) {
+  return math::exp_of_negative((finished - softmax.highest) * factor - softmax.log_total);
 }
 
 // Of n keys from j on: raw scores become the probabilities that values are weighted with; dp, the
@@ -35,22 +46,23 @@ int64_t seen_of_block(const Sizes& sizes, int64_t i, int64_t j, int64_t m, C log
 // ones, as in Scores::finish.
 template <class T>
 void differentiate(const Scores<T>& scores, Compute<T>* s, Compute<T>* dp, Compute<T>* slope,
-                   int64_t i, int64_t j, int64_t n, Compute<T> log_sum_exp, Compute<T> delta) {
+                   int64_t i, int64_t j, int64_t n, Softmax<Compute<T>> softmax, Compute<T> delta) {
   using C = Compute<T>;
+  const C factor = scores.factor();
   scores.finish(s, i, j, n, slope);
 #pragma omp simd
-  for (int64_t c = 0; c < n; ++c) s[c] = math::exp(s[c] - log_sum_exp);
+  for (int64_t c = 0; c < n; ++c) s[c] = probability(s[c], softmax, factor);
   if (!scores.drops()) {
 #pragma omp simd
     for (int64_t c = 0; c < n; ++c) dp[c] = s[c] * (dp[c] - delta);
     return;
   }
-  C factor[kKeys];
-  scores.draw(factor, i, j, n);
+  C kept[kKeys];
+  scores.draw(kept, i, j, n);
 #pragma omp simd
   for (int64_t c = 0; c < n; ++c) {
-    dp[c] = s[c] * (dp[c] * factor[c] - delta);
-    s[c] *= factor[c];
+    dp[c] = s[c] * (dp[c] * kept[c] - delta);
+    s[c] *= kept[c];
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include "core/op.h"
 #include "ops/attention/attention.h"
@@ -33,16 +34,25 @@ struct Extras {
   const View* dlog_sum_exp = nullptr;  // [B, H, T]
 };
 
-// In: q, k, v, their last axes dense. Out: out, log_sum_exp. The workspace holds one scratch area
-// for each thread that may take part.
+// What the gradients need to know of a row of scores: p = exp(s - highest - log_total). The two are
+// kept apart: where all scores are about -3e38, as under a finite mask of all keys, their sum would
+// have forgotten the logarithm.
+template <class C>
+struct Softmax {
+  C highest, log_total;
+  bool any() const { return log_total != -std::numeric_limits<C>::infinity(); }  // a key counts
+};
+
+// In: q, k, v, their last axes dense. Out: out, log_sum_exp, Softmax. The workspace holds one
+// scratch area for each thread that may take part.
 void forward(const Call& call, const Sizes& sizes, const Extras& extras);
 int64_t forward_workspace(const Sizes& sizes, DType dtype);
 
-// In: q, k, v, out, log_sum_exp, dout. Out: dq, dk, dv.
+// In: q, k, v, out, Softmax, dout. Out: dq, dk, dv.
 void backward(const Call& call, const Sizes& sizes, const Extras& extras);
 int64_t backward_workspace(const Sizes& sizes, DType dtype);
 
-// In: q, k, v, out, log_sum_exp, dout. Out: the gradient of the mask.
+// In: q, k, v, out, Softmax, dout. Out: the gradient of the mask.
 void mask_backward(const Call& call, const Sizes& sizes, const Extras& extras);
 int64_t mask_backward_workspace(const Sizes& sizes, DType dtype, const Shape& mask);
 

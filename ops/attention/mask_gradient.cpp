@@ -101,11 +101,11 @@ class Piece {
     gemm<C>(n, m, sizes_.features, q.matrix(), k.transposed(), area_.p, m);
     gemm<C>(n, m, sizes_.values, dy.matrix(), v.transposed(), area_.ds, m);
     const Scores<T> scores(sizes_, extras_, b, h);
-    const C* log_sum_exp = call_.in[4].as<C>() + (b * sizes_.heads + h) * sizes_.queries;
+    const Softmax<C>* softmax = softmax_of<C>(call_, sizes_, b, h);
     for (int64_t r = 0; r < n; ++r) {
       C* ds = area_.ds + r * m;
-      const int64_t seen = seen_of_block(sizes_, i + r, j, m, log_sum_exp[i + r]);
-      differentiate<T>(scores, area_.p + r * m, ds, nullptr, i + r, j, seen, log_sum_exp[i + r],
+      const int64_t seen = seen_of_block(sizes_, i + r, j, m, softmax[i + r]);
+      differentiate<T>(scores, area_.p + r * m, ds, nullptr, i + r, j, seen, softmax[i + r],
                        delta_of<T>(call_, extras_, b, h, i + r));
       double* total = area_.total + (cut_.axes[2].repeats ? 0 : r * cols);
       for (int64_t c = 0; c < seen; ++c)

@@ -73,12 +73,14 @@ class Scores {
     mask_key_ = step[3];
   }
 
-  // Nothing but the scale: the loops that follow multiply by it themselves.
+  // Nothing but the scale: finish() leaves it to the exponential, as the factor of finished scores.
   bool plain() const { return !mask_ && !(sizes_.attrs.softcap > 0); }
+  C factor() const { return plain() ? static_cast<C>(sizes_.attrs.scale) : C(1); }
   bool drops() const { return sizes_.attrs.dropout > 0; }
 
   // Finishes n raw scores. `slope`, if given, becomes their derivative but for the scale.
   void finish(C* s, int64_t i, int64_t j, int64_t n, C* slope = nullptr) const {
+    if (plain()) return;
     const C scale = static_cast<C>(sizes_.attrs.scale);
     if (sizes_.attrs.softcap > 0) {
       cap(s, n, scale, static_cast<C>(sizes_.attrs.softcap), slope);
