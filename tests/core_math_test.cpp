@@ -43,6 +43,18 @@ TEST(Math, ExpIsWithinItsBound) {
   EXPECT_TRUE(std::isnan(math::exp(std::nanf(""))));
 }
 
+TEST(Math, ExpOfNegativeIsWithinItsBound) {
+  double worst = 0;
+  walk(87, [&](float x) {
+    const double exact = std::exp(static_cast<double>(x));
+    worst = std::max(worst, std::abs(math::exp_of_negative(x) - exact) / exact);
+  });
+  EXPECT_LE(worst, 1e-7);
+  EXPECT_EQ(math::exp_of_negative(0.0f), 1);
+  for (const float x : {-88.0f, -89.0f, -1e30f, -kInfinity}) EXPECT_EQ(math::exp_of_negative(x), 0);
+  EXPECT_TRUE(std::isnan(math::exp_of_negative(std::nanf(""))));
+}
+
 TEST(Math, Expm1IsWithinItsBound) {
   double worst = 0;
   walk(87, [&](float x) {

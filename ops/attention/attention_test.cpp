@@ -4,6 +4,7 @@
 #include "ops/copy/copy.h"
 #include "ops/dropout/dropout.h"
 #include "ops/full/full.h"
+#include "ops/sum/sum.h"
 #include "ops/view/view.h"
 #include "tests/attention_reference.h"
 #include "tests/op_case.h"
@@ -181,6 +182,25 @@ OpCase all_hidden_by_adding() {
   return c;
 }
 
+// A finite mask of all keys: they count alike. Beside it no digit of log(5) would be left.
+OpCase all_masked_alike() {
+  return {.name = "all_masked_alike",
+          .inputs = {real({2, 5, 2, 3})},
+          .call =
+              [](auto in) {
+                const Tensor zero = in[0].detach() * 0, mask = mean(zero) - 3e38;
+                return std::vector{attention(zero, zero, in[0], {.causal = false}, {mask}).out};
+              },
+          .reference =
+              [](const std::vector<Array>& in) {
+                Array mean(in[0].shape);
+                for (int64_t e = 0; e < count(mean.shape); ++e)
+                  for (int64_t j = 0; j < 5; ++j) mean[e] += in[0][e / 30 * 30 + j * 6 + e % 6] / 5;
+                return std::vector{mean};
+              },
+          .dtypes = {DType::f64, DType::f32, DType::bf16}};
+}
+
 // A mask that needs a gradient beside q, k and v that do not.
 OpCase mask_alone() {
   OpCase c = added("mask_alone", {2, 5});
@@ -235,6 +255,7 @@ std::vector<OpCase> option_cases() {
           boolean("all_hidden", given_index({2, 1, 1, 5}, {1, 0, 1, 0, 0, 0, 0, 0, 0, 0})),
           boolean("boolean_blocks", third({3, 131}), {.queries = 3, .keys = 131}),
           all_hidden_by_adding(),
+          all_masked_alike(),
           mask_alone(),
           with_options("grouped", {.heads = 6, .kv_heads = 2}),
           with_options("one_head_of_keys", {.heads = 3, .kv_heads = 1, .attrs = {}}),
@@ -282,15 +303,13 @@ OpCases attention_cases() {
              attention(ones({1, 2, 3, 4}), ones({1, 2, 3, 5}), ones({1, 2, 3, 5}));
            },
            "attention: the sizes differ: q [1, 2, 3, 4], k [1, 2, 3, 5] and v [1, 2, 3, 5]. k "
-           "needs "
-           "the batch and the features of q, v the batch, length and heads of k."},
+           "needs the batch and the features of q, v the batch, length and heads of k."},
           {"values",
            [] {
              attention(ones({1, 2, 3, 4}), ones({1, 2, 3, 4}), ones({1, 3, 3, 4}));
            },
            "attention: the sizes differ: q [1, 2, 3, 4], k [1, 2, 3, 4] and v [1, 3, 3, 4]. k "
-           "needs "
-           "the batch and the features of q, v the batch, length and heads of k."},
+           "needs the batch and the features of q, v the batch, length and heads of k."},
           {"rank",
            [] {
              attention(ones({2, 3, 4}), ones({2, 3, 4}), ones({2, 3, 4}));

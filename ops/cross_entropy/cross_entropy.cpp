@@ -13,16 +13,21 @@ CrossEntropyAttrs cross_entropy_attrs(const char* op, const CrossEntropyOptions&
   return {options.ignore_index, e, options.reduction};
 }
 
+Meta log_sums_of(const Meta& labels, DType logits) {
+  Shape shape = labels.shape;
+  shape.push_back(2);
+  return {shape, loss_dtype(logits), labels.device};
+}
+
 namespace {
 
 // Inputs: logits [..., C], labels [...], perhaps weights [C]. Outputs: the loss and
-// log(sum_c exp(logits)) [...], in f64 because probabilities are taken from its difference to the
-// logits.
+// the LogSum of each row [..., 2].
 Metas cross_entropy_infer(std::span<const Meta> in, const Attrs& attrs) {
   check_classes("cross_entropy", "logits", in[0], in[1], in.size() == 3 ? &in[2] : nullptr);
   const bool each = attrs.as<CrossEntropyAttrs>().reduction == Reduction::none;
   return {{each ? in[1].shape : Shape{}, loss_dtype(in[0].dtype), in[0].device},
-          {in[1].shape, DType::f64, in[0].device}};
+          log_sums_of(in[1], in[0].dtype)};
 }
 
 int64_t rows_per_piece(int64_t classes) { return grain_for(4 * classes); }
@@ -45,7 +50,7 @@ void cross_entropy_cpu(const Call& call) {
                                    attrs);
     const T* x = call.in[0].as<T>();
     C* y = call.out[0].as<C>();
-    double* log_sums = call.out[1].as<double>();
+    auto* log_sums = reinterpret_cast<LogSum<C>*>(call.out[1].as<C>());
     const bool none = attrs.reduction == Reduction::none;
     sum_losses(rows, step, none ? y : nullptr, partial, [&](int64_t row) {
       const auto result = each.forward(x + row * n, row);
@@ -58,7 +63,7 @@ void cross_entropy_cpu(const Call& call) {
   });
 }
 
-// Inputs: dy, logits, labels, log-sum-exp, perhaps weights. Output: the gradient of the logits.
+// Inputs: dy, logits, labels, LogSum, perhaps weights. Output: the gradient of the logits.
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
 
 void grad_cpu(const Call& call) {
@@ -71,7 +76,7 @@ void grad_cpu(const Call& call) {
                                    attrs);
     const C* dy = call.in[0].as<C>();
     const T* x = call.in[1].as<T>();
-    const double* log_sums = call.in[3].as<double>();
+    const auto* log_sums = reinterpret_cast<const LogSum<C>*>(call.in[3].as<C>());
     T* dx = call.out[0].as<T>();
     const C divisor = static_cast<C>(each.weights.divisor(rows, attrs.reduction));
     const bool none = attrs.reduction == Reduction::none;

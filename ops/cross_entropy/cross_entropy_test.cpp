@@ -1,5 +1,8 @@
 #include "ops/cross_entropy/cross_entropy.h"
 
+#include <array>
+
+#include "autograd/gradients.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/copy/copy.h"
 #include "ops/full/full.h"
@@ -90,6 +93,29 @@ OpCase several_pieces() {
   return c;
 }
 
+// Logits without any digits for log(3), and the gradient of the sum of the losses.
+OpCase huge() {
+  return {
+      .name = "huge",
+      .inputs = {given({2, 3}, {1e30, 1e30, 1e30, -1e30, -1e30, -1e30}), given_index({2}, {0, 2})},
+      .call =
+          [](auto in) {
+            const Tensor x = in[0].detach().require_grad();
+            const Tensor loss = cross_entropy(x, in[1], {.reduction = Reduction::sum});
+            return std::vector{loss.detach(), gradients(loss, std::array{x}).front()};
+          },
+      .reference =
+          [](const std::vector<Array>&) {
+            const double third = 1.0 / 3;
+            Array loss, dx({2, 3});
+            loss[0] = 2 * std::log(3.0);
+            dx.values = {third - 1, third, third, third, third, third - 1};
+            return std::vector{loss, dx};
+          },
+      .differentiable = false,
+      .dtypes = {DType::f64, DType::f32, DType::bf16}};
+}
+
 Tensor labels(std::initializer_list<int64_t> values) {
   return Tensor::of<int64_t>(values, {static_cast<int64_t>(values.size())});
 }
@@ -112,7 +138,7 @@ OpCases cross_entropy_cases() {
                     given_index({2, 3}, {0, 3, 4, 3, 1, 6}),
                     {.ignore_index = 3, .smoothing = 0.3, .weights = kUneven}),
                rows("two_classes", real({3, 2}), index({3}, 2)),
-               rows("many_classes", real({3, 67}, -5, 5), index({3}, 67)), several_pieces(),
+               rows("many_classes", real({3, 67}, -5, 5), index({3}, 67)), several_pieces(), huge(),
                rows("large", real({3, 5}, 500, 510), index({3}, 5)),
                nothing_counted("all_ignored", real({2, 3}), given_index({2}, {-100, -100})),
                nothing_counted("no_rows", real({0, 3}), given_index({0}, {}))},

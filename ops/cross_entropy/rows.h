@@ -25,6 +25,15 @@ struct CrossEntropyAttrs {
 // Checks and takes the options apart. ValueError.
 CrossEntropyAttrs cross_entropy_attrs(const char* op, const CrossEntropyOptions& options);
 
+// z in two parts, a pair of which the tape keeps for each row. Their sum would have forgotten the
+// logarithm where logits are large: from 1e9 on in f32, from 1e17 on in f64.
+template <class C>
+struct LogSum {
+  C highest, log_total;  // the largest x; log(sum_c exp(x_c - highest))
+};
+// All of them, as a tensor [..., 2].
+Meta log_sums_of(const Meta& labels, DType logits);
+
 template <class C>
 struct CrossEntropyRows {
   RowWeights<C> weights;
@@ -43,7 +52,8 @@ struct CrossEntropyRows {
   }
 
   struct Result {
-    double loss, log_sum;  // and z
+    double loss;
+    LogSum<C> log_sum;
   };
 
   // x is row number `row`.
@@ -56,35 +66,36 @@ struct CrossEntropyRows {
       m = v > m ? v : m;
     }
 #pragma omp simd reduction(+ : total)
-    for (int64_t i = 0; i < classes; ++i) total += math::exp(static_cast<C>(x[i]) - m);
-    // z = m + log(total) is never subtracted from as one number: apart they lose nothing, however
-    // large x is.
-    const double high = static_cast<double>(m), rest = static_cast<double>(std::log(total));
-    if (!weights.counts(row)) return {0, high + rest};
-    const double miss = rest + (high - static_cast<double>(x[weights.label[row]]));
+    for (int64_t i = 0; i < classes; ++i) total += math::exp_of_negative(static_cast<C>(x[i]) - m);
+    const LogSum<C> log_sum{m, std::log(total)};
+    if (!weights.counts(row)) return {0, log_sum};
+    const double rest = static_cast<double>(log_sum.log_total);
+    const double miss =
+        rest + (static_cast<double>(m) - static_cast<double>(x[weights.label[row]]));
     double loss = static_cast<double>(at_label * weights(row)) * miss;
     if (everywhere != 0)
       loss += static_cast<double>(everywhere) *
               (static_cast<double>(all) * rest + static_cast<double>(below(x, m)));
-    return {loss, high + rest};
+    return {loss, log_sum};
   }
 
-  // d = scale times the gradient, given z; d may be x.
+  // d = scale times the gradient; d may be x.
   template <class T>
-  void backward(const T* x, int64_t row, double log_sum, C scale, T* d) const {
+  void backward(const T* x, int64_t row, LogSum<C> log_sum, C scale, T* d) const {
     if (!weights.counts(row)) {
       std::fill_n(d, classes, T(0));
       return;
     }
     const int64_t label = weights.label[row];
-    const C high = static_cast<C>(log_sum);
-    const C rest = static_cast<C>(log_sum - static_cast<double>(high));
+    const auto probability = [high = log_sum.highest, rest = log_sum.log_total](T logit) {
+      return math::exp_of_negative(static_cast<C>(logit) - high - rest);
+    };
     const C own = at_label * weights(row), mass = own + everywhere * all;  // of label, of all
-    const C p_label = math::exp(static_cast<C>(x[label]) - high - rest);
+    const C p_label = probability(x[label]);
     const auto fill = [&, p_scale = mass * scale](auto share) {
 #pragma omp simd
       for (int64_t i = 0; i < classes; ++i)
-        d[i] = narrow<T>(math::exp(static_cast<C>(x[i]) - high - rest) * p_scale - share(i));
+        d[i] = narrow<T>(probability(x[i]) * p_scale - share(i));
     };
     const C* w = weights.weight;
     const C share = everywhere * scale;

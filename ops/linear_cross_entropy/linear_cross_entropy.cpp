@@ -19,7 +19,7 @@ constexpr int kX = 0, kW = 1, kLabels = 2, kBias = 3;
 constexpr const char* kName = "linear_cross_entropy";
 
 // Inputs: x [..., I], w [C, I], labels [...], perhaps bias [C], perhaps class weights [C]. Outputs:
-// the loss and log(sum_c exp(logits)) [...] in f64, as cross_entropy's.
+// the loss and LogSum [..., 2], as cross_entropy's.
 Metas fused_infer(std::span<const Meta> in, const Attrs& attrs) {
   const FusedAttrs& own = attrs.as<FusedAttrs>();
   const Meta &x = in[kX], &w = in[kW];
@@ -41,7 +41,7 @@ Metas fused_infer(std::span<const Meta> in, const Attrs& attrs) {
                 own.has_weight ? &in[kBias + own.has_bias] : nullptr);
   const bool none = own.loss.reduction == Reduction::none;
   return {{none ? in[kLabels].shape : Shape{}, loss_dtype(x.dtype), x.device},
-          {in[kLabels].shape, DType::f64, x.device}};
+          log_sums_of(in[kLabels], x.dtype)};
 }
 
 // Chunks of rows: about a quarter of a million logits stay in the cache, but with fewer than 256
@@ -148,7 +148,7 @@ void fused_cpu(const Call& call) {
     double* partial = reinterpret_cast<double*>(scratch);
     double* next = partial;
     C* y = call.out[0].as<C>();
-    double* log_sums = call.out[1].as<double>();
+    auto* log_sums = reinterpret_cast<LogSum<C>*>(call.out[1].as<C>());
     const bool none = attrs.loss.reduction == Reduction::none;
     chunks.for_each([&](int64_t first, int64_t n, const C*) {
       sum_losses(n, sizes.step, none ? y + first : nullptr, next, [&](int64_t r) {
@@ -164,7 +164,7 @@ void fused_cpu(const Call& call) {
   });
 }
 
-// Inputs: those of the op, dy and log-sum-exp. Outputs: the gradients that are wanted.
+// Inputs: those of the op, dy and LogSum. Outputs: the gradients that are wanted.
 Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
   Metas out;
   for (const int i : {kX, kW, kBias})
@@ -207,7 +207,7 @@ void grad_cpu(const Call& call) {
 
     C* d = chunks.logits;  // becomes the gradient of the logits
     const C* dy = call.in[call.in.size() - 2].template as<C>();
-    const double* log_sums = call.in.back().template as<double>();
+    const auto* log_sums = reinterpret_cast<const LogSum<C>*>(call.in.back().template as<C>());
     const C divisor = static_cast<C>(chunks.each.weights.divisor(rows, attrs.loss.reduction));
     const bool none = attrs.loss.reduction == Reduction::none;
     chunks.for_each([&](int64_t first, int64_t n, const C* x) {

@@ -158,6 +158,29 @@ Tensor labels(std::initializer_list<int64_t> values) {
   return Tensor::of<int64_t>(values, {static_cast<int64_t>(values.size())});
 }
 
+// Logits without any digits for log(3): the gradient of the sum of the losses by the bias.
+OpCase huge() {
+  return {.name = "huge",
+          .inputs = {given({2, 1}, {1e30, -1e30}), given({3, 1}, {1, 1, 1}),
+                     given_index({2}, {0, 2}), given({3}, {0, 0, 0})},
+          .call =
+              [](auto in) {
+                const Tensor bias = in[3].detach().require_grad();
+                const Tensor loss = linear_cross_entropy(in[0].detach(), in[1].detach(), bias,
+                                                         in[2], {.reduction = Reduction::sum});
+                return std::vector{loss.detach(), gradients(loss, std::array{bias}).front()};
+              },
+          .reference =
+              [](const std::vector<Array>&) {
+                Array loss, db({3});
+                loss[0] = 2 * std::log(3.0);
+                db.values = {2.0 / 3 - 1, 2.0 / 3, 2.0 / 3 - 1};
+                return std::vector{loss, db};
+              },
+          .differentiable = false,
+          .dtypes = {DType::f64, DType::f32, DType::bf16}};
+}
+
 }  // namespace
 
 OpCases linear_cross_entropy_cases() {
@@ -165,7 +188,7 @@ OpCases linear_cross_entropy_cases() {
   const InputSpec y = given_index({5}, {0, 3, 4, 3, 1});
   const std::vector<double> uneven = {2, 8, 4, 1, 16, 0, 12};
   return {
-      .good = {rows("rows", {x, w, y, bias}), rows("no_bias", {x, w, y}),
+      .good = {huge(), rows("rows", {x, w, y, bias}), rows("no_bias", {x, w, y}),
                rows("three_axes", {real({2, 3, 4}), real({5, 4}), index({2, 3}, 5), real({5})}),
                rows("one_row", {real({4}), real({6, 4}), index({}, 6)}),
                rows("ignored", {x, w, y, bias}, {.ignore_index = 3}),

@@ -29,25 +29,37 @@ Compute<T> max_of(const T* x, int64_t n) {
   return m;
 }
 
-// Nothing is kept between the two passes over exp(x - m), so that 16-bit rows are not rounded
-// twice.
-template <Form form, class T>
+// f32 and f64 keep exp(x - m) in y between the passes; 16-bit rows, which would be rounded twice,
+// compute it again.
+template <class T>
 void softmax_row(const T* x, int64_t n, T* y) {
+  using C = Compute<T>;
+  constexpr bool keep = std::is_same_v<T, C>;
+  const C m = max_of(x, n);
+  C total = 0;
+#pragma omp simd reduction(+ : total)
+  for (int64_t i = 0; i < n; ++i) {
+    const C e = math::exp_of_negative(static_cast<C>(x[i]) - m);
+    total += e;
+    if constexpr (keep) y[i] = e;
+  }
+  const C inverse = 1 / total;
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<T>(
+        (keep ? static_cast<C>(y[i]) : math::exp_of_negative(static_cast<C>(x[i]) - m)) * inverse);
+}
+
+template <class T>
+void log_softmax_row(const T* x, int64_t n, T* y) {
   using C = Compute<T>;
   const C m = max_of(x, n);
   C total = 0;
 #pragma omp simd reduction(+ : total)
-  for (int64_t i = 0; i < n; ++i) total += math::exp(static_cast<C>(x[i]) - m);
-  if constexpr (form == Form::plain) {
-    const C inverse = 1 / total;
+  for (int64_t i = 0; i < n; ++i) total += math::exp_of_negative(static_cast<C>(x[i]) - m);
+  const C log_total = std::log(total);
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i)
-      y[i] = static_cast<T>(math::exp(static_cast<C>(x[i]) - m) * inverse);
-  } else {
-    const C log_total = std::log(total);
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(static_cast<C>(x[i]) - m - log_total);
-  }
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(static_cast<C>(x[i]) - m - log_total);
 }
 
 template <Form form, class T>
@@ -85,8 +97,9 @@ struct Softmax {
     visit_floating(name_of_form(form), call.out[0].dtype(), [&]<class T>() {
       const T* x = call.in[0].as<T>();
       T* y = call.out[0].as<T>();
-      for_each_row(call.out[0],
-                   [&](int64_t at, int64_t n) { softmax_row<form>(x + at, n, y + at); });
+      for_each_row(call.out[0], [&](int64_t at, int64_t n) {
+        form == Form::plain ? softmax_row(x + at, n, y + at) : log_softmax_row(x + at, n, y + at);
+      });
     });
   }
 
