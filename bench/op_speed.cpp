@@ -4,7 +4,8 @@
 //
 //   op_speed --benchmark_filter=matmul          // Google Benchmark's options
 //
-// The clock of a machine drifts, so its peak is measured again before every op.
+// The clock of a machine drifts, so its peak is measured again before every op. It is that of the
+// instructions this program is compiled for: with PLIMSOLL_ARCH=levels those of x86-64-v2.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -12,6 +13,7 @@
 
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
+#include "core/cpu/level.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/vector.h"
 #include "core/philox.h"
@@ -187,6 +189,8 @@ void add_memory_bound() {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::AddCustomContext("level", cpu_level());
+  benchmark::AddCustomContext("level of the peak", kCompiledLevel);
   add_products();
   add_convolutions();
   add_attentions();

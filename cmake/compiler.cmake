@@ -3,7 +3,12 @@
 # Kernels are plain loops that the compiler turns into vector code. They are optimised in every build
 # type, because a matrix product is some 250 times slower without; -ffast-math is never used: it
 # breaks exp() and the tests for NaN.
-add_compile_options(-Wall -Wextra -march=${PLIMSOLL_ARCH} -fno-math-errno -fno-trapping-math
+if(PLIMSOLL_ARCH STREQUAL levels)
+  set(march x86-64-v2)  # the library of each level comes after it with its own
+else()
+  set(march ${PLIMSOLL_ARCH})
+endif()
+add_compile_options(-Wall -Wextra -march=${march} -fno-math-errno -fno-trapping-math
                     -fopenmp-simd)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # Where there is AVX-512, GCC and Clang prefer half of it; whole vectors are 1.2-1.4 times faster here.

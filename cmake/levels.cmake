@@ -1,0 +1,43 @@
+# PLIMSOLL_ARCH=levels: programs for every x86-64 since 2009 (x86-64-v2) that use what the processor
+# has. The engine becomes a shared library, compiled once for each level of the instruction set:
+#
+#   lib/libplimsoll.so                            x86-64-v2: SSE4.2
+#   lib/glibc-hwcaps/x86-64-v3/libplimsoll.so     AVX2, fused multiply-add
+#   lib/glibc-hwcaps/x86-64-v4/libplimsoll.so     AVX-512
+#
+# When a program starts, glibc's loader (2.33 or later) takes the best that the processor has.
+# LD_LIBRARY_PATH=lib/glibc-hwcaps/LEVEL decides otherwise; a level that the processor lacks is
+# refused in one sentence. Everything but the library is compiled for x86-64-v2.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  message(FATAL_ERROR "PLIMSOLL_ARCH=levels: not an x86-64: ${CMAKE_SYSTEM_PROCESSOR}. Use native.")
+endif()
+set(PLIMSOLL_LEVELS x86-64-v2 x86-64-v3 x86-64-v4)
+
+# plimsoll_level(TARGET LEVEL DIRECTORY): compiles TARGET for LEVEL into DIRECTORY. Functions of the
+# library call those of their own level, never a program's copy of an inline function; data, such as
+# static members, is one for the process.
+function(plimsoll_level target level directory)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME plimsoll
+                        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${directory})
+  target_compile_options(${target} PRIVATE -march=${level})
+  target_link_options(${target} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,${level})
+endfunction()
+
+# Call once all parts have joined the library.
+function(plimsoll_levels)
+  plimsoll_level(plimsoll x86-64-v2 lib)
+  get_target_property(sources plimsoll SOURCES)
+  get_target_property(includes plimsoll INCLUDE_DIRECTORIES)
+  get_target_property(libraries plimsoll LINK_LIBRARIES)
+  foreach(level x86-64-v3 x86-64-v4)
+    add_library(plimsoll.${level} SHARED ${sources})
+    target_include_directories(plimsoll.${level} PRIVATE ${includes})
+    target_link_libraries(plimsoll.${level} PRIVATE ${libraries})
+    plimsoll_level(plimsoll.${level} ${level} lib/glibc-hwcaps/${level})
+    add_dependencies(plimsoll plimsoll.${level})
+  endforeach()
+  # So that LD_LIBRARY_PATH can name every level in the same way.
+  set(folder ${PROJECT_BINARY_DIR}/lib/glibc-hwcaps/x86-64-v2)
+  file(MAKE_DIRECTORY ${folder})
+  file(CREATE_LINK ../../libplimsoll.so ${folder}/libplimsoll.so SYMBOLIC)
+endfunction()
