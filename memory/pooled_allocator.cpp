@@ -1,10 +1,13 @@
 #include "memory/pooled_allocator.h"
 
+#include <cstdio>
+
 namespace plimsoll {
 namespace {
 
 // Small blocks have segments of their own, so that a bias or an optimizer's counter does not come
 // to lie in, and pin, the segment of a large activation. Large blocks get exact segments.
+// Under a limit all are large.
 constexpr int64_t kSmallBlock = int64_t{1} << 20;
 constexpr int64_t kSmallSegment = int64_t{1} << 21;
 
@@ -23,13 +26,11 @@ void* PooledAllocator::allocate(int64_t bytes, MemoryClass memory_class, const c
   const int64_t size = block_bytes(bytes);
   if (size == 0) return nullptr;
   const std::lock_guard lock(mutex_);
-  const bool small = size <= kSmallBlock;
-  std::byte* data = take_free(size, small);
-  if (!data && grow(size, small)) data = take_free(size, small);
-  if (!data) data = take_free(size, !small);  // in the other kind of segment: the last resort
+  std::byte* data = take_anywhere(size);
   if (!data) refuse(size, op);
   ++allocations_;
   record(size, memory_class);
+  history_.add(MemoryEvent::Kind::allocate, data, size, memory_class, op);
   return data;
 }
 
@@ -39,7 +40,8 @@ void PooledAllocator::deallocate(void* data, int64_t bytes, MemoryClass memory_c
   ++frees_;
   record(-block_bytes(bytes), memory_class);
   auto block = blocks_.find(static_cast<std::byte*>(data));
-  FreeBlocks& free = free_[block->second.small];
+  history_.add(MemoryEvent::Kind::free, block->first, block->second.bytes, memory_class);
+  FreeBlocks& free = free_[block->second.kind];
   const auto take_over = [&](Blocks::iterator left, Blocks::iterator right) {
     left->second.bytes += right->second.bytes;
     blocks_.erase(right);
@@ -59,68 +61,123 @@ void PooledAllocator::deallocate(void* data, int64_t bytes, MemoryClass memory_c
   free.insert({block->second.bytes, block->first});
 }
 
-// Best fit, cut to size; nullptr when no free block is large enough.
-std::byte* PooledAllocator::take_free(int64_t bytes, bool small) {
-  FreeBlocks& free = free_[small];
+std::byte* PooledAllocator::take_anywhere(int64_t bytes) {
+  const Kind kind = bytes <= kSmallBlock && !exact() ? kSmall : kLarge;
+  if (std::byte* data = take_free(bytes, kReserved)) return data;
+  if (std::byte* data = take_free(bytes, kind, exact())) return data;
+  if (grow(bytes, kind)) return take_free(bytes, kind, exact());
+  for (const Kind other : {kLarge, kSmall})  // the last resort: the other kind of segment
+    if (std::byte* data = take_free(bytes, other)) return data;
+  return nullptr;
+}
+
+// Best fit, cut to size; nullptr when no free block is large enough. With `whole`, one of just this
+// size.
+std::byte* PooledAllocator::take_free(int64_t bytes, Kind kind, bool whole) {
+  FreeBlocks& free = free_[kind];
   const auto fit = free.lower_bound({bytes, nullptr});
-  if (fit == free.end()) return nullptr;
+  if (fit == free.end() || (whole && fit->first > bytes)) return nullptr;
   const auto [available, address] = *fit;
   free.erase(fit);
   const auto block = blocks_.find(address);
   block->second.free = false;
   if (available > bytes) {
     block->second.bytes = bytes;
-    blocks_.emplace(
-        address + bytes,
-        Block{.bytes = available - bytes, .free = true, .first = false, .small = small});
+    blocks_.emplace(address + bytes,
+                    Block{.bytes = available - bytes, .free = true, .first = false, .kind = kind});
     free.insert({available - bytes, address + bytes});
   }
   return address;
 }
 
-// A segment that holds `bytes`: of the preferred size, else after giving back what is cached, else
-// of the exact size.
-bool PooledAllocator::grow(int64_t bytes, bool small) {
-  const int64_t preferred = small ? kSmallSegment : bytes;
-  if (add_segment(preferred, small)) return true;
-  release_free_segments();
-  return add_segment(preferred, small) || add_segment(bytes, small);
+// A segment that holds `bytes`: of the preferred size, if need be after giving back what is cached,
+// else of the exact size.
+bool PooledAllocator::grow(int64_t bytes, Kind kind) {
+  const int64_t preferred = kind == kSmall ? kSmallSegment : bytes;
+  if (add_segment(preferred, kind)) return true;
+  if (bytes > limit_ - held()) return false;
+  do {
+    const int64_t over = preferred - (limit_ - reserved_);  // else the provider has no more
+    if (!release_one(over > 0 ? over : preferred)) return add_segment(bytes, kind);
+  } while (!add_segment(preferred, kind));
+  return true;
 }
 
-bool PooledAllocator::add_segment(int64_t bytes, bool small) {
+bool PooledAllocator::add_segment(int64_t bytes, Kind kind) {
   if (bytes > limit_ - reserved_) return false;
   auto* data = static_cast<std::byte*>(provider_.acquire(bytes));
   if (!data) return false;
   reserved_ += bytes;
-  blocks_.emplace(data, Block{.bytes = bytes, .free = true, .first = true, .small = small});
-  free_[small].insert({bytes, data});
+  blocks_.emplace(data, Block{.bytes = bytes, .free = true, .first = true, .kind = kind});
+  free_[kind].insert({bytes, data});
+  history_.add(MemoryEvent::Kind::segment_allocate, data, bytes);
+  return true;
+}
+
+bool PooledAllocator::is_free_segment(Blocks::const_iterator block) const {
+  const auto next = std::next(block);
+  return block->second.free && block->second.first && (next == blocks_.end() || next->second.first);
+}
+
+PooledAllocator::Blocks::iterator PooledAllocator::release(Blocks::iterator segment) {
+  const Block& block = segment->second;
+  free_[block.kind].erase({block.bytes, segment->first});
+  history_.add(MemoryEvent::Kind::segment_free, segment->first, block.bytes);
+  provider_.release(segment->first, block.bytes);
+  reserved_ -= block.bytes;
+  return blocks_.erase(segment);
+}
+
+// Gives back one segment that holds no block: the smallest of at least `bytes`, else the largest.
+bool PooledAllocator::release_one(int64_t bytes) {
+  auto best = blocks_.end();
+  const auto better = [&](int64_t a, int64_t b) {
+    return a >= bytes && b >= bytes ? a < b : a > b;
+  };
+  for (auto block = blocks_.begin(); block != blocks_.end(); ++block)
+    if (is_free_segment(block) &&
+        (best == blocks_.end() || better(block->second.bytes, best->second.bytes)))
+      best = block;
+  if (best == blocks_.end()) return false;
+  release(best);
   return true;
 }
 
 void PooledAllocator::release_free_segments() {
-  for (auto block = blocks_.begin(); block != blocks_.end();) {
-    const auto next = std::next(block);
-    const auto [bytes, free, first, small] = block->second;
-    if (free && first && (next == blocks_.end() || next->second.first)) {
-      free_[small].erase({bytes, block->first});
-      provider_.release(block->first, bytes);
-      reserved_ -= bytes;
-      blocks_.erase(block);
-    }
-    block = next;
-  }
+  for (auto block = blocks_.begin(); block != blocks_.end();)
+    block = is_free_segment(block) ? release(block) : std::next(block);
+}
+
+// Of the reserved bytes, those that trim() would keep.
+int64_t PooledAllocator::held() const {
+  int64_t bytes = reserved_;
+  for (auto block = blocks_.begin(); block != blocks_.end(); ++block)
+    if (is_free_segment(block)) bytes -= block->second.bytes;
+  return bytes;
+}
+
+void PooledAllocator::reserve(int64_t bytes) {
+  const int64_t size = block_bytes(bytes);
+  const std::lock_guard lock(mutex_);
+  if (size > 0 && !grow(size, kReserved)) refuse(size, "reserve");
 }
 
 void PooledAllocator::refuse(int64_t bytes, const char* op) const {
   const MemoryStats now = snapshot();
-  const std::string limit =
-      limit_ == kUnlimited ? "none" : cat(bytes_text(limit_), " (", limit_, " bytes)");
-  const std::string raise =
-      limit_ == kUnlimited ? "" : cat(", or raise the limit to ", reserved_ + bytes, " bytes");
+  std::string limit = "none", advice = "Use a smaller batch, checkpoint() or a captured Step";
+  if (exact()) {
+    limit = cat(bytes_text(limit_), " (", limit_, " bytes)");
+    const int64_t enough = held() + bytes;  // the smallest limit; below that, the provider said no
+    if (enough > limit_ && enough - limit_ <= in_use_)
+      advice += cat(": ", enough - limit_, " bytes less suffice");
+    if (enough > limit_) advice += cat(", or raise the limit to ", enough, " bytes");
+  }
+  char fragmentation[32];
+  std::snprintf(fragmentation, sizeof fragmentation, "%.0f %%", 100 * now.fragmentation);
   fail<OutOfMemory>(op, ": out of memory on ", device(), ": asked for ", bytes_text(bytes), " (",
                     bytes, " bytes), in use ", bytes_text(in_use_), " (", bytes_text(by_class_),
-                    "), largest free block ", bytes_text(now.largest_free), ", limit ", limit,
-                    ". Use a smaller batch, checkpoint() or a captured Step", raise, ".");
+                    "), largest free block ", bytes_text(now.largest_free), ", fragmentation ",
+                    fragmentation, ", limit ", limit, ". ", advice, ".");
 }
 
 void PooledAllocator::record(int64_t bytes, MemoryClass memory_class) {
@@ -171,6 +228,16 @@ MemoryStats PooledAllocator::snapshot() const {
 void PooledAllocator::reset_peak() {
   const std::lock_guard lock(mutex_);
   peak_ = {in_use_, by_class_};
+}
+
+void PooledAllocator::keep_history(size_t events) {
+  const std::lock_guard lock(mutex_);
+  history_ = History(events);
+}
+
+std::vector<MemoryEvent> PooledAllocator::history() const {
+  const std::lock_guard lock(mutex_);
+  return history_.events();
 }
 
 PeakScope::PeakScope(PooledAllocator& pool) : pool_(pool) {

@@ -1,5 +1,6 @@
 // PooledAllocator: takes segments from a provider and cuts them into blocks. Best fit; neighbours
-// that are free grow together again; never more than `limit` bytes from the provider.
+// that are free grow together again. With a limit it is exact instead: every block is a segment of
+// its own, and can be had exactly when it and the blocks in use are no more than the limit.
 //
 //   auto pool = std::make_shared<PooledAllocator>(host_provider(), /*limit=*/int64_t{1} << 30);
 //   AllocatorScope scope(pool);
@@ -16,6 +17,7 @@
 
 #include "core/allocator.h"
 #include "memory/bytes.h"
+#include "memory/history.h"
 #include "memory/provider.h"
 
 namespace plimsoll {
@@ -42,9 +44,9 @@ class PooledAllocator : public Allocator {
  public:
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-  // `limit` bounds reserved bytes: what the process really takes, waste included. A step
-  // needs more than its Plan::total_bytes(), which are bytes in use: up to 2 MiB for the rest of the
-  // last segment of small blocks, and what earlier blocks left in pieces.
+  // `limit` bounds what is taken from the provider at any moment, free blocks included; those go
+  // back when others need the room. A step for which nothing else is held runs in a pool limited to
+  // its Plan::total_bytes(), and not in one byte less.
   explicit PooledAllocator(Provider provider, int64_t limit = kUnlimited);
   ~PooledAllocator() override;
 
@@ -54,27 +56,44 @@ class PooledAllocator : public Allocator {
   void reclassify(int64_t bytes, MemoryClass from, MemoryClass to) noexcept override;
 
   void trim();  // gives back every segment that holds no block
+  // What was cut before a limit stays cut: set it before the first block for it to be exact.
   void set_limit(int64_t limit);
+  // Takes one segment of `bytes` now and cuts all blocks from it while they fit, so that a lack of
+  // memory is found at the start. What is left between blocks can be too small for another: within
+  // it a limit is not exact. OutOfMemory when it cannot be had.
+  void reserve(int64_t bytes);
+
   MemoryStats stats() const;
   void reset_peak();
+
+  // From now on the last `events` events are kept; 0, the default, forgets them all.
+  void keep_history(size_t events);
+  std::vector<MemoryEvent> history() const;
 
  private:
   friend class PeakScope;
 
+  enum Kind : uint8_t { kLarge, kSmall, kReserved, kKinds };  // of segments
   // Blocks by address. A segment is a run of neighbours that begins with `first`.
   struct Block {
     int64_t bytes;
     bool free, first;
-    bool small;  // which kind of segment it is in
+    Kind kind;
   };
   using Blocks = std::map<std::byte*, Block>;
   // Free blocks by size, then address: the first that is large enough is the best fit.
   using FreeBlocks = std::set<std::pair<int64_t, std::byte*>>;
 
-  std::byte* take_free(int64_t bytes, bool small);
-  bool grow(int64_t bytes, bool small);
-  bool add_segment(int64_t bytes, bool small);
+  bool exact() const { return limit_ != kUnlimited; }
+  std::byte* take_free(int64_t bytes, Kind kind, bool whole = false);
+  std::byte* take_anywhere(int64_t bytes);
+  bool grow(int64_t bytes, Kind kind);
+  bool add_segment(int64_t bytes, Kind kind);
+  bool is_free_segment(Blocks::const_iterator block) const;
+  bool release_one(int64_t bytes);
   void release_free_segments();
+  Blocks::iterator release(Blocks::iterator segment);
+  int64_t held() const;
   void record(int64_t bytes, MemoryClass memory_class);
   MemoryStats snapshot() const;
   [[noreturn]] void refuse(int64_t bytes, const char* op) const;
@@ -83,11 +102,12 @@ class PooledAllocator : public Allocator {
   mutable std::mutex mutex_;
   int64_t limit_;
   Blocks blocks_;
-  FreeBlocks free_[2];  // in large segments, in small segments
+  FreeBlocks free_[kKinds];
   int64_t reserved_ = 0, in_use_ = 0, allocations_ = 0, frees_ = 0;
   BytesByClass by_class_{};
   Peak peak_;
   std::set<Peak*> regions_;  // of the live PeakScopes
+  History history_;
 };
 
 // The peak of a region of the program. Regions may nest or overlap; the pool must outlive them.

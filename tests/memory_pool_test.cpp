@@ -82,22 +82,112 @@ TEST(MemoryPool, SmallBlocksStayOutOfLargeSegments) {
   pool.give(small, 64);
 }
 
-TEST(MemoryPool, AtTheLimitItLooksEverywhereBeforeItRefuses) {
-  Pool exact(null_provider(), kMiB);
-  exact.take(640);  // the preferred segment does not fit: one of the exact size does
-  EXPECT_EQ(exact.stats().reserved, 640);
+TEST(MemoryPool, UnderALimitEveryByteOfItCanBeUsed) {
+  Pool pool(null_provider(), 8 * kMiB);
+  std::byte* small = pool.take(640);
+  EXPECT_EQ(pool.stats().reserved, 640);  // no segment of 2 MiB
+  std::byte* large = pool.take(8 * kMiB - 640);
+  EXPECT_THROW(pool.take(1), OutOfMemory);
+  pool.give(large, 8 * kMiB - 640);
+  EXPECT_EQ(pool.stats().reserved, 8 * kMiB);  // it is kept for the next block of this size
+  EXPECT_EQ(pool.take(8 * kMiB - 640), large);
+  pool.give(large, 8 * kMiB - 640);
+  pool.take(5 * kMiB);  // not cut from the cached one, which goes back
+  EXPECT_EQ(pool.stats().reserved, 5 * kMiB + 640);
+  pool.give(small, 640);
+  pool.take(3 * kMiB);
+  EXPECT_EQ(pool.stats().in_use, 8 * kMiB);
+}
 
-  Pool cached(null_provider(), 8 * kMiB);
-  cached.give(cached.take(5 * kMiB), 5 * kMiB);
-  cached.take(6 * kMiB);  // the cached 5 MiB go back first
-  EXPECT_EQ(cached.stats().reserved, 6 * kMiB);
+// Any sequence of blocks: one can be had exactly when it and those in use are within the limit.
+TEST(MemoryPool, UnderALimitNothingElseIsRefused) {
+  constexpr int64_t kLimit = 4 * kMiB;
+  Pool pool(null_provider(), kLimit);
+  std::mt19937 random(1);
+  std::vector<std::pair<std::byte*, int64_t>> held;
+  int refused = 0;
+  for (int k = 0; k < 20000; ++k) {
+    const int64_t bytes = 64 * (1 + static_cast<int64_t>(random() % (random() % 2 ? 8 : 16384)));
+    const bool fits = pool.stats().in_use + bytes <= kLimit;
+    try {
+      held.emplace_back(pool.take(bytes), bytes);
+      EXPECT_TRUE(fits);
+    } catch (const OutOfMemory&) {
+      EXPECT_FALSE(fits);
+      ++refused;
+      std::swap(held[random() % held.size()], held.back());
+      pool.give(held.back().first, held.back().second);
+      held.pop_back();
+    }
+    EXPECT_LE(pool.stats().reserved, kLimit);
+  }
+  EXPECT_GT(refused, 1000);
+}
 
-  Pool other(null_provider(), 8 * kMiB);
-  std::byte* large = other.take(8 * kMiB);
-  other.give(large, 8 * kMiB);
-  EXPECT_EQ(other.take(5 * kMiB), large);
-  EXPECT_EQ(other.take(640), large + 5 * kMiB);  // a small block in a large segment
-  EXPECT_EQ(other.stats().reserved, 8 * kMiB);
+TEST(MemoryPool, NoMoreIsGivenBackThanMakesRoom) {
+  Pool pool(null_provider(), 10 * kMiB);
+  std::vector<std::pair<std::byte*, int64_t>> blocks;
+  for (const int64_t size : {4 * kMiB, 3 * kMiB, 2 * kMiB})
+    blocks.emplace_back(pool.take(size), size);
+  for (const auto& [data, bytes] : blocks) pool.give(data, bytes);
+  pool.keep_history(10);
+  pool.take(3 * kMiB + 64);  // 2 MiB + 64 more than there is: the cached 3 MiB go
+  EXPECT_EQ(pool.stats().reserved, 9 * kMiB + 64);
+  EXPECT_EQ(pool.history()[0].bytes, 3 * kMiB);
+  EXPECT_THROW(pool.take(10 * kMiB), OutOfMemory);  // would not fit anyway: the cache stays
+  EXPECT_EQ(pool.stats().reserved, 9 * kMiB + 64);
+}
+
+TEST(MemoryPool, ReservedAtTheStartItAsksForNothingLater) {
+  int acquired = 0;
+  Provider counted = null_provider();
+  counted.acquire = [&, acquire = counted.acquire](int64_t bytes) {
+    ++acquired;
+    return acquire(bytes);
+  };
+  Pool pool(counted, 8 * kMiB);
+  pool.reserve(8 * kMiB);
+  EXPECT_EQ(pool.stats().largest_free, 8 * kMiB);
+  std::byte* small = pool.take(64);
+  EXPECT_EQ(pool.take(5 * kMiB), small + 64);
+  EXPECT_EQ(pool.take(640), small + 64 + 5 * kMiB);
+  EXPECT_EQ(acquired, 1);
+  expect_error<OutOfMemory>(
+      [&] { pool.reserve(64); },
+      "reserve: out of memory on null: asked for 64 B (64 bytes), in use 5.0 "
+      "MiB (activations 5.0 MiB), largest free block 3.0 MiB, fragmentation 0 "
+      "%, limit 8.0 MiB (8388608 bytes). Use a smaller batch, checkpoint() or "
+      "a captured Step: 64 bytes less suffice, or raise the limit to 8388672 "
+      "bytes.");
+}
+
+TEST(MemoryPool, HistoryKeepsTheLastEvents) {
+  using enum MemoryEvent::Kind;
+  Pool pool(null_provider());
+  pool.give(pool.take(64), 64);
+  EXPECT_TRUE(pool.history().empty());
+  pool.trim();
+  pool.keep_history(4);
+  std::byte* x = pool.take(3 * kMiB, MemoryClass::gradient);
+  ASSERT_EQ(pool.history().size(), 2u);
+  EXPECT_EQ(pool.history()[0].kind, segment_allocate);
+  EXPECT_EQ(pool.history()[1].op, std::string("test"));
+  EXPECT_EQ(pool.history()[1].memory_class, MemoryClass::gradient);
+  EXPECT_EQ(pool.history()[1].address, x);
+  pool.give(x, 3 * kMiB, MemoryClass::gradient);
+  pool.trim();
+  pool.take(60);
+  std::vector<MemoryEvent::Kind> kinds;
+  int64_t last = 0;
+  for (const MemoryEvent& event : pool.history()) {
+    kinds.push_back(event.kind);
+    EXPECT_GE(event.nanoseconds, last);
+    last = event.nanoseconds;
+  }
+  EXPECT_EQ(kinds, (std::vector{free, segment_free, segment_allocate, allocate}));
+  EXPECT_EQ(pool.history()[3].bytes, 64);
+  pool.keep_history(0);
+  EXPECT_TRUE(pool.history().empty());
 }
 
 TEST(MemoryPool, OutOfMemorySaysWhatHoldsItAndCanBeRecoveredFrom) {
@@ -108,10 +198,9 @@ TEST(MemoryPool, OutOfMemorySaysWhatHoldsItAndCanBeRecoveredFrom) {
   expect_error<OutOfMemory>(
       [&] { pool.allocate(4 * kMiB, kActivation, "matmul"); },
       "matmul: out of memory on null: asked for 4.0 MiB (4194304 bytes), in use 8.5 MiB "
-      "(parameters 2.0 MiB, activations 6.5 MiB), largest free block 0 B, limit 10.0 MiB (10485760 "
-      "bytes). Use a smaller batch, checkpoint() or a captured Step, or raise the limit to "
-      "13107200 "
-      "bytes.");
+      "(parameters 2.0 MiB, activations 6.5 MiB), largest free block 0 B, fragmentation 0 %, "
+      "limit 10.0 MiB (10485760 bytes). Use a smaller batch, checkpoint() or a captured Step: "
+      "2621440 bytes less suffice, or raise the limit to 13107200 bytes.");
   EXPECT_EQ(pool.stats().in_use, before.in_use);
   EXPECT_EQ(pool.stats().allocations, before.allocations);
   pool.set_limit(13107200);
@@ -130,8 +219,8 @@ TEST(MemoryPool, AProviderThatHasNoMoreIsOutOfMemoryToo) {
   expect_error<OutOfMemory>(
       [&] { pool.take(3 * kMiB); },
       "test: out of memory on null: asked for 3.0 MiB (3145728 bytes), in use 64 B (activations "
-      "64 B), largest free block 0 B, limit none. Use a smaller batch, checkpoint() or a captured "
-      "Step.");
+      "64 B), largest free block 0 B, fragmentation 0 %, limit none. Use a smaller batch, "
+      "checkpoint() or a captured Step.");
 }
 
 TEST(MemoryPool, CountsByClassAndRemembersThePeak) {

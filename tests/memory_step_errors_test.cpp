@@ -1,6 +1,6 @@
 // What Step refuses, in which words, and that it can go on afterwards.
-#include "memory/pooled_allocator.h"
 #include "memory/step.h"
+#include "tests/full_pool.h"
 #include "tests/memory_ops.h"
 
 namespace plimsoll {
@@ -92,15 +92,6 @@ TEST(MemoryStepErrors, AFailedCaptureLeavesTheStepAsItWas) {
 }
 
 // A pool that is full when block number `full_at` from now is asked for.
-struct FullPool : PooledAllocator {
-  using PooledAllocator::PooledAllocator;
-  void* allocate(int64_t bytes, MemoryClass memory_class, const char* op) override {
-    check<OutOfMemory>(--full_at != 0, op, ": full");
-    return PooledAllocator::allocate(bytes, memory_class, op);
-  }
-  int full_at = 0;
-};
-
 TEST(MemoryStepErrors, OutOfMemoryChangesNothingAndTheStepRunsLater) {
   const auto pool = std::make_shared<FullPool>(host_provider());
   const AllocatorScope scope(pool);
