@@ -52,6 +52,7 @@ void train(const Options& options, int64_t epochs) {
       {images.train.height, images.train.width, images.train.channels, images.train.classes},
       options.checkpoint, build);
   optim::Adam optimizer(model->parameters());
+  const optim::LossScaler scaler = make_scaler(options);
   const int64_t steps = train_loader.batches();
   const optim::Schedule schedule = optim::warmup_cosine(
       options.learning_rate, options.learning_rate / 100, steps / 10, epochs * steps);
@@ -61,7 +62,10 @@ void train(const Options& options, int64_t epochs) {
       [&](std::span<const Tensor> in) {
         const Autocast scope(precision);
         const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
-        optimizer.update(gradients(loss, model->parameters()));
+        const auto [grads, skip] =
+            scaler.unscale(gradients(scaler.scale(loss), model->parameters()));
+        optimizer.update(grads, skip);
+        scaler.update(skip);
         return std::vector{loss};
       },
       options.captured());
@@ -90,7 +94,8 @@ void train(const Options& options, int64_t epochs) {
         step.plan({batch->x.meta(), batch->y.meta(), key.meta()})->print();
         planned = step.planned_bytes({batch->x, batch->y, key});
       }
-      optimizer.set_learning_rate(schedule(done++));
+      optimizer.set_learning_rate(schedule(optimizer.steps_made()));
+      ++done;
       loss = step.loss({batch->x, batch->y, key});
       loss_sum += loss;
       ++in_epoch;
@@ -122,6 +127,7 @@ void train(const Options& options, int64_t epochs) {
                   {"peak_bytes", peak},
                   {"evaluation_peak_bytes", evaluation_peak},
                   {"planned_bytes", planned},
+                  {"skipped_steps", done - optimizer.steps_made()},
                   {"seconds", seconds}}}});
 }
 

@@ -107,12 +107,13 @@ class Optimizer {
     matrices_.set_learning_rate(rate);
     vectors_.set_learning_rate(rate);
   }
-  void update(std::span<const Tensor> grads) {
+  int64_t steps_made() const { return matrices_.steps_made(); }
+  void update(std::span<const Tensor> grads, const Tensor& skip) {
     std::vector<Tensor> matrices, vectors;
     for (size_t i = 0; i < grads.size(); ++i)
       (is_matrix_[i] ? matrices : vectors).push_back(grads[i]);
-    matrices_.update(matrices);
-    vectors_.update(vectors);
+    matrices_.update(matrices, skip);
+    vectors_.update(vectors, skip);
   }
 
  private:
@@ -134,6 +135,7 @@ void train(const TextOptions& options) {
   const Task task = naming_data(options, [&] { return make_task(options, build); });
   const std::vector<Tensor> parameters = task.model->parameters();
   Optimizer optimizer(parameters);
+  const optim::LossScaler scaler = make_scaler(options);
   const optim::Schedule schedule =
       optim::warmup_cosine(options.learning_rate, options.learning_rate / 10,
                            std::min<int64_t>(100, options.steps / 10), options.steps);
@@ -143,7 +145,9 @@ void train(const TextOptions& options) {
       [&](std::span<const Tensor> in) {
         const Autocast scope(precision);
         const Tensor loss = cross_entropy((*task.model)(in[0], nn::training(in[2])), in[1]);
-        optimizer.update(optim::clip_by_global_norm(gradients(loss, parameters), 1.0).grads);
+        const auto [grads, skip] = scaler.unscale(gradients(scaler.scale(loss), parameters));
+        optimizer.update(optim::clip_by_global_norm(grads, 1.0).grads, skip);
+        scaler.update(skip);
         return std::vector{loss};
       },
       options.captured());
@@ -169,7 +173,7 @@ void train(const TextOptions& options) {
       step.plan({batch.x.meta(), batch.y.meta(), key.meta()})->print();
       planned = step.planned_bytes({batch.x, batch.y, key});
     }
-    optimizer.set_learning_rate(schedule(i));
+    optimizer.set_learning_rate(schedule(optimizer.steps_made()));
     loss = step.loss({batch.x, batch.y, key});
     progress.update(i + 1, (i + 1) * batch.x.count(), status_line(loss, score.accuracy, planned));
     if ((i + 1) % options.eval_every != 0 && i + 1 != options.steps) continue;
@@ -201,6 +205,7 @@ void train(const TextOptions& options) {
                   {"peak_bytes", peak},
                   {"evaluation_peak_bytes", evaluation_peak},
                   {"planned_bytes", planned},
+                  {"skipped_steps", options.steps - optimizer.steps_made()},
                   {"seconds", seconds}}}});
 }
 

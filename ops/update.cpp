@@ -40,6 +40,13 @@ void check_counter(const char* op, const Meta& counter) {
                     counter, ". Use zeros({}, {.dtype = DType::i64}).");
 }
 
+void check_skip(const char* op, const Meta& skip) {
+  check<DTypeError>(skip.dtype == DType::boolean, op, ": what says to skip must be bool: got ",
+                    skip, ". Use nonfinite().");
+  check<ShapeError>(skip.shape.rank() == 0, op, ": what says to skip must be a scalar: got ", skip,
+                    ". Use nonfinite().");
+}
+
 double read_step(const char* op, const View& counter) {
   const int64_t step = *counter.as<int64_t>();
   check<ValueError>(step >= 1, op, ": the step is counted from 1: got ", step,

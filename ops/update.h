@@ -11,7 +11,7 @@
 //       C operator()(C p, C g, C& v) const { v = beta * v + g; return p - rate * v; }
 //     };
 //   };
-//   update<Momentum>(w, dw, step, lr, options, velocity);
+//   update<Momentum>(w, dw, step, lr, options, skip, velocity);
 #pragma once
 
 #include <array>
@@ -39,11 +39,14 @@ double read_scalar(const View& scalar);
 void check_counter(const char* op, const Meta& counter);
 double read_step(const char* op, const View& counter);
 
+// Whether to leave everything as it is, bit for bit: a scalar of bool. ShapeError, DTypeError.
+void check_skip(const char* op, const Meta& skip);
+
 // ValueError, in the name of `op`: a number below 0, or a share that is not in [0, 1).
 void check_number(const char* op, const char* name, double value);
 void check_share(const char* op, const char* name, double value);
 
-// Inputs: param, grad, step, lr, slots...
+// Inputs: param, grad, step, lr, slots..., perhaps skip.
 template <class F>
 struct Update {
   static constexpr size_t kSlots = F::slots.size();
@@ -54,10 +57,12 @@ struct Update {
     for (size_t k = 0; k < kSlots; ++k) check_state(F::name, F::slots[k], in[0], in[4 + k]);
     check_counter(F::name, in[2]);
     check_scalar(F::name, "learning rate", in[3]);
+    if (in.size() > 4 + kSlots) check_skip(F::name, in.back());
     return {};
   }
 
   static void cpu(const Call& call) {
+    if (call.in.size() > 4 + kSlots && *call.in.back().as<bool>()) return;
     visit_floating(F::name, call.in[0].dtype(),
                    [&]<class T>() { run<T>(call, std::make_index_sequence<kSlots>()); });
   }
@@ -87,8 +92,10 @@ struct Update {
 
 template <class F, class... Slots>
 void update(const Tensor& param, const Tensor& grad, const Tensor& step, const Tensor& lr,
-            const typename F::Options& options, const Slots&... slots) {
-  apply(Update<F>::op, {param, contiguous(grad), step, lr, slots...}, options);
+            const typename F::Options& options, const Tensor& skip, const Slots&... slots) {
+  std::vector<Tensor> in{param, contiguous(grad), step, lr, slots...};
+  if (skip.defined()) in.push_back(skip);
+  apply(Update<F>::op, in, options);
 }
 
 }  // namespace plimsoll

@@ -20,8 +20,8 @@ Rule adam_rule(const char* name, const AdamUpdate& options) {
   check_options(name, options);
   return [options](const Turn& t) {
     const Tensor highest = t.slots.size() > 2 ? t.slots[2] : Tensor();
-    adam_update(t.param, t.grad, t.slots[0], t.slots[1], t.steps, t.learning_rate, options,
-                highest);
+    adam_update(t.param, t.grad, t.slots[0], t.slots[1], t.steps, t.learning_rate, options, highest,
+                t.skip);
   };
 }
 
@@ -30,7 +30,7 @@ template <class Options, class Update>
 Rule rule(const char* name, const Options& options, Update update) {
   check_options(name, options);
   return [=](const Turn& t) {
-    update(t.param, t.grad, t.slots[0], t.slots[1], t.steps, t.learning_rate, options);
+    update(t.param, t.grad, t.slots[0], t.slots[1], t.steps, t.learning_rate, options, t.skip);
   };
 }
 

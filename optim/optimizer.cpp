@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/autocast.h"
 #include "autograd/no_grad.h"
 #include "ops/full/full.h"
 #include "ops/increment/increment.h"
@@ -58,7 +59,7 @@ Optimizer::Optimizer(std::vector<Tensor> parameters, double learning_rate,
   }
 }
 
-void Optimizer::update(std::span<const Tensor> grads) {
+void Optimizer::update(std::span<const Tensor> grads, const Tensor& skip) {
   check<ShapeError>(grads.size() == parameters_.size(),
                     "optimizer: the number of gradients is wrong: ", grads.size(), " for ",
                     parameters_.size(), " parameters. Pass one for each, in the same order.");
@@ -71,9 +72,10 @@ void Optimizer::update(std::span<const Tensor> grads) {
                        ". Compute it there.");
   }
   const NoGrad scope;
-  increment(steps_);
+  const Autocast off(Precision::f32);
+  increment(steps_, skip);
   for (size_t i = 0; i < grads.size(); ++i)
-    rule_({parameters_[i], grads[i], slots_[i], learning_rate_, steps_});
+    rule_({parameters_[i], grads[i], slots_[i], learning_rate_, steps_, skip});
 }
 
 void Optimizer::set_learning_rate(double learning_rate) {

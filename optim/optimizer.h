@@ -2,7 +2,7 @@
 //
 //   optim::AdamW optimizer(model.parameters(), {.learning_rate = 3e-4});
 //   for (int64_t step = 0; step < steps; ++step) {
-//     optimizer.set_learning_rate(schedule(step));
+//     optimizer.set_learning_rate(schedule(optimizer.steps_made()));
 //     Tensor loss = cross_entropy(model(x), y);
 //     optimizer.update(gradients(loss, model.parameters()));
 //   }
@@ -29,6 +29,7 @@ struct Turn {
   std::span<const Tensor> slots;
   const Tensor& learning_rate;  // f64 []
   const Tensor& steps;          // i64 []
+  const Tensor& skip;           // bool []: where true, change nothing; undefined: never
 };
 using Rule = std::function<void(const Turn&)>;
 
@@ -45,15 +46,19 @@ class Optimizer {
   Optimizer(Optimizer&&) = default;
   Optimizer& operator=(Optimizer&&) = default;
 
-  // One step: grads[i] belongs to parameters()[i] and has its shape and dtype. Off the tape.
-  // Errors, before anything is changed: ShapeError (another number or shape), StateError
+  // One step: grads[i] belongs to parameters()[i] and has its shape and dtype. Off the tape, and
+  // not under autocast. Where `skip` (bool [], from optim/loss_scaler.h) is true, parameters, state
+  // and step count stay what they are, bit for bit; rules of one's own see to that. Errors, before anything is changed: ShapeError (another number or shape), StateError
   // (undefined), DTypeError, DeviceError.
-  void update(std::span<const Tensor> grads);
+  void update(std::span<const Tensor> grads, const Tensor& skip = {});
 
   const std::vector<Tensor>& parameters() const { return parameters_; }
   const Tensor& learning_rate() const { return learning_rate_; }  // f64 [], to read or capture
   void set_learning_rate(double learning_rate);                   // ValueError as above
   const Tensor& steps() const { return steps_; }                  // i64 []: how many there were
+  // The same as a number: steps that were made, not those that were skipped. What a schedule takes:
+  // optimizer.set_learning_rate(schedule(optimizer.steps_made())).
+  int64_t steps_made() const { return steps_.item<int64_t>(); }
 
   // Everything to save and to restore in place: "learning_rate", "steps", "<slot>.<number>".
   std::vector<std::pair<std::string, Tensor>> state() const;

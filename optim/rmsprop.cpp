@@ -20,7 +20,7 @@ Rule rmsprop_rule(const RMSpropOptions& o) {
     RmspropState state{t.slots[0]};
     if (options.centred) state.mean = t.slots[1];
     if (options.momentum != 0) state.velocity = t.slots.back();
-    rmsprop_update(t.param, t.grad, state, t.steps, t.learning_rate, options);
+    rmsprop_update(t.param, t.grad, state, t.steps, t.learning_rate, options, t.skip);
   };
 }
 
@@ -28,7 +28,7 @@ Rule adagrad_rule(const AdagradOptions& o) {
   const AdagradUpdate options{o.lr_decay, o.eps, o.weight_decay};
   check_options("adagrad", options);
   return [options](const Turn& t) {
-    adagrad_update(t.param, t.grad, t.slots[0], t.steps, t.learning_rate, options);
+    adagrad_update(t.param, t.grad, t.slots[0], t.steps, t.learning_rate, options, t.skip);
   };
 }
 

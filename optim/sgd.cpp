@@ -15,7 +15,7 @@ Rule rule(const SgdOptions& o) {
   check_options("sgd", update);
   return [update](const Turn& t) {
     const Tensor velocity = t.slots.empty() ? Tensor() : t.slots[0];
-    sgd_update(t.param, t.grad, velocity, t.steps, t.learning_rate, update);
+    sgd_update(t.param, t.grad, velocity, t.steps, t.learning_rate, update, t.skip);
   };
 }
 

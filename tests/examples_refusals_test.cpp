@@ -43,6 +43,13 @@ TEST(ExamplesRefuse, Options) {
       {"train_cnn --lr 1e999", 2, "--lr: not a number above 0: 1e999\n"},
       {"train_cnn --lr -1", 2, "--lr: not a number above 0: -1\n"},
       {"train_cnn --lr fast", 2, "--lr: not a number above 0: fast\n"},
+      {"train_cnn --precision f64", 2, "--precision: f64 not in {f32,bf16,f16}"},
+      {"train_cnn --loss-scale 0", 2, "--loss-scale: not dynamic, none or a number above 0: 0\n"},
+      {"train_cnn --loss-scale 1e39", 2, "none or a number above 0: 1e39\n"},
+      {"train_cnn --loss-scale static", 2, "none or a number above 0: static\n"},
+      {"train_transformer --precision f16 --find-nan", 2,
+       "--find-nan: it stops at infinities, which dynamic loss scaling looks for: dynamic. Add "
+       "--loss-scale none."},
       {"train_cnn --lr", 2, "--lr: 1 required"},
       {"train_cnn --nonsense", 2, "--nonsense"},
       {"train_transformer --dropout 1.5", 2, "--dropout: not a number from 0 to below 1: 1.5\n"},

@@ -63,6 +63,36 @@ TEST(TrainTransformer, GptLearnsWithEqualBitsInEveryMode) {
   EXPECT_LT(first["final"]["val_loss"], 4.0);  // chance is about log(100) = 4.6
 }
 
+// In 16 bits, with scaling where the default has it, and with an overflow in the first steps.
+TEST(TrainTransformer, GptLearnsIn16BitsWithEqualBitsInEveryMode) {
+  const Folder folder;
+  for (const char* precision :
+       {"--precision bf16 ", "--precision f16 ", "--precision f16 --loss-scale 16777216 "}) {
+    json first;
+    for (const char* mode : {"--mode eager", "--mode eager --checkpoint", "--mode captured",
+                             "--mode captured --checkpoint"}) {
+      const fs::path file = folder.path / "run.json";
+      const Outcome outcome =
+          run("train_transformer --steps 40 --eval-every 40 --layers 2 --width 32 --context 32 "
+              "--dropout 0.1 --json " +
+              file.string() + " " + precision + mode);
+      ASSERT_EQ(outcome.code, 0) << outcome.output;
+      const json report = read(file);
+      if (first.is_null()) first = report;
+      EXPECT_EQ(report["steps"], first["steps"]) << precision << mode;
+      EXPECT_EQ(report["final"]["skipped_steps"], first["final"]["skipped_steps"]);
+      if (report["mode"] == "captured") {
+        EXPECT_EQ(report["final"]["peak_bytes"], report["final"]["planned_bytes"]) << mode;
+      }
+    }
+    const bool overflows = std::string(precision).ends_with("16777216 ");
+    EXPECT_EQ(first["final"]["skipped_steps"] > 0, overflows) << precision;
+    if (!overflows) {
+      EXPECT_LT(first["final"]["val_loss"], 4.2) << precision;
+    }
+  }
+}
+
 TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
   const Folder folder;
   const fs::path file = folder.path / "rows.json";

@@ -72,8 +72,7 @@ TEST(Architecture, FoldersIncludeOnlyWhatTheyMayKnow) {
 TEST(Architecture, OnlyTestsIncludeEigen) {
   for (const Source& source : all_sources())
     for (const std::string& line : source.lines)
-      EXPECT_TRUE(!line.starts_with("#include <Eigen") || source.folder == "tests")
-          << source.path;
+      EXPECT_TRUE(!line.starts_with("#include <Eigen") || source.folder == "tests") << source.path;
 }
 
 TEST(Architecture, FilesAreShort) {

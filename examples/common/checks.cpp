@@ -48,6 +48,19 @@ CLI::Validator probability() {
                         [](double value) { return value >= 0 && value < 1; });
 }
 
+CLI::Validator loss_scale() {
+  return {[](std::string& text) -> std::string {
+            double value = 0;
+            const bool number =
+                parse(text, value) && value > 0 && std::isnormal(static_cast<float>(value));
+            return number || text == "dynamic" || text == "none"
+                       ? ""
+                       : cat("not dynamic, none or a number above 0: ",
+                             text.empty() ? "\"\"" : text);
+          },
+          ""};
+}
+
 CLI::Validator not_empty() {
   return {[](std::string& text) -> std::string { return text.empty() ? "the name is empty" : ""; },
           ""};

@@ -34,6 +34,9 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
                  "What activations are kept in; parameters and losses are f32")
       ->check(CLI::IsMember(precision_names()))
       ->capture_default_str();
+  app.add_option("--loss-scale", options.loss_scale,
+                 "dynamic, none or a number; default: dynamic for f16, else none")
+      ->check(loss_scale());
   app.add_flag("--checkpoint", options.checkpoint,
                "Keep only the inputs of each block and recompute the rest in the backward pass");
   app.add_flag("--find-nan", options.find_nan, "Stop at the first op that writes NaN or infinity");
@@ -75,6 +78,18 @@ const std::vector<std::string>& precision_names() {
 Precision precision_named(const std::string& name) {
   return static_cast<Precision>(std::ranges::find(precision_names(), name) -
                                 precision_names().begin());
+}
+
+optim::LossScaler make_scaler(const Options& options) {
+  std::string scale = options.loss_scale;
+  if (scale.empty()) scale = options.precision == "f16" ? "dynamic" : "none";
+  if (scale == "none") return optim::LossScaler::none();
+  const Device device = device_named(options.device);
+  if (scale != "dynamic") return optim::LossScaler::fixed(std::stod(scale), device);
+  check<UsageError>(!options.find_nan,
+                    "--find-nan: it stops at infinities, which dynamic loss scaling "
+                    "looks for: dynamic. Add --loss-scale none.");
+  return optim::LossScaler::dynamic({}, device);
 }
 
 Device device_named(const std::string& name) {

@@ -12,6 +12,7 @@
 
 #include "autograd/autocast.h"
 #include "examples/common/checks.h"
+#include "optim/loss_scaler.h"
 
 namespace plimsoll::examples {
 
@@ -21,8 +22,9 @@ struct Options {
   std::string device = "cpu";
   std::string mode = "captured";
   std::string precision = "f32";
-  std::string json;  // file for the figures; empty: none
-  int threads = 0;   // 0: as many as the machine has cores
+  std::string loss_scale;  // empty: dynamic for f16, else none
+  std::string json;        // file for the figures; empty: none
+  int threads = 0;         // 0: as many as the machine has cores
   uint64_t seed = 1;
   int64_t batch = 0;
   double learning_rate = 0;
@@ -54,6 +56,9 @@ auto naming_data(const Options& options, const Read& read) {
 // The names that --precision accepts, and what they mean.
 const std::vector<std::string>& precision_names();
 Precision precision_named(const std::string& name);
+
+// What --loss-scale asks for. UsageError where --find-nan would stop at what scaling lets pass.
+optim::LossScaler make_scaler(const Options& options);
 
 // The device of --device. UsageError for one this build does not have.
 Device device_named(const std::string& name);

@@ -38,8 +38,8 @@ void check_options(const char* op, const AdagradUpdate& o) {
 }
 
 void adagrad_update(const Tensor& param, const Tensor& grad, const Tensor& sum, const Tensor& step,
-                    const Tensor& lr, const AdagradUpdate& options) {
-  update<Adagrad>(param, grad, step, lr, options, sum);
+                    const Tensor& lr, const AdagradUpdate& options, const Tensor& skip) {
+  update<Adagrad>(param, grad, step, lr, options, skip, sum);
 }
 
 extern const std::vector<const OpDef*> adagrad_update_ops;

@@ -60,11 +60,11 @@ void check_options(const char* op, const AdamUpdate& o) {
 
 void adam_update(const Tensor& param, const Tensor& grad, const Tensor& m, const Tensor& v,
                  const Tensor& step, const Tensor& lr, const AdamUpdate& options,
-                 const Tensor& highest) {
+                 const Tensor& highest, const Tensor& skip) {
   if (highest.defined())
-    update<Amsgrad>(param, grad, step, lr, options, m, v, highest);
+    update<Amsgrad>(param, grad, step, lr, options, skip, m, v, highest);
   else
-    update<Adam>(param, grad, step, lr, options, m, v);
+    update<Adam>(param, grad, step, lr, options, skip, m, v);
 }
 
 extern const std::vector<const OpDef*> adam_update_ops;

@@ -21,6 +21,7 @@ struct AdamUpdate {
 //   m = beta1 m + (1 - beta1) g,   v = beta2 v + (1 - beta2) g^2         both start as zeros
 //   param -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + eps)
 // m and v are like param (f32 for 16-bit parameters), step is i64 [], lr a scalar of f32 or f64.
+// Where skip (bool []; undefined: false) is true, nothing changes; the step may then be 0 still.
 // With highest (defined: AMSGrad), highest = max(highest, v) takes v's place in the last line.
 // Errors: ShapeError, DTypeError; ValueError when step is below 1 and for the options that
 // check_options() refuses; StateError when param is on the tape and recording is on (do it under
@@ -28,7 +29,7 @@ struct AdamUpdate {
 // Sources: Kingma and Ba 2015; Loshchilov and Hutter 2019; Reddi, Kale and Kumar 2018.
 void adam_update(const Tensor& param, const Tensor& grad, const Tensor& m, const Tensor& v,
                  const Tensor& step, const Tensor& lr, const AdamUpdate& options = {},
-                 const Tensor& highest = {});
+                 const Tensor& highest = {}, const Tensor& skip = {});
 
 // ValueError, in the name of `op`, unless 0 <= beta1, beta2 < 1 and eps, weight_decay >= 0.
 void check_options(const char* op, const AdamUpdate& options);

@@ -43,8 +43,9 @@ void check_options(const char* op, const AdamaxUpdate& o) {
 }
 
 void adamax_update(const Tensor& param, const Tensor& grad, const Tensor& m, const Tensor& u,
-                   const Tensor& step, const Tensor& lr, const AdamaxUpdate& options) {
-  update<Adamax>(param, grad, step, lr, options, m, u);
+                   const Tensor& step, const Tensor& lr, const AdamaxUpdate& options,
+                   const Tensor& skip) {
+  update<Adamax>(param, grad, step, lr, options, skip, m, u);
 }
 
 extern const std::vector<const OpDef*> adamax_update_ops;

@@ -66,8 +66,9 @@ void check_options(const char* op, const NadamUpdate& o) {
 }
 
 void nadam_update(const Tensor& param, const Tensor& grad, const Tensor& m, const Tensor& v,
-                  const Tensor& step, const Tensor& lr, const NadamUpdate& options) {
-  update<Nadam>(param, grad, step, lr, options, m, v);
+                  const Tensor& step, const Tensor& lr, const NadamUpdate& options,
+                  const Tensor& skip) {
+  update<Nadam>(param, grad, step, lr, options, skip, m, v);
 }
 
 extern const std::vector<const OpDef*> nadam_update_ops;

@@ -52,8 +52,9 @@ void check_options(const char* op, const RadamUpdate& o) {
 }
 
 void radam_update(const Tensor& param, const Tensor& grad, const Tensor& m, const Tensor& v,
-                  const Tensor& step, const Tensor& lr, const RadamUpdate& options) {
-  update<Radam>(param, grad, step, lr, options, m, v);
+                  const Tensor& step, const Tensor& lr, const RadamUpdate& options,
+                  const Tensor& skip) {
+  update<Radam>(param, grad, step, lr, options, skip, m, v);
 }
 
 extern const std::vector<const OpDef*> radam_update_ops;

@@ -21,9 +21,10 @@ struct RadamUpdate {
 //   m = beta1 m + (1 - beta1) g,   v = beta2 v + (1 - beta2) g^2               both start as zeros
 //   param -= lr m / (1 - beta1^t) * (r > 5 ? s sqrt(1 - beta2^t) / (sqrt(v) + eps) : 1)
 // with s^2 = (r - 4)(r - 2) R / ((R - 4)(R - 2) r).
-// State, step, rate and errors are those of adam_update. Source: Liu et al. 2020.
+// State, step, rate, skip and errors are those of adam_update. Source: Liu et al. 2020.
 void radam_update(const Tensor& param, const Tensor& grad, const Tensor& m, const Tensor& v,
-                  const Tensor& step, const Tensor& lr, const RadamUpdate& options = {});
+                  const Tensor& step, const Tensor& lr, const RadamUpdate& options = {},
+                  const Tensor& skip = {});
 
 // ValueError, in the name of `op`, unless 0 <= beta1, beta2 < 1 and eps, weight_decay >= 0.
 void check_options(const char* op, const RadamUpdate& options);

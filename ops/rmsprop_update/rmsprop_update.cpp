@@ -75,19 +75,20 @@ void check_options(const char* op, const RmspropUpdate& o) {
 }
 
 void rmsprop_update(const Tensor& param, const Tensor& grad, const RmspropState& state,
-                    const Tensor& step, const Tensor& lr, const RmspropUpdate& options) {
+                    const Tensor& step, const Tensor& lr, const RmspropUpdate& options,
+                    const Tensor& skip) {
   const auto& [square, mean, velocity] = state;
   const bool momentum = options.momentum != 0;
   check_given("mean goes with centred", mean.defined(), options.centred);
   check_given("velocity goes with momentum", velocity.defined(), momentum);
   if (options.centred && momentum)
-    update<Rmsprop<true, true>>(param, grad, step, lr, options, square, mean, velocity);
+    update<Rmsprop<true, true>>(param, grad, step, lr, options, skip, square, mean, velocity);
   else if (options.centred)
-    update<Rmsprop<true, false>>(param, grad, step, lr, options, square, mean);
+    update<Rmsprop<true, false>>(param, grad, step, lr, options, skip, square, mean);
   else if (momentum)
-    update<Rmsprop<false, true>>(param, grad, step, lr, options, square, velocity);
+    update<Rmsprop<false, true>>(param, grad, step, lr, options, skip, square, velocity);
   else
-    update<Rmsprop<false, false>>(param, grad, step, lr, options, square);
+    update<Rmsprop<false, false>>(param, grad, step, lr, options, skip, square);
 }
 
 extern const std::vector<const OpDef*> rmsprop_update_ops;

@@ -50,15 +50,15 @@ void check_options(const char* op, const SgdUpdate& o) {
 }
 
 void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity, const Tensor& step,
-                const Tensor& lr, const SgdUpdate& options) {
+                const Tensor& lr, const SgdUpdate& options, const Tensor& skip) {
   check<ValueError>(velocity.defined() == (options.momentum != 0), Plain::name,
                     ": a velocity goes with momentum: momentum ", options.momentum,
                     velocity.defined() ? " with a velocity" : " without a velocity",
                     ". Pass both or neither.");
   if (velocity.defined())
-    update<Momentum>(param, grad, step, lr, options, velocity);
+    update<Momentum>(param, grad, step, lr, options, skip, velocity);
   else
-    update<Plain>(param, grad, step, lr, options);
+    update<Plain>(param, grad, step, lr, options, skip);
 }
 
 extern const std::vector<const OpDef*> sgd_update_ops;

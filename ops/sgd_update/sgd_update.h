@@ -21,13 +21,14 @@ struct SgdUpdate {
 //   v = momentum * v + (1 - damping) g            only with momentum; v = g in step 1
 //   param -= lr * (nesterov ? g + momentum * v : momentum ? v : g)
 // `velocity` is like param (f32 for 16-bit parameters), starts as zeros, and is undefined without
-// momentum; step is i64 [], counted from 1, lr a scalar of f32 or f64. Errors: ShapeError,
-// DTypeError; StateError when param is on the tape and recording is on (do it under NoGrad), or is
-// not contiguous; ValueError for a velocity without momentum or the other way round, and for the
-// options that check_options() refuses.
+// momentum; step is i64 [], counted from 1, lr a scalar of f32 or f64. Where skip (bool
+// []; undefined: false) is true, nothing changes. Errors: ShapeError, DTypeError; StateError when
+// param is on the tape and recording is on (do it under NoGrad), or is not contiguous; ValueError
+// for a velocity without momentum or the other way round, and for the options that check_options()
+// refuses.
 // Sources: Polyak 1964; Sutskever, Martens, Dahl and Hinton 2013.
 void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity, const Tensor& step,
-                const Tensor& lr, const SgdUpdate& options = {});
+                const Tensor& lr, const SgdUpdate& options = {}, const Tensor& skip = {});
 
 // ValueError, in the name of `op`, unless momentum, weight_decay >= 0, 0 <= damping <= 1, and
 // nesterov comes with momentum and without damping.
