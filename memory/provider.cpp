@@ -3,11 +3,34 @@
 #include <atomic>
 #include <cstdlib>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 namespace plimsoll {
+namespace {
+
+// Asks for large pages where they fit into a block. Kernels that walk down the columns of a matrix
+// meet a new page in every row; with pages of 4 KiB they wait for the tables of pages instead.
+void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] int64_t bytes) {
+#ifdef __linux__
+  constexpr uintptr_t large = uintptr_t{2} << 20;
+  const auto start = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t first = (start + large - 1) / large * large;
+  const uintptr_t last = (start + static_cast<uintptr_t>(bytes)) / large * large;
+  if (data && first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
+
+}  // namespace
 
 Provider host_provider() {
   return {Device::cpu,
-          [](int64_t bytes) { return std::aligned_alloc(kGranule, static_cast<size_t>(bytes)); },
+          [](int64_t bytes) {
+            void* data = std::aligned_alloc(kGranule, static_cast<size_t>(bytes));
+            prefer_large_pages(data, bytes);
+            return data;
+          },
           [](void* data, int64_t) { std::free(data); }};
 }
 
