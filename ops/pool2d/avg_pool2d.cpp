@@ -24,6 +24,7 @@ void forward(const PoolWindows& windows, const T* x, T* y) {
                    });
                    const C counted = static_cast<C>(windows.counted(result));
                    T* to = y + result * windows.c + first;
+#pragma omp simd
                    for (int64_t c = 0; c < n; ++c) to[c] = static_cast<T>(sum[c] / counted);
                  });
 }
@@ -42,6 +43,7 @@ void backward(const PoolWindows& windows, const T* dy, T* dx) {
                      for (int64_t c = 0; c < n; ++c) sum[c] += static_cast<C>(from[c]) * share;
                    });
                    T* to = dx + pixel * windows.c + first;
+#pragma omp simd
                    for (int64_t c = 0; c < n; ++c) to[c] = static_cast<T>(sum[c]);
                  });
 }

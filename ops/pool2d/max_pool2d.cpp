@@ -38,10 +38,12 @@ void forward(const PoolWindows& windows, const T* x, T* y, Place* places) {
                        place[c] = better ? static_cast<int32_t>(k) : place[c];
                      }
                    });
-                   const int64_t at = result * windows.c + first;
+                   T* to = y + result * windows.c + first;
+                   Place* won = places + result * windows.c + first;
+#pragma omp simd
                    for (int64_t c = 0; c < n; ++c) {
-                     y[at + c] = static_cast<T>(best[c]);
-                     places[at + c] = static_cast<Place>(place[c]);
+                     to[c] = static_cast<T>(best[c]);
+                     won[c] = static_cast<Place>(place[c]);
                    }
                  });
 }
@@ -65,10 +67,30 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {{attrs.as<PoolGradAttrs>().image, in[0].dtype, in[0].device}};
 }
 
+// Where every pixel is in one window, each window hands its gradient to the pixel that won.
+template <class T, class Place>
+void backward_tiled(const PoolWindows& windows, const T* dy, const Place* places, T* dx) {
+  for_each_block(windows.results(), windows.c, windows.area(),
+                 [&](int64_t result, int64_t first, int64_t n) {
+                   const T* from = dy + result * windows.c + first;
+                   const Place* place = places + result * windows.c + first;
+                   windows.for_each_pixel(result, [&](int64_t k, int64_t pixel) {
+                     T* to = dx + pixel * windows.c + first;
+                     const Place own = static_cast<Place>(k);
+#pragma omp simd
+                     for (int64_t c = 0; c < n; ++c) {
+                       const T value = from[c];
+                       to[c] = place[c] == own ? value : T(0);
+                     }
+                   });
+                 });
+}
+
 // Each pixel of the image gathers the gradients of the windows it won.
 template <class T, class Place>
 void backward(const PoolWindows& windows, const T* dy, const Place* places, T* dx) {
   using C = Compute<T>;
+  if (windows.h.tiled() && windows.w.tiled()) return backward_tiled(windows, dy, places, dx);
   for_each_block(
       windows.pixels(), windows.c, windows.area(), [&](int64_t pixel, int64_t first, int64_t n) {
         std::array<C, kPoolBlock> sum{};
@@ -80,6 +102,7 @@ void backward(const PoolWindows& windows, const T* dy, const Place* places, T* d
             sum[c] += place[c] == own ? static_cast<C>(from[c]) : C(0);
         });
         T* to = dx + pixel * windows.c + first;
+#pragma omp simd
         for (int64_t c = 0; c < n; ++c) to[c] = static_cast<T>(sum[c]);
       });
 }

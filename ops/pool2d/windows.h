@@ -36,6 +36,10 @@ struct PoolAxis {
   int64_t end(int64_t i, int64_t limit) const {
     return std::clamp<int64_t>(steps(limit - first(i)), 0, taps(i));
   }
+  // Every pixel is in one window.
+  bool tiled() const {
+    return !adaptive && dilation == 1 && before == 0 && stride == window && out * stride == in;
+  }
   // Taps that a mean divides by.
   int64_t counted(int64_t i, bool include_padding) const {
     return include_padding ? end(i, in + after) : std::max<int64_t>(end(i, in) - begin(i), 0);
