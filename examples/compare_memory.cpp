@@ -4,7 +4,8 @@
 //   compare_memory --models lenet,resnet8,gpt --batches 32,128 --json rows.json
 //
 // "planned" was known before the first step, "measured" is the pool's own peak; captured, they are
-// equal to the byte. "same bits" compares losses and gradients with the first row of the model, batch and type.
+// equal to the byte. "same bits" compares losses and gradients with the first row of the same model,
+// batch and type.
 #include "examples/common/comparison.h"
 #include "examples/common/options.h"
 #include "examples/common/report.h"

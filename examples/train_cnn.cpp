@@ -53,22 +53,27 @@ void train(const Options& options, int64_t epochs) {
       options.checkpoint, build);
   optim::Adam optimizer(model->parameters());
   const optim::LossScaler scaler = make_scaler(options);
-  const int64_t steps = train_loader.batches();
+  const int64_t steps = train_loader.batches(), most = std::min(options.accumulate, steps);
+  const int64_t windows = (steps + most - 1) / most;  // the last of an epoch may be shorter
+  optim::Accumulation window(model->parameters(), most);
   const optim::Schedule schedule = optim::warmup_cosine(
-      options.learning_rate, options.learning_rate / 100, steps / 10, epochs * steps);
+      options.learning_rate, options.learning_rate / 100, windows / 10, epochs * windows);
 
   // The whole training step: the same function eagerly and captured.
   Runner step(
       [&](std::span<const Tensor> in) {
         const Autocast scope(precision);
         const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
-        const auto [grads, skip] =
-            scaler.unscale(gradients(scaler.scale(loss), model->parameters()));
-        optimizer.update(grads, skip);
-        scaler.update(skip);
+        std::vector<Tensor> sums = gradients(scaler.scale(loss), model->parameters());
+        sums = window.add(std::move(sums), optim::counted(in[1]));
+        if (!sums.empty()) {
+          const auto [grads, skip] = scaler.unscale(std::move(sums));
+          optimizer.update(grads, skip);
+          scaler.update(skip);
+        }
         return std::vector{loss};
       },
-      options.captured());
+      options.captured(), &window);
 
   std::printf("%s, %lld parameters, %s, %lld images, %s, %s\n", options.model.c_str(),
               static_cast<long long>(model->parameter_count()), images.train.name.c_str(),
@@ -90,11 +95,12 @@ void train(const Options& options, int64_t epochs) {
     train_loader.start(static_cast<uint64_t>(epoch));
     while (const auto batch = train_loader.next()) {
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(done));
-      if (done == 0 && options.captured()) {
-        step.plan({batch->x.meta(), batch->y.meta(), key.meta()})->print();
-        planned = step.planned_bytes({batch->x, batch->y, key});
-      }
-      optimizer.set_learning_rate(schedule(optimizer.steps_made()));
+      if (done == 0)
+        planned = step.plan_windows({batch->x.meta(), batch->y.meta(), key.meta()}, window,
+                                    {steps - (windows - 1) * most, most});
+      const int64_t part = in_epoch % most;
+      if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
+      window.at(part, std::min(most, steps - in_epoch + part));
       ++done;
       loss = step.loss({batch->x, batch->y, key});
       loss_sum += loss;
@@ -120,6 +126,7 @@ void train(const Options& options, int64_t epochs) {
                 {"precision", options.precision},
                 {"checkpoint", options.checkpoint},
                 {"batch", options.batch},
+                {"accumulate", options.accumulate},
                 {"epochs", epoch_rows},
                 {"final",
                  {{"loss", loss},
@@ -127,7 +134,7 @@ void train(const Options& options, int64_t epochs) {
                   {"peak_bytes", peak},
                   {"evaluation_peak_bytes", evaluation_peak},
                   {"planned_bytes", planned},
-                  {"skipped_steps", done - optimizer.steps_made()},
+                  {"skipped_steps", epochs * windows - optimizer.steps_made()},
                   {"seconds", seconds}}}});
 }
 

@@ -136,6 +136,7 @@ void train(const TextOptions& options) {
   const std::vector<Tensor> parameters = task.model->parameters();
   Optimizer optimizer(parameters);
   const optim::LossScaler scaler = make_scaler(options);
+  optim::Accumulation window(parameters, options.accumulate);
   const optim::Schedule schedule =
       optim::warmup_cosine(options.learning_rate, options.learning_rate / 10,
                            std::min<int64_t>(100, options.steps / 10), options.steps);
@@ -145,12 +146,16 @@ void train(const TextOptions& options) {
       [&](std::span<const Tensor> in) {
         const Autocast scope(precision);
         const Tensor loss = cross_entropy((*task.model)(in[0], nn::training(in[2])), in[1]);
-        const auto [grads, skip] = scaler.unscale(gradients(scaler.scale(loss), parameters));
-        optimizer.update(optim::clip_by_global_norm(grads, 1.0).grads, skip);
-        scaler.update(skip);
+        std::vector<Tensor> sums = gradients(scaler.scale(loss), parameters);
+        sums = window.add(std::move(sums), optim::counted(in[1]));
+        if (!sums.empty()) {
+          const auto [grads, skip] = scaler.unscale(std::move(sums));
+          optimizer.update(optim::clip_by_global_norm(grads, 1.0).grads, skip);
+          scaler.update(skip);
+        }
         return std::vector{loss};
       },
-      options.captured());
+      options.captured(), &window);
 
   std::printf("%s, %lld parameters, %s, %s, %s\n", options.model.c_str(),
               static_cast<long long>(task.model->parameter_count()), options.data.c_str(),
@@ -161,21 +166,27 @@ void train(const TextOptions& options) {
   PooledAllocator& pool = *default_pool(device);
   const auto start = std::chrono::steady_clock::now();
   Json rows = Json::array();
-  int64_t planned = 0, peak = 0, evaluation_peak = 0;
+  int64_t planned = 0, peak = 0, evaluation_peak = 0, tokens = 0;
   double loss = 0;
   Score score{.loss = 0, .accuracy = -1};
   Progress progress("step", options.steps, "tokens/s");
   pool.reset_peak();
   for (int64_t i = 0; i < options.steps; ++i) {
-    const data::Batch batch = task.batch(i);
-    const Tensor key = make_key(options.seed, static_cast<uint64_t>(i));
-    if (i == 0 && options.captured()) {
-      step.plan({batch.x.meta(), batch.y.meta(), key.meta()})->print();
-      planned = step.planned_bytes({batch.x, batch.y, key});
-    }
     optimizer.set_learning_rate(schedule(optimizer.steps_made()));
-    loss = step.loss({batch.x, batch.y, key});
-    progress.update(i + 1, (i + 1) * batch.x.count(), status_line(loss, score.accuracy, planned));
+    double loss_sum = 0;
+    for (int64_t part = 0; part < options.accumulate; ++part) {
+      const int64_t number = i * options.accumulate + part;
+      const data::Batch batch = task.batch(number);
+      const Tensor key = make_key(options.seed, static_cast<uint64_t>(number));
+      if (number == 0)
+        planned = step.plan_windows({batch.x.meta(), batch.y.meta(), key.meta()}, window,
+                                    {options.accumulate});
+      window.at(part, options.accumulate);
+      loss_sum += step.loss({batch.x, batch.y, key});
+      tokens += batch.x.count();
+    }
+    loss = loss_sum / static_cast<double>(options.accumulate);
+    progress.update(i + 1, tokens, status_line(loss, score.accuracy, planned));
     if ((i + 1) % options.eval_every != 0 && i + 1 != options.steps) continue;
     progress.finish();
     peak = std::max(peak, pool.stats().peak.bytes);
@@ -197,6 +208,7 @@ void train(const TextOptions& options) {
                 {"precision", options.precision},
                 {"checkpoint", options.checkpoint},
                 {"batch", options.batch},
+                {"accumulate", options.accumulate},
                 {"steps", rows},
                 {"final",
                  {{"loss", loss},

@@ -12,10 +12,14 @@
 namespace plimsoll {
 
 struct Step::Captured {
-  Captured(const StepFunction& function, const Metas& metas)
-      : inputs(metas), program(remove_dead(capture(function, metas))), plan(make_plan(program)) {}
+  Captured(const StepFunction& function, const Metas& metas, int64_t which)
+      : inputs(metas),
+        variant(which),
+        program(remove_dead(capture(function, metas))),
+        plan(make_plan(program)) {}
 
   const Metas inputs;
+  const int64_t variant;
   const Program program;
   const Plan plan;
   std::optional<Replay> replay{};        // made by the first run
@@ -42,7 +46,8 @@ Metas Step::metas_of(std::span<const Tensor> inputs) {
   return metas;
 }
 
-Step::Step(StepFunction function) : function_(std::move(function)) {
+Step::Step(StepFunction function, StepOptions options)
+    : function_(std::move(function)), options_(std::move(options)) {
   check<ValueError>(function_ != nullptr,
                     "step: there is no function to capture: an empty one. Pass one.");
 }
@@ -51,13 +56,14 @@ Step::Step(Step&&) noexcept = default;
 Step& Step::operator=(Step&&) noexcept = default;
 
 Step::Captured& Step::find(const Metas& inputs) {
-  const auto found =
-      std::ranges::find_if(captured_, [&](const auto& c) { return c->inputs == inputs; });
+  const int64_t variant = options_.variant ? options_.variant() : 0;
+  const auto found = std::ranges::find_if(
+      captured_, [&](const auto& c) { return c->variant == variant && c->inputs == inputs; });
   if (found != captured_.end()) {
     std::rotate(captured_.begin(), found, found + 1);
   } else {
     auto captured =
-        std::make_unique<Captured>(function_, inputs);  // may throw: nothing changed yet
+        std::make_unique<Captured>(function_, inputs, variant);  // may throw: nothing changed yet
     captured_.insert(captured_.begin(), std::move(captured));
     if (captured_.size() > kPlans) captured_.pop_back();
   }
@@ -107,9 +113,16 @@ void Step::release_arena() {
   arena_owner_.reset();
 }
 
+int64_t Step::arena_bytes(const Captured& captured) const {
+  int64_t bytes = 0;
+  for (const auto& other : captured_)
+    if (other->inputs == captured.inputs) bytes = std::max(bytes, other->plan.arena_bytes);
+  return bytes;
+}
+
 void Step::provide_arena(Captured& captured) {
   const Device device = captured.program.device;
-  const int64_t bytes = captured.plan.arena_bytes;
+  const int64_t bytes = arena_bytes(captured);
   auto allocator = current_allocator(device);
   if (!arena_ || arena_->bytes() != bytes || arena_owner_ != allocator) {
     release_arena();  // first: two arenas at once are in no plan

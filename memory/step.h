@@ -10,12 +10,14 @@
 //   for (...) loss = step(x, y);       // the same bits as calling the function itself
 //
 // Host values (numbers, branches) are frozen by the capture: what changes from step to step must be
-// a tensor. Unless NDEBUG is defined, runs 2, 4, 8, 16, ... of a plan capture the function again
-// and throw StateError where it has changed. Results are fresh tensors, off the tape.
+// a tensor, or decide between whole programs: StepOptions.variant. Unless NDEBUG is defined, runs 2,
+// 4, 8, 16, ... of a plan capture the function again and throw StateError where it has changed.
+// Results are fresh tensors, off the tape.
 // Not thread-safe: one thread at a time.
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 
 #include "memory/plan.h"
@@ -23,14 +25,21 @@
 
 namespace plimsoll {
 
+struct StepOptions {
+  // What the function depends on besides its inputs: asked before each run, one program for each
+  // answer. Empty: nothing.
+  std::function<int64_t()> variant{};
+};
+
 class Step {
  public:
   static constexpr size_t kPlans = 8;  // plans kept, those used last
 
-  explicit Step(StepFunction function);
+  explicit Step(StepFunction function, StepOptions options = {});
   // Any callable that takes up to 8 const Tensor& and returns a Tensor or a std::vector<Tensor>.
   template <StepCallable F>
-  explicit Step(F f) : Step(step_function(std::move(f))) {}
+  explicit Step(F f, StepOptions options = {})
+      : Step(step_function(std::move(f)), std::move(options)) {}
   ~Step();
   Step(Step&&) noexcept;
   Step& operator=(Step&&) noexcept;
@@ -50,8 +59,8 @@ class Step {
     return run_one(std::array<Tensor, sizeof...(Inputs)>{inputs...});
   }
 
-  // What run() would take for such inputs. Allocates nothing and runs nothing. The reference holds
-  // until kPlans other kinds of input have been seen.
+  // What run() would take for such inputs, in the variant of now. Allocates nothing and runs
+  // nothing. The reference holds until kPlans other kinds of input have been seen.
   const Plan& plan(const Metas& inputs);
   template <std::same_as<Tensor>... Inputs>
   const Plan& plan(const Inputs&... inputs) {
@@ -69,11 +78,14 @@ class Step {
   Tensor run_one(std::span<const Tensor> inputs);
   std::vector<Tensor> run(Captured& captured, std::span<const Tensor> inputs);
   void recapture(const Captured& captured) const;
+  int64_t arena_bytes(const Captured& captured) const;
   void provide_arena(Captured& captured);
 
   StepFunction function_;
+  StepOptions options_;
   std::vector<std::unique_ptr<Captured>> captured_;  // the one used last is in front
-  // One arena for all plans: exactly as large as the plan that ran last needs.
+  // One arena for all plans: exactly as large as the plan that ran last needs, or the largest among
+  // its variants.
   std::shared_ptr<Storage> arena_;
   std::shared_ptr<Allocator> arena_owner_;
 };

@@ -1,7 +1,7 @@
 // Loss scaling: f16 has no numbers below 2^-24, and gradients are often smaller. The loss is
 // multiplied by a large number, the gradients are divided by it again in f32, and where one of them
-// overflowed, the step is skipped and the number made smaller (Micikevicius et al., "Mixed Precision
-// Training", 2018).
+// overflowed, the step is skipped and the number made smaller (Micikevicius et al., "Mixed
+// Precision Training", 2018).
 //
 //   auto scaler = optim::LossScaler::dynamic();
 //   auto [grads, skip] = scaler.unscale(gradients(scaler.scale(loss), parameters));

@@ -48,8 +48,9 @@ class Optimizer {
 
   // One step: grads[i] belongs to parameters()[i] and has its shape and dtype. Off the tape, and
   // not under autocast. Where `skip` (bool [], from optim/loss_scaler.h) is true, parameters, state
-  // and step count stay what they are, bit for bit; rules of one's own see to that. Errors, before anything is changed: ShapeError (another number or shape), StateError
-  // (undefined), DTypeError, DeviceError.
+  // and step count stay what they are, bit for bit; rules of one's own see to that. Errors, before
+  // anything is changed: ShapeError (another number or shape), StateError (undefined), DTypeError,
+  // DeviceError.
   void update(std::span<const Tensor> grads, const Tensor& skip = {});
 
   const std::vector<Tensor>& parameters() const { return parameters_; }

@@ -3,8 +3,9 @@
 //   optim::Schedule rate = optim::warmup_cosine(1e-3, 1e-4, 100, 2000);
 //   optimizer.set_learning_rate(rate(optimizer.steps_made()));
 //
-// Steps are updates that were made: one that a loss scaler skips does not count. Nothing is remembered between calls: rate(17) is rate(17). Any function from int64_t to double is
-// a schedule. All refuse (ValueError) step counts below 1 where they divide by them.
+// Steps are updates that were made: one that a loss scaler skips does not count. Nothing is
+// remembered between calls: rate(17) is rate(17). Any function from int64_t to double is a
+// schedule. All refuse (ValueError) step counts below 1 where they divide by them.
 #pragma once
 
 #include <cstdint>

@@ -50,6 +50,7 @@ TEST(ExamplesRefuse, Options) {
       {"train_transformer --precision f16 --find-nan", 2,
        "--find-nan: it stops at infinities, which dynamic loss scaling looks for: dynamic. Add "
        "--loss-scale none."},
+      {"train_cnn --accumulate 0", 2, "--accumulate: not a whole number from 1 to 1000000: 0\n"},
       {"train_cnn --lr", 2, "--lr: 1 required"},
       {"train_cnn --nonsense", 2, "--nonsense"},
       {"train_transformer --dropout 1.5", 2, "--dropout: not a number from 0 to below 1: 1.5\n"},

@@ -93,6 +93,25 @@ TEST(TrainTransformer, GptLearnsIn16BitsWithEqualBitsInEveryMode) {
   }
 }
 
+// Four small batches make one update, in every mode; the last window of the epoch is shorter.
+TEST(TrainCnn, AccumulatesWithEqualBitsInEveryMode) {
+  const Folder folder;
+  json first;
+  for (const char* mode : {"--mode eager", "--mode captured", "--mode captured --checkpoint"}) {
+    const fs::path file = folder.path / "run.json";
+    const Outcome outcome =
+        run("train_cnn --epochs 1 --batch 250 --accumulate 3 --json " + file.string() + " " + mode);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    const json report = read(file);
+    if (first.is_null()) first = report;
+    EXPECT_EQ(report["epochs"], first["epochs"]) << mode;
+    if (report["mode"] == "captured") {
+      EXPECT_EQ(report["final"]["peak_bytes"], report["final"]["planned_bytes"]) << mode;
+    }
+  }
+  EXPECT_LT(first["final"]["loss"], 2.2);
+}
+
 TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
   const Folder folder;
   const fs::path file = folder.path / "rows.json";

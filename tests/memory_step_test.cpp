@@ -129,6 +129,26 @@ TEST(MemoryStep, OneArenaServesAllPlans) {
   EXPECT_EQ(pool->stats().in_use, inputs);
 }
 
+TEST(MemoryStep, VariantsAreProgramsOfTheirOwnInOneArena) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  int64_t which = 0;
+  const auto function = [&](const Tensor& x) {
+    return which == 0 ? rows(flip(x), 0, 1) : rows(plus(scan(flip(x)), flip(flip(x))), 0, 1);
+  };
+  Step step(function, {.variant = [&] { return which; }});
+  const Tensor x = ramp(1000);
+  const int64_t inputs = pool->stats().in_use, little = step.plan(x).arena_bytes;
+  which = 1;
+  const int64_t most = step.plan(x).arena_bytes;
+  EXPECT_GT(most, little);
+  for (int round = 0; round < 6; ++round) {
+    which = round % 2;
+    EXPECT_EQ(values({step(x)}), values({function(x)}));
+    EXPECT_EQ(pool->stats().in_use, inputs + most);
+  }
+}
+
 TEST(MemoryStep, FollowsTheCurrentAllocator) {
   Step step([](const Tensor& x) { return flip(flip(x)); });
   const Tensor x = ramp(100);

@@ -24,6 +24,9 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_option("--batch", options.batch, "Examples per step")
       ->check(whole_number(1, kLargestBatch))
       ->capture_default_str();
+  app.add_option("--accumulate", options.accumulate, "Batches whose gradients make one update")
+      ->check(whole_number(1, kLargestBatch))
+      ->capture_default_str();
   app.add_option("--lr", options.learning_rate, "Highest learning rate")
       ->check(positive_number())
       ->capture_default_str();

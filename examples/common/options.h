@@ -27,6 +27,7 @@ struct Options {
   int threads = 0;         // 0: as many as the machine has cores
   uint64_t seed = 1;
   int64_t batch = 0;
+  int64_t accumulate = 1;  // batches per update
   double learning_rate = 0;
   bool checkpoint = false;
   bool find_nan = false;

@@ -8,14 +8,19 @@
 #include <optional>
 
 #include "memory/step.h"
+#include "optim/accumulation.h"
 
 namespace plimsoll::examples {
 
 class Runner {
  public:
-  // `step` returns the loss first.
-  Runner(StepFunction step, bool captured) : function_(std::move(step)) {
-    if (captured) step_.emplace(function_);
+  // `step` returns the loss first, and depends on the phase of `window`, where there is one.
+  Runner(StepFunction step, bool captured, const optim::Accumulation* window = nullptr)
+      : function_(std::move(step)) {
+    if (!captured) return;
+    StepOptions options;
+    if (window) options.variant = [window] { return window->phase(); };
+    step_.emplace(function_, std::move(options));
   }
 
   std::vector<Tensor> run(std::span<const Tensor> inputs) {
@@ -42,12 +47,21 @@ class Runner {
     return value;
   }
 
-  // What the plan for such inputs says; 0 in eager mode, which has no plan.
-  int64_t planned_bytes(std::initializer_list<Tensor> inputs) {
+  // Prints the plan for the last batch of a window, and returns what all phases of windows of so
+  // many batches take together: one arena, as large as the largest. 0 in eager mode: no plan.
+  int64_t plan_windows(const Metas& inputs, optim::Accumulation& window,
+                       std::initializer_list<int64_t> sizes) {
     if (!step_) return 0;
-    Metas metas;
-    for (const Tensor& input : inputs) metas.push_back(input.meta());
-    return step_->plan(metas).total_bytes();
+    int64_t outside = 0, arena = 0;
+    for (const int64_t size : sizes)
+      for (const int64_t part : {int64_t{0}, size / 2, size - 1}) {  // first, middle, last
+        window.at(part, size);
+        const Plan& plan = step_->plan(inputs);
+        outside = std::max(outside, plan.total_bytes() - plan.arena_bytes);
+        arena = std::max(arena, plan.arena_bytes);
+      }
+    step_->plan(inputs).print();
+    return outside + arena;
   }
   const Plan* plan(const Metas& metas) { return step_ ? &step_->plan(metas) : nullptr; }
 

@@ -18,7 +18,8 @@ struct AdagradUpdate {
 // With t the step, counted from 1:
 //   g = grad + weight_decay * param,   sum += g^2                            sum starts as zeros
 //   param -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(sum) + eps)
-// State, step, rate, skip and errors are those of adam_update. Source: Duchi, Hazan and Singer 2011.
+// State, step, rate, skip and errors are those of adam_update. Source: Duchi, Hazan and Singer
+// 2011.
 void adagrad_update(const Tensor& param, const Tensor& grad, const Tensor& sum, const Tensor& step,
                     const Tensor& lr, const AdagradUpdate& options = {}, const Tensor& skip = {});
 

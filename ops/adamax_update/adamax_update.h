@@ -19,7 +19,8 @@ struct AdamaxUpdate {
 // With t the step, counted from 1, and g = grad + weight_decay * param:
 //   m = beta1 m + (1 - beta1) g,   u = max(beta2 u, |g| + eps)                 both start as zeros
 //   param -= lr / (1 - beta1^t) * m / u
-// State, step, rate, skip and errors are those of adam_update. Source: Kingma and Ba 2015, section 7.1.
+// State, step, rate, skip and errors are those of adam_update. Source: Kingma and Ba 2015, section
+// 7.1.
 void adamax_update(const Tensor& param, const Tensor& grad, const Tensor& m, const Tensor& u,
                    const Tensor& step, const Tensor& lr, const AdamaxUpdate& options = {},
                    const Tensor& skip = {});

@@ -1,4 +1,4 @@
-// The three ops of loss scaling: are all gradients finite, divide them by the scale, move the scale.
+// The three ops of loss scaling: find infinities, divide gradients by the scale, move the scale.
 //
 //   Tensor skip = nonfinite(grads);                   // bool []
 //   grads[i] = unscale(grads[i], scale);

@@ -21,7 +21,8 @@ struct NadamUpdate {
 //   m = beta1 m + (1 - beta1) g,   v = beta2 v + (1 - beta2) g^2               both start as zeros
 //   d = (1 - mu_t) / (1 - M_t) g + mu_t+1 / (1 - M_t+1) m
 //   param -= lr * d / (sqrt(v / (1 - beta2^t)) + eps)
-// State, step, rate, skip and errors are those of adam_update. Source: Dozat 2016, in PyTorch's form.
+// State, step, rate, skip and errors are those of adam_update. Source: Dozat 2016, in PyTorch's
+// form.
 void nadam_update(const Tensor& param, const Tensor& grad, const Tensor& m, const Tensor& v,
                   const Tensor& step, const Tensor& lr, const NadamUpdate& options = {},
                   const Tensor& skip = {});

@@ -27,8 +27,8 @@ struct RmspropState {
 //   d = g / (sqrt(square - mean^2) + eps)                                without mean: sqrt(square)
 // (a difference that rounding took below 0 counts as 0)
 //   velocity = momentum velocity + d,   param -= lr * velocity           without momentum: lr * d
-// State, step, rate, skip and errors are those of adam_update; ValueError also for state that does not
-// go with the options. Sources: Hinton 2012, lecture 6; centred: Graves 2013.
+// State, step, rate, skip and errors are those of adam_update; ValueError also for state that does
+// not go with the options. Sources: Hinton 2012, lecture 6; centred: Graves 2013.
 void rmsprop_update(const Tensor& param, const Tensor& grad, const RmspropState& state,
                     const Tensor& step, const Tensor& lr, const RmspropUpdate& options = {},
                     const Tensor& skip = {});

@@ -1,0 +1,62 @@
+#include "optim/accumulation.h"
+
+#include "autograd/no_grad.h"
+#include "core/trace.h"
+#include "ops/compare/compare.h"
+#include "ops/copy/copy.h"
+#include "ops/full/full.h"
+#include "ops/sum/sum.h"
+#include "ops/update.h"
+
+namespace plimsoll::optim {
+
+Tensor counted(const Tensor& labels, int64_t ignore_index) {
+  const NoGrad scope;
+  const Tensor ignored =
+      full({}, static_cast<double>(ignore_index), {labels.dtype(), labels.device()});
+  return cast(sum(ne(labels, ignored)), DType::f64);
+}
+
+Accumulation::Accumulation(std::span<const Tensor> parameters, int64_t largest)
+    : largest_(largest) {
+  check<ValueError>(largest >= 1, "accumulation: a window has no batches: ", largest,
+                    ". Use 1 or more.");
+  if (largest == 1) return;
+  const MemoryScope scope(MemoryClass::gradient);
+  for (const Tensor& p : parameters) {
+    dtypes_.push_back(p.dtype());
+    totals_.push_back(zeros(p.shape(), {state_dtype(p.dtype()), p.device()}));
+  }
+  counts_ = zeros({}, {DType::f64, parameters.empty() ? Device::cpu : parameters[0].device()});
+}
+
+void Accumulation::at(int64_t part, int64_t parts) {
+  check<ValueError>(0 <= part && part < parts && parts <= largest_, "accumulation: part ", part,
+                    " of ", parts, " is not in a window of up to ", largest_,
+                    ". Count parts from 0, and make the accumulation for the longest window.");
+  check<StateError>(!Trace::current(),
+                    "accumulation: the part is chosen inside a captured step, which would keep it "
+                    "for ever: ",
+                    part, ". Choose it before the step.");
+  phase_ = {.first = part == 0, .last = part + 1 == parts};
+}
+
+std::vector<Tensor> Accumulation::add(std::vector<Tensor> grads, const Tensor& count) const {
+  if (phase_.first && phase_.last) return grads;
+  check<ShapeError>(grads.size() == totals_.size(),
+                    "accumulation: the number of gradients is wrong: ", grads.size(), " for ",
+                    totals_.size(), " parameters. Pass one for each, in the same order.");
+  const NoGrad scope;
+  for (size_t i = 0; i < grads.size(); ++i) {
+    accumulate(totals_[i], grads[i], count, counts_, phase_);
+    grads[i] = phase_.last ? cast(totals_[i], dtypes_[i]) : Tensor();
+  }
+  if (!phase_.last) {
+    const Tensor one = ones({}, {DType::f64, count.device()});
+    accumulate(counts_, count, one, one, {.first = phase_.first});
+    grads.clear();
+  }
+  return grads;
+}
+
+}  // namespace plimsoll::optim

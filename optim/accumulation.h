@@ -1,0 +1,61 @@
+// Gradient accumulation: several batches, one after another, make one update, as if they had been
+// one large batch. What they count, not how many they are, weighs them.
+//
+//   optim::Accumulation window(model.parameters(), 4);                  // up to 4 batches
+//   Step step(
+//       [&](const Tensor& x, const Tensor& y) {
+//         Tensor loss = cross_entropy(model(x), y);                     // a mean over counted(y)
+//         std::vector<Tensor> grads = gradients(loss, model.parameters());
+//         grads = window.add(std::move(grads), optim::counted(y));
+//         if (!grads.empty()) optimizer.update(optim::clip_by_global_norm(grads, 1.0).grads);
+//         return loss;
+//       },
+//       {.variant = [&] { return window.phase(); }});
+//   for (int64_t i = 0; i < 4; ++i) {
+//     window.at(i, 4);                 // outside the step; a last window may be shorter
+//     step(x[i], y[i]);
+//   }
+//
+// The first batch writes its gradients into tensors kept for that, the others add to them, and the
+// last one divides. Clipping, loss scaling, update and schedule belong behind add(): once a window.
+// A captured step is another program in each phase; Step keeps them side by side in one arena.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ops/accumulate/accumulate.h"
+
+namespace plimsoll::optim {
+
+// How many labels are not `ignore_index`: f64 [], the number that cross_entropy's mean divides by.
+Tensor counted(const Tensor& labels, int64_t ignore_index = -100);
+
+class Accumulation {
+ public:
+  // Windows of up to `largest` batches. With 1 there is nothing to keep and add() hands on what it
+  // is given. The sums are of class `gradient`: f32, or f64 for f64 parameters. ValueError for less
+  // than 1; what an optimizer refuses as parameters is refused by it.
+  Accumulation(std::span<const Tensor> parameters, int64_t largest);
+
+  // The next batch is number `part`, from 0, of a window of `parts`. Between steps. ValueError
+  // unless 0 <= part < parts <= largest; StateError while a step is being captured.
+  void at(int64_t part, int64_t parts);
+  // What the step function depends on besides its inputs: 0 in the middle, +1 first, +2 last.
+  int64_t phase() const { return (phase_.first ? 1 : 0) + (phase_.last ? 2 : 0); }
+
+  // grads: of the mean over `count` terms (f64 []), one for each parameter. In the last part of the
+  // window the gradients of the mean over all terms of the window, else none. Zeros when nothing
+  // was counted. A window of one part gets back what it gave. Off the tape. Errors: ShapeError,
+  // DTypeError.
+  std::vector<Tensor> add(std::vector<Tensor> grads, const Tensor& count) const;
+
+ private:
+  int64_t largest_;
+  Accumulate phase_{.first = true, .last = true};
+  std::vector<DType> dtypes_;
+  std::vector<Tensor> totals_;
+  Tensor counts_;
+};
+
+}  // namespace plimsoll::optim
