@@ -10,8 +10,8 @@
 //   for (...) loss = step(x, y);       // the same bits as calling the function itself
 //
 // Host values (numbers, branches) are frozen by the capture: what changes from step to step must be
-// a tensor, or decide between whole programs: StepOptions.variant. Unless NDEBUG is defined, runs 2,
-// 4, 8, 16, ... of a plan capture the function again and throw StateError where it has changed.
+// a tensor, or decide between whole programs: StepOptions.variant. Unless NDEBUG is defined, runs
+// 2, 4, 8, 16, ... of a plan capture the function again and throw StateError where it has changed.
 // Results are fresh tensors, off the tape.
 // Not thread-safe: one thread at a time.
 #pragma once
