@@ -192,7 +192,7 @@ void with_constants(const Call& call, double u, double v, F f) {
     const C cu = static_cast<C>(u), cv = static_cast<C>(v);
     parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
-      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(f(static_cast<C>(x[i]), cu, cv));
+      for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(f(static_cast<C>(x[i]), cu, cv));
     });
   });
 }

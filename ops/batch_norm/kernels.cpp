@@ -1,6 +1,7 @@
 #include "ops/batch_norm/kernels.h"
 
 #include "core/cpu/parallel.h"
+#include "ops/broadcast.h"
 
 namespace plimsoll::batch_norm_detail {
 namespace {
@@ -76,7 +77,7 @@ void forward_typed(const Call& call, double eps) {
 #pragma omp simd
       for (int64_t c = 0; c < channels; ++c) {
         const S normal = (static_cast<S>(x[i * channels + c]) - mean[c] - tail[c]) * inverse_std[c];
-        y[i * channels + c] = static_cast<T>(normal * gamma[c] + beta[c]);
+        y[i * channels + c] = narrow<T>(normal * gamma[c] + beta[c]);
       }
   });
 }
@@ -124,7 +125,7 @@ void backward_typed(const Call& call) {
         const S g = static_cast<S>(dy[i * channels + c]);
         const S normal = (static_cast<S>(x[i * channels + c]) - mean[c] - tail[c]) * inv[c];
         dx[i * channels + c] =
-            static_cast<T>(gamma[c] * inv[c] * (g - share * (dbeta[c] + normal * dgamma[c])));
+            narrow<T>(gamma[c] * inv[c] * (g - share * (dbeta[c] + normal * dgamma[c])));
       }
   });
 }

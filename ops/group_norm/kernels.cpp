@@ -1,6 +1,7 @@
 #include "ops/group_norm/kernels.h"
 
 #include "core/cpu/parallel.h"
+#include "ops/broadcast.h"
 
 namespace plimsoll::group_norm_detail {
 namespace {
@@ -136,7 +137,7 @@ void forward_typed(const Call& call, const Cut& cut, double eps) {
       T* to = y + first + i * channels;
 #pragma omp simd
       for (int64_t c = 0; c < channels; ++c)
-        to[c] = static_cast<T>(
+        to[c] = narrow<T>(
             (static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c] * gamma[c] + beta[c]);
     }
   });
@@ -209,8 +210,8 @@ void backward_typed(const Call& call, const Cut& cut) {
 #pragma omp simd
       for (int64_t c = 0; c < channels; ++c) {
         const C normal = (static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c];
-        to[c] = static_cast<T>(
-            s.inverse[c] * (static_cast<C>(d[c]) * gamma[c] - s.mean_g[c] - normal * s.mean_gn[c]));
+        to[c] = narrow<T>(s.inverse[c] *
+                          (static_cast<C>(d[c]) * gamma[c] - s.mean_g[c] - normal * s.mean_gn[c]));
       }
     }
   });

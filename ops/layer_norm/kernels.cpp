@@ -1,6 +1,7 @@
 #include "ops/layer_norm/kernels.h"
 
 #include "core/cpu/parallel.h"
+#include "ops/broadcast.h"
 
 namespace plimsoll::layer_norm_detail {
 namespace {
@@ -73,7 +74,7 @@ void backward_row(const T* dy, const T* x, const C* gamma, Split<C> mean, C inve
   for (int64_t i = 0; i < n; ++i) {
     const C xhat = (static_cast<C>(x[i]) - mean.high - mean.rest) * inverse;
     const C g = static_cast<C>(dy[i]) * gamma[i];
-    dx[i] = static_cast<T>(inverse * (g - mean_g - xhat * mean_gx));
+    dx[i] = narrow<T>(inverse * (g - mean_g - xhat * mean_gx));
   }
 }
 
@@ -103,7 +104,7 @@ void forward(const Call& call, double eps) {
             const Split<C> m(stats.mean);
 #pragma omp simd
             for (int64_t i = 0; i < n; ++i)
-              to[i] = static_cast<T>(
+              to[i] = narrow<T>(
                   (static_cast<C>(from[i]) - m.high - m.rest) * stats.inverse * gamma[i] + beta[i]);
           }
         });

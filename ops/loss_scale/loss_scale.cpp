@@ -5,6 +5,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/update.h"
 
@@ -61,7 +62,7 @@ void unscale_cpu(const Call& call) {
     T* y = call.out[0].as<T>();
     parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
-      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(static_cast<C>(x[i]) / scale);
+      for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(static_cast<C>(x[i]) / scale);
     });
   });
 }

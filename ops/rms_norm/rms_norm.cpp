@@ -2,6 +2,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 
@@ -52,7 +53,7 @@ void rms_norm_cpu(const Call& call) {
         inverses[row] = inverse;
 #pragma omp simd
         for (int64_t i = 0; i < n; ++i)
-          to[i] = static_cast<T>(static_cast<C>(from[i]) * inverse * gamma[i]);
+          to[i] = narrow<T>(static_cast<C>(from[i]) * inverse * gamma[i]);
       }
     });
   });
@@ -79,7 +80,7 @@ void grad_row(const T* dy, const T* x, const C* gamma, C inverse, int64_t n, T* 
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
     const C xhat = static_cast<C>(x[i]) * inverse, d = static_cast<C>(dy[i]);
-    dx[i] = static_cast<T>(inverse * (d * gamma[i] - xhat * mean));
+    dx[i] = narrow<T>(inverse * (d * gamma[i] - xhat * mean));
   }
 }
 
