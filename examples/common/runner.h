@@ -47,6 +47,13 @@ class Runner {
     return value;
   }
 
+  // What the plan for such inputs says; 0 in eager mode, which has no plan.
+  int64_t planned_bytes(std::initializer_list<Tensor> inputs) {
+    if (!step_) return 0;
+    Metas metas;
+    for (const Tensor& input : inputs) metas.push_back(input.meta());
+    return step_->plan(metas).total_bytes();
+  }
   // Prints the plan for the last batch of a window, and returns what all phases of windows of so
   // many batches take together: one arena, as large as the largest. 0 in eager mode: no plan.
   int64_t plan_windows(const Metas& inputs, optim::Accumulation& window,

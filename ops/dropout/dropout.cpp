@@ -2,6 +2,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/dropout/bits.h"
 #include "ops/expect.h"
@@ -44,7 +45,7 @@ void dropout_cpu(const Call& call) {
 #pragma omp simd
         for (int64_t k = 0; k < n; ++k) {
           const C kept = static_cast<C>(x[first + k]) * scale;
-          y[first + k] = static_cast<T>(bits.keeps(words[k]) ? kept : C(0));
+          y[first + k] = narrow<T>(bits.keeps(words[k]) ? kept : C(0));
         }
       }
     });

@@ -5,6 +5,7 @@
 #include "core/apply.h"
 #include "core/cpu/math.h"
 #include "core/cpu/parallel.h"
+#include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/view/view.h"
@@ -46,7 +47,7 @@ void softmax_row(const T* x, int64_t n, T* y) {
   const C inverse = 1 / total;
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i)
-    y[i] = static_cast<T>(
+    y[i] = narrow<T>(
         (keep ? static_cast<C>(y[i]) : math::exp_of_negative(static_cast<C>(x[i]) - m)) * inverse);
 }
 
@@ -59,7 +60,7 @@ void log_softmax_row(const T* x, int64_t n, T* y) {
   for (int64_t i = 0; i < n; ++i) total += math::exp_of_negative(static_cast<C>(x[i]) - m);
   const C log_total = std::log(total);
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(static_cast<C>(x[i]) - m - log_total);
+  for (int64_t i = 0; i < n; ++i) y[i] = narrow<T>(static_cast<C>(x[i]) - m - log_total);
 }
 
 template <Form form, class T>
@@ -72,7 +73,7 @@ void gradient_row(const T* dy, const T* y, int64_t n, T* dx) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
     const C g = static_cast<C>(dy[i]), v = static_cast<C>(y[i]);
-    dx[i] = static_cast<T>(form == Form::plain ? v * (g - total) : g - math::exp(v) * total);
+    dx[i] = narrow<T>(form == Form::plain ? v * (g - total) : g - math::exp(v) * total);
   }
 }
 
