@@ -5,8 +5,7 @@
 //   plan.total_bytes();                // what a PooledAllocator will measure as its peak
 //   plan.print();                      // a table for people
 //
-// The places of later parts: recompute under a budget rewrites the Program before make_plan();
-// exact search takes the lower bound and the greedy placement of offsets.h as its start.
+// The place of a later part: recompute under a budget rewrites the Program before make_plan().
 #pragma once
 
 #include "core/program.h"

@@ -23,9 +23,10 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"optim", {"core", "ops", "memory", "autograd"}},
     {"nn", {"core", "ops", "memory", "autograd"}},
     {"examples", {"core", "ops", "memory", "autograd", "optim", "nn", "data"}},
+    {"tools", {"core", "memory", "examples"}},
 };
-const std::set<std::string> kFolders = {"core",  "ops", "memory",   "data",  "autograd",
-                                        "optim", "nn",  "examples", "tests", "bench"};
+const std::set<std::string> kFolders = {"core", "ops",      "memory", "data",  "autograd", "optim",
+                                        "nn",   "examples", "tools",  "tests", "bench"};
 
 struct Source {
   fs::path path;       // relative to the root

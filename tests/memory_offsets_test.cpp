@@ -1,31 +1,14 @@
 // Packing of boxes, verified pair by pair.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <random>
-
-#include "memory/offsets.h"
+#include "tests/box_packings.h"
 
 namespace plimsoll {
 namespace {
 
 void verify(std::span<const Box> boxes, const Packing& packing) {
-  ASSERT_EQ(packing.offsets.size(), boxes.size());
-  int64_t height = 0;
-  for (size_t a = 0; a < boxes.size(); ++a) {
-    ASSERT_GE(packing.offsets[a], 0);
-    height = std::max(height, packing.offsets[a] + boxes[a].bytes);
-    for (size_t b = 0; b < a; ++b) {
-      const bool share_time =
-          std::max(boxes[a].begin, boxes[b].begin) < std::min(boxes[a].end, boxes[b].end);
-      const bool share_bytes =
-          std::max(packing.offsets[a], packing.offsets[b]) <
-          std::min(packing.offsets[a] + boxes[a].bytes, packing.offsets[b] + boxes[b].bytes);
-      ASSERT_FALSE(share_time && share_bytes) << "boxes " << b << " and " << a;
-    }
-  }
-  EXPECT_EQ(packing.height, height);
+  expect_no_overlap(boxes, packing.offsets);
+  EXPECT_EQ(packing.height, height_of(boxes, packing.offsets));
   EXPECT_GE(packing.height, packing.lower_bound);
 }
 
@@ -87,20 +70,10 @@ TEST(MemoryOffsets, EdgeCases) {
   EXPECT_EQ(live_peak(touching).instant, 0);
 }
 
-// A real training step: `id,lower,upper,size` with half-open lifetimes.
-TEST(MemoryOffsets, Resnet50OfSomas) {
+TEST(MemoryOffsets, Resnet50OfSomas) {  // a real training step
   const char* folder = std::getenv("PLIMSOLL_FOREIGN");
   if (!folder) GTEST_SKIP() << "set PLIMSOLL_FOREIGN to the folder with minimalloc/";
-  std::ifstream file(std::string(folder) + "/minimalloc/somas_resnet50.csv");
-  ASSERT_TRUE(file) << "no minimalloc/somas_resnet50.csv in " << folder;
-  std::vector<Box> boxes;
-  std::string line;
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    long long id, lower, upper, size;
-    ASSERT_EQ(std::sscanf(line.c_str(), "%lld,%lld,%lld,%lld", &id, &lower, &upper, &size), 4);
-    boxes.push_back({size, static_cast<int>(lower), static_cast<int>(upper)});
-  }
+  const std::vector<Box> boxes = read_boxes(std::string(folder) + "/minimalloc/somas_resnet50.csv");
   const Packing packing = place(boxes);
   verify(boxes, packing);
   const double ratio =

@@ -5,7 +5,10 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+
+#include "examples/common/output_file.h"
 
 namespace plimsoll::examples {
 
@@ -13,17 +16,13 @@ using Json = nlohmann::ordered_json;
 
 class ReportFile {
  public:
-  // Tries whether the file can be made; an empty path makes a report that goes nowhere. UsageError
-  // when it cannot, or when it is there and no regular file: a folder, a pipe, a device. A link
-  // stands for what it leads to.
-  explicit ReportFile(std::string path);
+  // UsageError when the file cannot be made; an empty path makes a report that goes nowhere.
+  explicit ReportFile(const std::string& path);
 
-  // Writes a new file beside it and gives it the name: the report is there complete or not at all,
-  // and no other file is touched. DataError when the disk is full or the folder is gone.
-  void write(const Json& json) const;
+  void write(const Json& json) const;  // as OutputFile::write()
 
  private:
-  std::string path_;
+  std::optional<OutputFile> file_;
 };
 
 }  // namespace plimsoll::examples

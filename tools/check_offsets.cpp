@@ -1,0 +1,128 @@
+// check_offsets: is a placement right? Shares no code with place_offsets.
+//
+//   check_offsets --input model.csv --output placed.csv --capacity 1048576
+//
+// Exit code: 0 every buffer of the input is placed, at 0 or above, below the capacity, and no two that
+// live at the same time share a byte; 1 that is not so; 2 a file cannot be read.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Row {
+  long long lower = 0, upper = 0, size = 0, offset = 0;
+  __int128 top() const { return static_cast<__int128>(offset) + size; }
+};
+
+struct Unreadable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> parts(1);
+  for (const char c : line) {
+    if (c == ',')
+      parts.emplace_back();
+    else if (c != '\r' && c != ' ' && c != '\t')
+      parts.back() += c;
+  }
+  return parts;
+}
+
+// The rows by id. `columns` must all be there, and others do not matter.
+std::map<std::string, Row> read(const std::string& path, const std::vector<std::string>& columns) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) throw Unreadable(path + ": no first line");
+  if (line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
+  const std::vector<std::string> header = split(line);
+  std::map<std::string, size_t> at;
+  for (size_t i = 0; i < header.size(); ++i) at[header[i]] = i;
+  for (const std::string& column : columns)
+    if (!at.count(column)) throw Unreadable(path + ": no column " + column);
+
+  std::map<std::string, Row> rows;
+  for (int number = 2; std::getline(file, line); ++number) {
+    const std::vector<std::string> parts = split(line);
+    if (parts.size() == 1 && parts[0].empty()) continue;
+    const std::string where = path + ": line " + std::to_string(number) + ": ";
+    if (parts.size() != header.size())
+      throw Unreadable(where + "as many values as columns expected");
+    Row row;
+    for (const auto& [column, field] : {std::pair("lower", &Row::lower),
+                                        {"upper", &Row::upper},
+                                        {"size", &Row::size},
+                                        {"offset", &Row::offset}}) {
+      if (std::find(columns.begin(), columns.end(), column) == columns.end()) continue;
+      std::istringstream text(parts[at[column]]);
+      if (!(text >> row.*field) || text.peek() != EOF)
+        throw Unreadable(where + column + ": a whole number expected");
+    }
+    if (!rows.emplace(parts[at["id"]], row).second) throw Unreadable(where + "this id came before");
+  }
+  return rows;
+}
+
+// What is wrong; empty: nothing.
+std::string fault(const std::map<std::string, Row>& input, const std::map<std::string, Row>& output,
+                  long long capacity) {
+  for (const auto& [id, row] : output)
+    if (!input.count(id)) return id + " is not in the input";
+  std::vector<std::pair<std::string, Row>> rows;
+  for (const auto& [id, asked] : input) {
+    const auto found = output.find(id);
+    if (found == output.end()) return id + " is not placed";
+    const Row& row = found->second;
+    if (row.lower != asked.lower || row.upper != asked.upper || row.size != asked.size)
+      return id + " has another lifetime or size than in the input";
+    if (row.offset < 0) return id + " lies below 0";
+    if (row.top() > capacity) return id + " sticks out of the capacity";
+    if (row.size > 0) rows.emplace_back(id, row);
+  }
+  std::sort(rows.begin(), rows.end(),
+            [](const auto& a, const auto& b) { return a.second.lower < b.second.lower; });
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (size_t k = i + 1; k < rows.size() && rows[k].second.lower < rows[i].second.upper; ++k) {
+      const Row &a = rows[i].second, &b = rows[k].second;
+      if (a.offset < b.top() && b.offset < a.top())
+        return rows[i].first + " and " + rows[k].first + " overlap";
+    }
+  return "";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string input, output;
+  long long capacity = INT64_MAX;
+  CLI::App app("Checks a placement of buffers.");
+  app.add_option("--input", input, "what was asked: id,lower,upper,size")->required();
+  app.add_option("--output", output, "what was answered: id,lower,upper,size,offset")->required();
+  app.add_option("--capacity", capacity, "bytes of the arena");
+  try {
+    app.parse(argc, argv);
+    const auto asked = read(input, {"id", "lower", "upper", "size"});
+    const auto answer = read(output, {"id", "lower", "upper", "size", "offset"});
+    const std::string wrong = fault(asked, answer, capacity);
+    __int128 height = 0;
+    for (const auto& [id, row] : answer) height = std::max(height, row.size > 0 ? row.top() : 0);
+    if (wrong.empty())
+      std::cout << "right: " << asked.size() << " buffers, height "
+                << static_cast<long long>(height) << "\n";
+    else
+      std::cout << "wrong: " << wrong << "\n";
+    return wrong.empty() ? 0 : 1;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const Unreadable& error) {
+    std::cerr << error.what() << "\n";
+    return 2;
+  }
+}
