@@ -32,8 +32,8 @@ int64_t length_of(int64_t search) {
   return kShortest * luby(search / static_cast<int64_t>(std::size(kOrders)));
 }
 
-// Largest first by Width (lifetime), Area, Total alive with it, siZe. The first time as they are, then
-// with each box's keys off by up to 30 %.
+// Largest first by Width (lifetime), Area, Total alive with it, siZe. The first time as they are,
+// then with each box's keys off by up to 30 %.
 std::vector<int> rank_for(int64_t search, std::span<const Box> boxes,
                           const PackingProblem& problem) {
   const std::string_view keys = kOrders[search % std::size(kOrders)];

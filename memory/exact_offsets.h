@@ -27,8 +27,8 @@ struct Fitting {
   int64_t decisions = 0;         // that the search took
 };
 
-// Boxes have bytes > 0 and begin < end, and their bytes together are below 2^63. Answers at once when
-// more is alive at one moment than the capacity.
+// Boxes have bytes > 0 and begin < end, and their bytes together are below 2^63. Answers at once
+// when more is alive at one moment than the capacity.
 Fitting place_within(std::span<const Box> boxes, int64_t capacity, const Effort& effort);
 
 // The lowest packing that the effort finds, from `start` (one of place()) down. Its lower_bound is

@@ -39,8 +39,8 @@ bool OffsetSearch::propagate(Window window) {
   return sections_fit(window);
 }
 
-// A box that lies higher than what is placed below it: it rests on a box that is not placed yet, and
-// one that is not placed yet keeps it from sinking.
+// A box that lies higher than what is placed below it: it rests on a box that is not placed yet,
+// and one that is not placed yet keeps it from sinking.
 bool OffsetSearch::rests_on_something(int box, Window& window, bool& changed) {
   int64_t top = kNothing, bottom = kNothing;  // the lowest of those not placed yet
   for (const int other : problem_.overlaps[box]) {

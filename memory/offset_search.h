@@ -4,11 +4,11 @@
 //   OffsetSearch search(problem, rank);
 //   if (search.run(1'000, stop) == Answer::placed) search.offsets();   // in units
 //
-// A packing whose boxes have all sunk as low as they can rests box on box: every box lies at 0 or on
-// the top of another. If there is a packing there is such a one, the sunken packing with the lowest
-// sum of offsets, and only it is looked for. That much, and the bound per section, is the idea of
-// M. Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning"
-// (ASPLOS 2023). Here it is cast in a form in which failures can be explained:
+// A packing whose boxes have all sunk as low as they can rests box on box: every box lies at 0 or
+// on the top of another. If there is a packing there is such a one, the one with the lowest sum of
+// offsets, and only it is looked for. That much, and the bound per section, is the idea of
+// M. Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine
+// Learning" (ASPLOS 2023). Here it is cast in a form in which failures can be explained:
 //
 // Every box has a lowest offset that is not excluded yet. A decision takes the box with the lowest:
 // it lies there, or it lies higher. Both raise the lowest offsets of boxes:
@@ -19,9 +19,9 @@
 //   - a box that was decided to lie higher has nothing left to rest on, or nothing that could come
 //     into its way: it would sink.
 // Each raise carries the set of decisions that it follows from, and so does each failure; decisions
-// that have no part in a failure are jumped over, without trying their other side. Without the jumps
+// that have no part in a failure are jumped over, without trying their other side. Without that,
 // failures in one part of the time would be found again for every arrangement of another part:
-// they save a factor of ten to a thousand.
+// the jumps save a factor of ten to a thousand.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The exact search: against an optimum found by trying everything, and on instances known to be hard.
+// The exact search: against an optimum found by trying everything, and on hard instances.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace plimsoll {
 namespace {
 
-// Is there room for boxes[offsets.size()] and all that follow, somewhere below `height`? Tries every
-// offset of every box.
+// Is there room for boxes[offsets.size()] and all that follow, somewhere below `height`? Tries
+// every offset of every box.
 bool fits(std::span<const Box> boxes, int64_t height, std::vector<int64_t>& offsets) {
   const size_t i = offsets.size();
   if (i == boxes.size()) return true;
@@ -29,8 +29,8 @@ bool fits(std::span<const Box> boxes, int64_t height, std::vector<int64_t>& offs
   return false;
 }
 
-// `height` bytes are alive at every moment. Some boxes end, others begin in the bytes that they leave,
-// cut up in another way: small, but many do not reach the bound.
+// `height` bytes are alive at every moment. Some boxes end, others begin in the bytes that they
+// leave, cut up in another way: small, but some do not reach the bound.
 std::vector<Box> full_boxes(uint32_t seed, int64_t height, int instants) {
   std::mt19937 random(seed);
   std::vector<Box> boxes;

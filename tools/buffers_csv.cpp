@@ -70,8 +70,8 @@ class Reader {
     return false;
   }
 
-  // Where the columns are that are needed. One more could change what is asked for, an alignment for
-  // example: it is refused.
+  // Where the columns are that are needed. One more could change what is asked for, an alignment
+  // for example: it is refused.
   std::vector<size_t> columns(const std::vector<std::string>& header) const {
     std::vector<size_t> at;
     for (const std::string_view column : kColumns) {

@@ -2,8 +2,8 @@
 //
 //   check_offsets --input model.csv --output placed.csv --capacity 1048576
 //
-// Exit code: 0 every buffer of the input is placed, at 0 or above, below the capacity, and no two that
-// live at the same time share a byte; 1 that is not so; 2 a file cannot be read.
+// Exit code: 0 every buffer of the input is placed, at 0 or above, below the capacity, and no two
+// that live at the same time share a byte; 1 that is not so; 2 a file cannot be read.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>

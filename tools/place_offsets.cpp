@@ -1,11 +1,12 @@
 // place_offsets: offsets for buffers with lifetimes, in one arena as low as can be found.
 //
-//   place_offsets --input model.csv --output placed.csv                       # as low as possible
-//   place_offsets --input model.csv --output placed.csv --capacity 1048576    # or within a capacity
+//   place_offsets --input model.csv --output placed.csv                      # as low as possible
+//   place_offsets --input model.csv --output placed.csv --capacity 1048576   # within a capacity
 //   check_offsets --input model.csv --output placed.csv --capacity 1048576
 //
 // Reads `id,lower,upper,size`, writes the same with `offset`. Exit code: 0 a placement was written;
-// 1 there is none within the capacity, or none was found in time, and nothing was written; 2 bad input.
+// 1 there is none within the capacity or none was found in time, and nothing was written; 2 bad
+// input.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
