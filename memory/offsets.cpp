@@ -10,17 +10,16 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
-constexpr int64_t kWork =
-    10'000'000;  // pairs of boxes looked at for each of the 16 orders, when none meets the bound: 20 ms in all
+constexpr int64_t kWork = 8'000'000;  // pairs of boxes to look at: some 10 ms
 
 enum class Fit { first, best };
 
 // What an order puts first. The first key alone is mostly enough for a forward and backward pass:
-// what is saved longest lies lowest.
+// what is saved longest lies lowest. The second is the best where sizes follow no pattern.
 constexpr double (*kKeys[])(const Box&) = {
     [](const Box& box) { return static_cast<double>(box.end - box.begin); },
-    [](const Box&) { return 0.0; },  // time alone
     [](const Box& box) { return static_cast<double>(box.bytes); },
+    [](const Box&) { return 0.0; },  // time alone
     [](const Box& box) { return static_cast<double>(box.bytes) * (box.end - box.begin); },
 };
 
@@ -45,14 +44,15 @@ int64_t find_offset(const std::vector<Placed>& placed, const Box& box, Fit fit) 
   int64_t roof = 0;  // top of all that is placed so far and alive together with `box`
   int64_t offset = -1, tightest = kFar;
   for (const Placed& other : placed) {
-    if (other.end <= box.begin || box.end <= other.begin) continue;
+    // Without branches on what is random: more than twice as fast.
+    const bool together = (other.end > box.begin) & (box.end > other.begin);
     const int64_t gap = other.bottom - roof;
-    if (gap >= box.bytes && gap < tightest) {
+    if (together & (gap >= box.bytes) & (gap < tightest)) {
       if (fit == Fit::first) return roof;
       offset = roof;
       tightest = gap;
     }
-    roof = std::max(roof, other.top);
+    roof = std::max(roof, together ? other.top : 0);
   }
   return offset >= 0 ? offset : roof;
 }
@@ -79,13 +79,16 @@ int try_order(std::span<const Box> boxes, const std::vector<int>& order, Fit fit
 }
 
 // Tries an order, once at least, and then again and again with the box that stuck out put first: it
-// takes its place while there still is one.
-void improve(std::span<const Box> boxes, std::vector<int> order, Fit fit, Packing& best) {
-  const int64_t n = std::ssize(boxes);
-  for (int64_t work = 0; work < kWork && best.height > best.lower_bound; work += n * n) {
+// takes its place while there still is one. Returns how many pairs of boxes were looked at.
+int64_t improve(std::span<const Box> boxes, std::vector<int> order, Fit fit, int64_t work,
+                Packing& best) {
+  const int64_t each = std::max<int64_t>(1, std::ssize(boxes) * std::ssize(boxes) / 2);
+  int64_t spent = 0;
+  for (; spent == 0 || (spent < work && best.height > best.lower_bound); spent += each) {
     const int misfit = try_order(boxes, order, fit, best);
     if (misfit > 0) std::rotate(order.begin(), order.begin() + misfit, order.begin() + misfit + 1);
   }
+  return spent;
 }
 
 }  // namespace
@@ -108,10 +111,12 @@ LivePeak live_peak(std::span<const Box> boxes) {
 Packing place(std::span<const Box> boxes) {
   Packing best{
       .offsets = {}, .height = boxes.empty() ? 0 : kFar, .lower_bound = live_peak(boxes).bytes};
-  for (const auto key : kKeys)
+  int64_t work = kWork, orders = std::size(kKeys) * 4;
+  for (const Fit fit : {Fit::first, Fit::best})
     for (const bool forward : {false, true})
-      for (const Fit fit : {Fit::first, Fit::best})
-        improve(boxes, order_by(boxes, key, forward), fit, best);
+      for (const auto key : kKeys)
+        if (work > 0 && best.height > best.lower_bound)
+          work -= improve(boxes, order_by(boxes, key, forward), fit, work / orders--, best);
   return best;
 }
 

@@ -27,9 +27,8 @@ struct Packing {
 };
 
 // Boxes have bytes > 0 and begin < end. Offsets are sums of sizes: sizes in granules give offsets
-// on granules. Equal boxes give equal placements. A try takes O(n^2) for n boxes; there are at
-// least 16, and for small n as many as tens of milliseconds allow; none after one has met the
-// bound.
+// on granules. Equal boxes give equal placements. A try takes O(n^2) for n boxes; there are
+// as many as some 10 milliseconds allow, and none after one has met the bound.
 Packing place(std::span<const Box> boxes);
 
 // The most bytes alive at one moment, and the first moment when that many are.
