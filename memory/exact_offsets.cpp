@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 // width, area and size off by up to 30 %; width does best, so it gets more turns.
 constexpr std::string_view kOrders[] = {"WAT", "TWA", "TAW", "AWT", "ZWA", "WAT", "WAT"};
 constexpr int64_t kDifferent = 5;
+constexpr size_t kMostBoxes = 5000;    // alive one with another; for more, all pairs are too many
 constexpr int64_t kShortest = 1000;    // decisions
 constexpr int64_t kFirstTry = 30'000;  // decisions for each height in lower(), the first time
 
@@ -137,6 +138,11 @@ Clock::time_point deadline_of(const Effort& effort) {
                             std::chrono::duration<double>(std::min(effort.seconds, 1e9)));
 }
 
+Fitting place_greedily(std::span<const Box> boxes, int64_t capacity) {
+  const Packing packing = place(boxes);
+  return {packing.height <= capacity ? Answer::placed : Answer::unknown, packing.offsets, 0};
+}
+
 Fitting place_before(std::span<const Box> boxes, int64_t capacity, Clock::time_point deadline,
                      int64_t decisions, int threads) {
   Fitting all{Answer::placed, std::vector<int64_t>(boxes.size()), 0};
@@ -144,7 +150,10 @@ Fitting place_before(std::span<const Box> boxes, int64_t capacity, Clock::time_p
   for (const std::vector<int>& group : independent_groups(boxes)) {
     std::vector<Box> members;
     for (const int i : group) members.push_back(boxes[i]);
-    const Fitting part = Race(members, capacity).run(deadline, decisions - all.decisions, threads);
+    const Fitting part =
+        members.size() > kMostBoxes
+            ? place_greedily(members, capacity)
+            : Race(members, capacity).run(deadline, decisions - all.decisions, threads);
     all.decisions += part.decisions;
     if (part.answer != Answer::placed) return {part.answer, {}, all.decisions};
     for (size_t k = 0; k < group.size(); ++k) all.offsets[group[k]] = part.offsets[k];

@@ -28,7 +28,8 @@ struct Fitting {
 };
 
 // Boxes have bytes > 0 and begin < end, and their bytes together are below 2^63. Answers at once
-// when more is alive at one moment than the capacity.
+// when more is alive at one moment than the capacity. Where more than 5,000 boxes hang together in
+// time there is no search: they are placed as place() does.
 Fitting place_within(std::span<const Box> boxes, int64_t capacity, const Effort& effort);
 
 // The lowest packing that the effort finds, from `start` (one of place()) down. Its lower_bound is

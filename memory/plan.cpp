@@ -69,9 +69,9 @@ void place_in_arena(const Program& program, const std::vector<Lifetime>& lives,
       boxes.push_back({bytes, i, i + 1});
 
   Packing packing = place(boxes);
-  if (packing.height > packing.lower_bound)
-    packing =
-        lower(boxes, std::move(packing), {.decisions = kDecisionsTimesBoxes / std::ssize(boxes)});
+  const int64_t decisions = kDecisionsTimesBoxes / std::max<int64_t>(1, std::ssize(boxes));
+  if (packing.height > packing.lower_bound && decisions > std::ssize(boxes))
+    packing = lower(boxes, std::move(packing), {.decisions = decisions});
   plan.arena_bytes = packing.height;
   plan.lower_bound = packing.lower_bound;
   for (size_t b = 0; b < home.size(); ++b) {

@@ -130,6 +130,11 @@ TEST(MemoryExactOffsets, EdgeCases) {
   EXPECT_EQ(place_within(one, 7, {}).answer, Answer::placed);
   EXPECT_EQ(place_within(one, 6, {}).answer, Answer::impossible);
   EXPECT_EQ(lower({}, place({}), {}).height, 0);
+  const std::vector<Box> many(6000, Box{.bytes = 7, .begin = 0, .end = 1});  // not searched
+  const Fitting fitting = place_within(many, 42'000, {});
+  EXPECT_EQ(fitting.answer, Answer::placed);
+  EXPECT_EQ(height_of(many, fitting.offsets), 42'000);
+  EXPECT_EQ(place_within(many, 41'999, {}).answer, Answer::impossible);
 }
 
 // Every instance with its capacity in its name, NAME.CAPACITY.csv.
