@@ -150,10 +150,9 @@ Fitting place_before(std::span<const Box> boxes, int64_t capacity, Clock::time_p
   for (const std::vector<int>& group : independent_groups(boxes)) {
     std::vector<Box> members;
     for (const int i : group) members.push_back(boxes[i]);
-    const Fitting part =
-        members.size() > kMostBoxes
-            ? place_greedily(members, capacity)
-            : Race(members, capacity).run(deadline, decisions - all.decisions, threads);
+    const Fitting part = members.size() > kMostBoxes
+                             ? place_greedily(members, capacity)
+                             : Race(members, capacity).run(deadline, decisions, threads);
     all.decisions += part.decisions;
     if (part.answer != Answer::placed) return {part.answer, {}, all.decisions};
     for (size_t k = 0; k < group.size(); ++k) all.offsets[group[k]] = part.offsets[k];

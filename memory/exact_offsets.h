@@ -17,7 +17,9 @@ namespace plimsoll {
 
 struct Effort {
   double seconds = 1e9;
-  int64_t decisions = int64_t{1} << 60;  // of the searches together: independent of the machine
+  // Of the searches together, for each group of boxes that hangs together in time. Unlike seconds
+  // the same on every machine.
+  int64_t decisions = int64_t{1} << 60;
   int threads = 1;
 };
 
