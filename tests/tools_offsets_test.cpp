@@ -159,14 +159,14 @@ TEST_F(ToolsOffsets, WritesNothingWhenThereIsNoPlacement) {
       << low.output;
   EXPECT_EQ(read(path("out.csv")), "what was there");
 
-  const std::vector<Box> boxes = cut_rectangle(7, 300, 300, 100'000);
+  const std::vector<Box> boxes = cut_rectangle(1, 300, 300, 1000);
   std::string hard = "id,lower,upper,size\n";
   for (size_t i = 0; i < boxes.size(); ++i)
     hard += std::to_string(i) + "," + std::to_string(boxes[i].begin) + "," +
             std::to_string(boxes[i].end) + "," + std::to_string(boxes[i].bytes) + "\n";
-  const Outcome late = place(hard, "--capacity 100000 --seconds 0.01 --threads 2");
+  const Outcome late = place(hard, "--capacity 1000 --seconds 0.01 --threads 2");
   EXPECT_EQ(late.code, 1) << late.output;
-  EXPECT_NE(late.output.find("unknown: no placement within 100000 was found in 0.01 s"),
+  EXPECT_NE(late.output.find("unknown: no placement within 1000 was found in 0.01 s"),
             std::string::npos)
       << late.output;
   EXPECT_EQ(read(path("out.csv")), "what was there");
