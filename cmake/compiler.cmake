@@ -31,11 +31,14 @@ if(PLIMSOLL_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
-# plimsoll_part(): the calling folder's sources (and its cpu/ folder's) join the library. Tests lie
-# beside the code they test and do not.
+# plimsoll_part(FOLDER...): the calling folder's sources, and those of the folders in it that are
+# named, join the library. Tests lie beside the code they test and do not.
 function(plimsoll_part)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp
-       ${CMAKE_CURRENT_SOURCE_DIR}/cpu/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(folder ${ARGN})
+    file(GLOB more CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+    list(APPEND sources ${more})
+  endforeach()
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   target_sources(plimsoll PRIVATE ${sources})
 endfunction()

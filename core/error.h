@@ -44,6 +44,9 @@ struct DataError : Error {
 struct UsageError : Error {
   using Error::Error;
 };  // command lines
+struct BudgetError : Error {
+  using Error::Error;
+};  // a memory budget that no plan meets
 struct OutOfMemory : Error {
   using Error::Error;
 };  // recoverable: nothing was taken

@@ -62,6 +62,7 @@ using Infer = Metas (*)(std::span<const Meta> in, const Attrs&);
 using Kernel = void (*)(const Call&);
 using Vjp = std::vector<Tensor> (*)(const Backward&);  // one per input; undefined: none
 using ViewRule = Value (*)(const Value& in, const Meta& out, const Attrs&, int output);
+using Flops = double (*)(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
 using Workspace = int64_t (*)(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
 
 struct Saves {
@@ -91,6 +92,8 @@ struct OpDef {
   // from num_threads() when it is asked. The kernel makes do with what it gets.
   Workspace workspace = nullptr;
   CastRule cast = CastRule::keep;
+  // Floating-point operations, where they are many more than elements: a first guess of the cost.
+  Flops flops = nullptr;
 };
 
 // Shape rule of ops whose output looks like input 0.

@@ -10,12 +10,14 @@
 
 namespace plimsoll {
 
+// Whether output 0 could take over the memory of input OpDef::inplace, were it not needed any more:
+// that is a whole temporary in row-major order that no other operand looks into, with as many
+// elements of the same size.
+bool may_take_over(const Program& program, const Instruction& instruction);
+
 // For each buffer the buffer at whose address it lies: itself, unless it takes over the memory of
-// an input, which may itself have taken over, and so on. Output 0 takes over the input named by
-// OpDef::inplace when that input
-//   - is a temporary whose last use this is, and no other operand of the instruction looks into it;
-//   - is the whole buffer in row-major order, with the same number of elements of the same size as
-//     the output, so that each element is overwritten by its own result.
+// an input, which may itself have taken over, and so on. An output takes over where it may and this
+// is the last use of the input, so that each element is overwritten by its own result.
 // `lives` is updated: what is taken over ends where its successor begins, so the lifetimes of all
 // buffers with one home never overlap.
 std::vector<int> fold_in_place(const Program& program, std::vector<Lifetime>& lives);

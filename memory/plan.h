@@ -5,13 +5,23 @@
 //   plan.total_bytes();                // what a PooledAllocator will measure as its peak
 //   plan.print();                      // a table for people
 //
-// The place of a later part: recompute under a budget rewrites the Program before make_plan().
+// Under a budget the Program is rewritten before (budget.h).
 #pragma once
 
 #include "core/program.h"
 #include "memory/bytes.h"
 
 namespace plimsoll {
+
+// What a budget was bought with.
+struct Recompute {
+  int64_t budget = 0;              // bytes asked for; 0: no budget was given
+  int repetitions = 0;             // instructions that run again
+  double step_seconds = 0;         // predicted, of the whole step without any repetition
+  double added_seconds = 0;        // predicted, of the repetitions
+  double least_added_seconds = 0;  // no plan within the budget can add less
+  bool operator==(const Recompute&) const = default;
+};
 
 struct Plan {
   static constexpr int64_t kNowhere = -1;  // not in the arena: outside of it, empty, or unused
@@ -27,6 +37,7 @@ struct Plan {
   std::string peak_op;        // its name
   BytesByClass at_peak{};     // alive then: pinned, inputs, and in the arena
   int instructions = 0, buffers = 0, in_place = 0;
+  Recompute recompute{};
 
   // Everything that is held while the step runs.
   int64_t total_bytes() const { return pinned_bytes + input_bytes + arena_bytes + result_bytes; }

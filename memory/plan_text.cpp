@@ -29,6 +29,17 @@ std::string Plan::text() const {
               total_bytes(), " bytes\n");
   if (peak_instruction >= 0)
     text += cat("  most is alive at instruction ", peak_instruction, " (", peak_op, ")\n");
+  if (recompute.budget > 0) {
+    const auto share = [&](double seconds) {
+      char percent[32];
+      std::snprintf(percent, sizeof percent, "%.1f %%", 100 * seconds / recompute.step_seconds);
+      return std::string(percent);
+    };
+    text += cat("  budget ", recompute.budget, " bytes: ", recompute.repetitions,
+                " instructions run again and add ", share(recompute.added_seconds),
+                " to the time; no plan within it adds less than ",
+                share(recompute.least_added_seconds), "\n");
+  }
   return text;
 }
 

@@ -7,25 +7,38 @@
 #include "core/apply.h"
 #include "memory/dead_code.h"
 #include "memory/difference.h"
+#include "memory/early_update.h"
 #include "memory/replay.h"
 
 namespace plimsoll {
 
 struct Step::Captured {
-  Captured(const StepFunction& function, const Metas& metas, int64_t which)
-      : inputs(metas),
+  Captured(Metas metas, int64_t which, Program program, Fitted runs)
+      : inputs(std::move(metas)),
         variant(which),
-        program(remove_dead(capture(function, metas))),
-        plan(make_plan(program)) {}
+        captured(std::move(program)),
+        fitted(std::move(runs)) {}
 
   const Metas inputs;
   const int64_t variant;
-  const Program program;
-  const Plan plan;
+  const Program captured;                // as the function wrote it
+  const Fitted fitted;                   // as it runs
   std::optional<Replay> replay{};        // made by the first run
   std::optional<std::byte*> bound_to{};  // address of the arena
   uint64_t runs = 0;
 };
+
+namespace {
+
+// What costs no time is done always, recompute where a budget asks for it.
+Fitted fitted(const Program& captured, const StepOptions& options) {
+  if (options.budget > 0) return BudgetPlanner(captured, options.planning).fit(options.budget);
+  Program program = update_early(captured);
+  const Plan plan = make_plan(program);
+  return {std::move(program), plan};
+}
+
+}  // namespace
 
 Metas Step::metas_of(std::span<const Tensor> inputs) {
   check<StateError>(!Trace::current(),
@@ -48,6 +61,8 @@ Metas Step::metas_of(std::span<const Tensor> inputs) {
 
 Step::Step(StepFunction function, StepOptions options)
     : function_(std::move(function)), options_(std::move(options)) {
+  check<ValueError>(options_.budget >= 0, "step: the budget is negative: ", options_.budget,
+                    " bytes. Give the bytes that may be used.");
   check<ValueError>(function_ != nullptr,
                     "step: there is no function to capture: an empty one. Pass one.");
 }
@@ -62,15 +77,18 @@ Step::Captured& Step::find(const Metas& inputs) {
   if (found != captured_.end()) {
     std::rotate(captured_.begin(), found, found + 1);
   } else {
+    // May throw: nothing changed yet.
+    Program program = remove_dead(capture(function_, inputs));
+    Fitted runs = fitted(program, options_);
     auto captured =
-        std::make_unique<Captured>(function_, inputs, variant);  // may throw: nothing changed yet
+        std::make_unique<Captured>(inputs, variant, std::move(program), std::move(runs));
     captured_.insert(captured_.begin(), std::move(captured));
     if (captured_.size() > kPlans) captured_.pop_back();
   }
   return *captured_.front();
 }
 
-const Plan& Step::plan(const Metas& inputs) { return find(inputs).plan; }
+const Plan& Step::plan(const Metas& inputs) { return find(inputs).fitted.plan; }
 
 std::vector<Tensor> Step::run(std::span<const Tensor> inputs) {
   return run(find(metas_of(inputs)), inputs);
@@ -78,8 +96,8 @@ std::vector<Tensor> Step::run(std::span<const Tensor> inputs) {
 
 Tensor Step::run_one(std::span<const Tensor> inputs) {
   Captured& captured = find(metas_of(inputs));
-  check<StateError>(captured.program.results.size() == 1, "step: the function returned ",
-                    captured.program.results.size(),
+  check<StateError>(captured.fitted.program.results.size() == 1, "step: the function returned ",
+                    captured.fitted.program.results.size(),
                     " tensors where one is asked for. Call run() to get them all.");
   return run(captured, inputs).front();
 }
@@ -92,7 +110,7 @@ std::vector<Tensor> Step::run(Captured& captured, std::span<const Tensor> inputs
 #ifndef NDEBUG
   if (captured.runs > 0 && std::has_single_bit(captured.runs + 1)) recapture(captured);
 #endif
-  if (!captured.replay) captured.replay.emplace(captured.program, captured.plan);
+  if (!captured.replay) captured.replay.emplace(captured.fitted.program, captured.fitted.plan);
   provide_arena(captured);
   std::vector<Tensor> results = captured.replay->run(inputs);
   ++captured.runs;
@@ -101,7 +119,7 @@ std::vector<Tensor> Step::run(Captured& captured, std::span<const Tensor> inputs
 
 void Step::recapture(const Captured& captured) const {
   const Program now = remove_dead(capture(function_, captured.inputs));
-  const std::string difference = first_difference(captured.program, now);
+  const std::string difference = first_difference(captured.captured, now);
   check<StateError>(difference.empty(), "step: run ", captured.runs + 1,
                     " would not be what was captured: ", difference,
                     " changed. Host values are frozen by the capture: make those that change "
@@ -116,12 +134,12 @@ void Step::release_arena() {
 int64_t Step::arena_bytes(const Captured& captured) const {
   int64_t bytes = 0;
   for (const auto& other : captured_)
-    if (other->inputs == captured.inputs) bytes = std::max(bytes, other->plan.arena_bytes);
+    if (other->inputs == captured.inputs) bytes = std::max(bytes, other->fitted.plan.arena_bytes);
   return bytes;
 }
 
 void Step::provide_arena(Captured& captured) {
-  const Device device = captured.program.device;
+  const Device device = captured.fitted.program.device;
   const int64_t bytes = arena_bytes(captured);
   auto allocator = current_allocator(device);
   if (!arena_ || arena_->bytes() != bytes || arena_owner_ != allocator) {

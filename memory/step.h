@@ -9,6 +9,9 @@
 //   step.plan(x, y).print();           // exact bytes, before anything is allocated
 //   for (...) loss = step(x, y);       // the same bits as calling the function itself
 //
+// With Step step(function, {.budget = int64_t{300} << 20}) it never holds more than that, and makes
+// again what it cannot keep.
+//
 // Host values (numbers, branches) are frozen by the capture: what changes from step to step must be
 // a tensor, or decide between whole programs: StepOptions.variant. Unless NDEBUG is defined, runs
 // 2, 4, 8, 16, ... of a plan capture the function again and throw StateError where it has changed.
@@ -20,12 +23,17 @@
 #include <functional>
 #include <memory>
 
-#include "memory/plan.h"
+#include "memory/budget.h"
 #include "memory/step_function.h"
 
 namespace plimsoll {
 
 struct StepOptions {
+  static constexpr int64_t kNoBudget = 0;
+  // Bytes: of parameters, optimizer state, inputs, arena and results together, never exceeded.
+  // BudgetError by plan() and run() when no plan is that small, before anything is allocated.
+  int64_t budget = kNoBudget;
+  BudgetOptions planning{};  // how to search for the plan
   // What the function depends on besides its inputs: asked before each run, one program for each
   // answer. Empty: nothing.
   std::function<int64_t()> variant{};
@@ -35,6 +43,7 @@ class Step {
  public:
   static constexpr size_t kPlans = 8;  // plans kept, those used last
 
+  // ValueError for a function that is empty or a budget below 0.
   explicit Step(StepFunction function, StepOptions options = {});
   // Any callable that takes up to 8 const Tensor& and returns a Tensor or a std::vector<Tensor>.
   template <StepCallable F>

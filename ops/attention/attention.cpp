@@ -142,17 +142,27 @@ int64_t mask_grad_workspace(std::span<const Meta> in, std::span<const Meta> out,
   return attention_detail::mask_backward_workspace(sizes_of(in, attrs), in[0].dtype, out[0].shape);
 }
 
+// Two products of queries and keys forward, five backward; causal attention does half of them.
+template <int kProducts>
+double attention_flops(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
+  const Sizes s = sizes_of(in, attrs);
+  return 2.0 * kProducts * static_cast<double>(s.batch * s.heads * s.queries) *
+         static_cast<double>(s.keys * s.features) * (s.attrs.causal ? 0.5 : 1);
+}
+
 constexpr Bits kGradStrided = bits(0, 1, 2, kGradInputs, kGradInputs + 1);  // q, k, v, mask
 constexpr OpDef grad_op{.name = "attention_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
                         .strided = kGradStrided,
-                        .workspace = grad_workspace};
+                        .workspace = grad_workspace,
+                        .flops = attention_flops<5>};
 constexpr OpDef mask_grad_op{.name = "attention_mask_grad",
                              .infer = mask_grad_infer,
                              .cpu = mask_grad_cpu,
                              .strided = kGradStrided,
-                             .workspace = mask_grad_workspace};
+                             .workspace = mask_grad_workspace,
+                             .flops = attention_flops<3>};
 
 std::vector<Tensor> attention_vjp(const Backward& b) {
   const Meta& out = b.output_meta(0);
@@ -180,7 +190,8 @@ constexpr OpDef attention_op{.name = "attention",
                              .saves = {.inputs = bits(0, 1, 2, 3, 4), .outputs = bits(0, 2)},
                              .strided = bits(0, 1, 2, 3, 4),
                              .workspace = attention_workspace,
-                             .cast = CastRule::low};
+                             .cast = CastRule::low,
+                             .flops = attention_flops<2>};
 
 // The kernels walk over rows of neighbouring elements; anything else is copied first.
 Tensor with_dense_rows(const Tensor& x) {

@@ -191,26 +191,37 @@ std::vector<Tensor> weight_grad_vjp(const Backward& b) {  // dw = conv2d_weight_
   return {dx, ddy};
 }
 
+// All three do the same products, in another order.
+template <ConvSizes (*kSizes)(std::span<const Meta>, const Attrs&)>
+double conv2d_flops(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
+  const ConvSizes s = kSizes(in, attrs);
+  return 2.0 * static_cast<double>(s.n * s.p * s.q) * static_cast<double>(s.o * s.taps()) *
+         static_cast<double>(s.group_inputs());
+}
+
 constexpr OpDef conv2d_op{.name = "conv2d",
                           .infer = conv2d_infer,
                           .cpu = conv2d_cpu,
                           .vjp = conv2d_vjp,
                           .saves = {.inputs = bits(0, 1)},
                           .workspace = conv2d_workspace,
-                          .cast = CastRule::low};
+                          .cast = CastRule::low,
+                          .flops = conv2d_flops<sizes_of_forward>};
 constexpr OpDef input_grad_op{.name = "conv2d_input_grad",
                               .infer = input_grad_infer,
                               .cpu = input_grad_cpu,
                               .vjp = input_grad_vjp,
                               .saves = {.inputs = bits(0, 1)},
                               .workspace = input_grad_workspace,
-                              .cast = CastRule::low};
+                              .cast = CastRule::low,
+                              .flops = conv2d_flops<sizes_of_input_grad>};
 constexpr OpDef weight_grad_op{.name = "conv2d_weight_grad",
                                .infer = weight_grad_infer,
                                .cpu = weight_grad_cpu,
                                .vjp = weight_grad_vjp,
                                .saves = {.inputs = bits(0, 1)},
-                               .workspace = weight_grad_workspace};
+                               .workspace = weight_grad_workspace,
+                               .flops = conv2d_flops<sizes_of_weight_grad>};
 
 }  // namespace
 

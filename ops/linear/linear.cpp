@@ -86,13 +86,18 @@ std::vector<Tensor> linear_vjp(const Backward& b) {
   return {dx, dw, db};
 }
 
+double linear_flops(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
+  return 2.0 * static_cast<double>(count(out[0].shape)) * static_cast<double>(in[1].shape.back());
+}
+
 constexpr OpDef linear_op{.name = "linear",
                           .infer = linear_infer,
                           .cpu = linear_cpu,
                           .vjp = linear_vjp,
                           .saves = {.inputs = bits(0, 1)},
                           .workspace = linear_workspace,
-                          .cast = CastRule::low};
+                          .cast = CastRule::low,
+                          .flops = linear_flops};
 
 }  // namespace
 

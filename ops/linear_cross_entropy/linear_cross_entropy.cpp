@@ -237,10 +237,18 @@ void grad_cpu(const Call& call) {
   });
 }
 
+// One product forward; backward the logits again and two gradients.
+template <int kProducts>
+double products_flops(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
+  return 2.0 * kProducts * static_cast<double>(count(in[kX].shape)) *
+         static_cast<double>(in[kW].shape[0]);
+}
+
 constexpr OpDef grad_op{.name = "linear_cross_entropy_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
-                        .workspace = grad_workspace};
+                        .workspace = grad_workspace,
+                        .flops = products_flops<3>};
 
 std::vector<Tensor> fused_vjp(const Backward& b) {
   FusedAttrs attrs = b.attrs<FusedAttrs>();
@@ -263,7 +271,8 @@ constexpr OpDef fused_op{.name = kName,
                          .cpu = fused_cpu,
                          .vjp = fused_vjp,
                          .saves = {.inputs = everything, .outputs = bits(1)},
-                         .workspace = fused_workspace};
+                         .workspace = fused_workspace,
+                         .flops = products_flops<1>};
 
 }  // namespace
 

@@ -90,6 +90,10 @@ std::vector<Tensor> matmul_vjp(const Backward& b) {
   return {da, db};
 }
 
+double matmul_flops(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
+  return 2.0 * static_cast<double>(count(out[0].shape)) * static_cast<double>(in[0].shape.back());
+}
+
 constexpr OpDef matmul_op{.name = "matmul",
                           .infer = matmul_infer,
                           .cpu = matmul_cpu,
@@ -97,7 +101,8 @@ constexpr OpDef matmul_op{.name = "matmul",
                           .saves = {.inputs = bits(0, 1)},
                           .strided = everything,
                           .workspace = matmul_workspace,
-                          .cast = CastRule::low};
+                          .cast = CastRule::low,
+                          .flops = matmul_flops};
 
 }  // namespace
 

@@ -1,0 +1,98 @@
+#include "memory/budget.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "memory/early_update.h"
+#include "memory/recompute/certificate.h"
+#include "memory/recompute/program.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kStepsPerSecond = 2.5e7;  // ops that the simulator runs
+
+recompute::SearchOptions search_options(const BudgetOptions& options) {
+  check<ValueError>(options.search_seconds > 0 && options.search_seconds < 1e9,
+                    "budget: the time to search must be a number of seconds above 0: ",
+                    options.search_seconds, ". Two seconds are enough for most models.");
+  return {.effort = static_cast<int64_t>(options.search_seconds * kStepsPerSecond / 2)};
+}
+
+}  // namespace
+
+BudgetPlanner::Order::Order(Program given, const BudgetOptions& options)
+    : program(std::move(given)),
+      costs(instruction_costs(program, options.costs)),
+      timeline(recompute::problem_of(program, costs)),
+      frontier(recompute::search(timeline, search_options(options))) {}
+
+Program BudgetPlanner::Order::rewritten(size_t point) const {
+  recompute::Simulator simulator(timeline);
+  return recompute::rewrite(program, simulator.schedule(frontier[point].choices));
+}
+
+const Plan& BudgetPlanner::Order::planned(size_t point) const {
+  const auto [entry, is_new] = plans.try_emplace(point);
+  if (is_new) entry->second = make_plan(rewritten(point));
+  return entry->second;
+}
+
+BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
+  Program early = update_early(program);
+  const bool moved = early.instructions != program.instructions;
+  orders_.emplace_back(std::move(early), options);
+  if (moved) orders_.emplace_back(std::move(program), options);
+  const Plan& keep = orders_[0].planned(orders_[0].frontier.size() - 1);
+  largest_ = keep.total_bytes();
+  outside_ = keep.total_bytes() - keep.arena_bytes;
+}
+
+int64_t BudgetPlanner::smallest() const {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const Order& order : orders_)
+    for (size_t point = 0; point < order.frontier.size(); ++point) {
+      if (outside_ + order.frontier[point].peak >= least) break;  // peaks rise
+      least = std::min(least, order.planned(point).total_bytes());
+    }
+  return least;
+}
+
+// The cheapest plan of one order within the budget; its number of points when none is.
+size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
+  for (size_t point = order.frontier.size(); point-- > 0;)  // costs rise
+    if (outside_ + order.frontier[point].peak <= budget &&
+        order.planned(point).total_bytes() <= budget)
+      return point;
+  return order.frontier.size();
+}
+
+Fitted BudgetPlanner::fit(int64_t budget) const {
+  const Order* best = nullptr;
+  size_t best_point = 0;
+  for (const Order& order : orders_) {
+    const size_t point = cheapest(order, budget);
+    if (point == order.frontier.size()) continue;
+    if (best && best->frontier[best_point].cost <= order.frontier[point].cost) continue;
+    best = &order;
+    best_point = point;
+  }
+  check<BudgetError>(
+      best, "step: the budget is too small: ", budget, " bytes, and no plan takes less than ",
+      best ? 0 : smallest(),
+      ". Allow that many, or take a smaller batch, 16-bit precision or gradient accumulation.");
+  Fitted fitted{best->rewritten(best_point), best->planned(best_point)};
+  double bound = std::numeric_limits<double>::infinity();
+  for (const Order& order : orders_)
+    bound = std::min(bound, recompute::least_added_cost(order.timeline, budget - outside_));
+  fitted.plan.recompute = {
+      .budget = budget,
+      .repetitions =
+          static_cast<int>(fitted.program.instructions.size() - best->program.instructions.size()),
+      .step_seconds = std::accumulate(best->costs.begin(), best->costs.end(), 0.0),
+      .added_seconds = best->frontier[best_point].cost,
+      .least_added_seconds = bound};
+  return fitted;
+}
+
+}  // namespace plimsoll

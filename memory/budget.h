@@ -1,0 +1,67 @@
+// Training within a budget of bytes: rewrites a captured step so that it never holds more, by
+// making some values again instead of keeping them. The bits of its results do not change.
+//
+//   const BudgetPlanner planner(program, {});
+//   planner.smallest();                        // bytes; less is refused
+//   const Fitted fitted = planner.fit(int64_t{300} << 20);
+//   fitted.plan.total_bytes()                  // <= 300 MiB
+//   fitted.plan.recompute.added_seconds        // what it costs
+//
+// The plans for all budgets are searched at once (recompute/search.h), so that a larger budget
+// never costs more time and the smallest possible one is known exactly: planner.smallest() works,
+// one granule less is refused.
+#pragma once
+
+#include <map>
+
+#include "memory/costs.h"
+#include "memory/plan.h"
+#include "memory/recompute/search.h"
+
+namespace plimsoll {
+
+struct BudgetOptions {
+  CostModel costs = CostModel::measured;
+  // How long to search, in seconds of a core of 2025. Counted in steps of the search, not by a
+  // clock: with CostModel::model equal programs give equal plans.
+  double search_seconds = 2;
+};
+
+struct Fitted {
+  Program program;
+  Plan plan;
+};
+
+class BudgetPlanner {
+ public:
+  // ValueError when search_seconds is not a number above 0.
+  BudgetPlanner(Program program, const BudgetOptions& options);
+
+  int64_t smallest() const;                     // of Plan::total_bytes() over all plans found
+  int64_t largest() const { return largest_; }  // without recompute
+
+  // The cheapest plan with total_bytes() <= budget. BudgetError naming the smallest possible budget.
+  Fitted fit(int64_t budget) const;
+
+ private:
+  // The step with its updates early, and as it was captured: an early update saves gradients, but
+  // what is made of the old parameter cannot be made again after it.
+  struct Order {
+    Order(Program given, const BudgetOptions& options);
+    Program rewritten(size_t point) const;
+    const Plan& planned(size_t point) const;
+
+    Program program;
+    std::vector<double> costs;  // of each instruction
+    recompute::Timeline timeline;
+    recompute::Frontier frontier;
+    mutable std::map<size_t, Plan> plans;  // of the points that were looked at
+  };
+  size_t cheapest(const Order& order, int64_t budget) const;
+
+  std::vector<Order> orders_;
+  int64_t largest_ = 0;
+  int64_t outside_ = 0;  // the arena: the same in every plan
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,107 @@
+#include "memory/recompute/evict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace plimsoll::recompute {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int kPatience = 300;  // makers looked at for one estimate
+
+}  // namespace
+
+// The gap of `storage` that covers op `at`; the end of its gaps when all its uses are before.
+int Evictor::gap_at(int storage, int at) const {
+  const auto first = timeline_.next_use.begin() + timeline_.first_gap[storage];
+  const auto last = timeline_.next_use.begin() + timeline_.first_gap[storage + 1];
+  return static_cast<int>(std::lower_bound(first, last, at) - timeline_.next_use.begin());
+}
+
+double Evictor::cost_of_making(const Choices& choices, int storage, int at, int& patience) {
+  const Op& op = timeline_.problem.ops[timeline_.maker[storage]];
+  if (at > op.repeatable_before || --patience < 0) return kInfinity;
+  double cost = op.cost;
+  for (const int read : op.reads) {
+    const int gap = gap_at(read, at);
+    const bool over = gap == timeline_.first_gap[read + 1];
+    // What is kept is there; what is recomputed and stays would be made again anyway.
+    if (!over && choices[gap] != Choice::recompute_each) continue;
+    cost += cost_of_making(choices, read, at, patience);
+  }
+  return cost;
+}
+
+double Evictor::cost_of(const Choices& choices, int gap) {
+  int patience = kPatience;
+  return cost_of_making(choices, timeline_.storage_of[gap], timeline_.next_use[gap], patience);
+}
+
+Candidate Evictor::evaluate(Choices choices) {
+  const Outcome outcome = simulator_.run(choices);
+  steps_ += outcome.runs;
+  return {std::move(choices), outcome};
+}
+
+bool Evictor::reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random) {
+  struct Offer {
+    double price;
+    int gap;
+    int64_t bytes;
+  };
+  std::vector<Offer> offers;
+  std::uniform_real_distribution<double> factor(-noise, noise);
+  while (candidate.outcome.peak > target) {
+    if (!candidate.outcome.possible) return false;
+    offers.clear();
+    for (const int gap : simulator_.alive_at(candidate.choices, candidate.outcome.peak_run)) {
+      if (candidate.choices[gap] == Choice::recompute_each || !timeline_.can_evict(gap)) continue;
+      const int64_t bytes = timeline_.problem.storages[timeline_.storage_of[gap]].bytes;
+      const double cost = cost_of(candidate.choices, gap);
+      if (bytes == 0 || cost == kInfinity) continue;
+      const double price = cost / static_cast<double>(bytes);
+      offers.push_back({noise > 0 ? price * std::exp(factor(random)) : price, gap, bytes});
+    }
+    steps_ += candidate.outcome.runs;
+    std::ranges::sort(offers, {}, [](const Offer& o) { return std::pair(o.price, o.gap); });
+    int64_t excess = candidate.outcome.peak - target;
+    Choices next = candidate.choices;
+    size_t taken = 0;
+    for (; taken < offers.size() && excess > 0; ++taken) {
+      Choice& choice = next[offers[taken].gap];
+      choice = more_thorough(choice);
+      excess -= offers[taken].bytes;
+    }
+    if (taken == 0) return false;
+    candidate = evaluate(std::move(next));
+  }
+  return candidate.outcome.possible;
+}
+
+void Evictor::prune(Candidate& candidate, int64_t target) {
+  std::vector<std::pair<double, int>> evicted;
+  for (int gap = 0; gap < timeline_.gaps(); ++gap)
+    if (candidate.choices[gap] != Choice::keep)
+      evicted.emplace_back(-cost_of(candidate.choices, gap), gap);
+  std::ranges::sort(evicted);
+  simulator_.run(candidate.choices);
+  std::vector<int64_t> profile = simulator_.profile();
+  std::vector<int> made_again = simulator_.made_again_at();
+  for (const auto& [cost, gap] : evicted) {
+    // Kept, it adds its bytes to every moment until it would have been made again.
+    const int64_t bytes = timeline_.problem.storages[timeline_.storage_of[gap]].bytes;
+    const auto first = profile.begin() + timeline_.begin_of(gap) + 1;
+    const auto last = profile.begin() + made_again[gap];
+    if (first<last&& * std::max_element(first, last) + bytes> target) continue;
+    Choices next = candidate.choices;
+    next[gap] = Choice::keep;
+    Candidate kept = evaluate(std::move(next));
+    if (kept.outcome.peak > target || kept.outcome.cost > candidate.outcome.cost) continue;
+    candidate = std::move(kept);
+    profile = simulator_.profile();
+    made_again = simulator_.made_again_at();
+  }
+}
+
+}  // namespace plimsoll::recompute

@@ -1,0 +1,45 @@
+// What the search is made of: how much a gap costs to evict, bringing a choice of gaps under a
+// target by evicting greedily, and taking back what was not needed.
+#pragma once
+
+#include <random>
+
+#include "memory/recompute/simulate.h"
+
+namespace plimsoll::recompute {
+
+struct Candidate {
+  Choices choices;
+  Outcome outcome;
+};
+
+class Evictor {
+ public:
+  explicit Evictor(const Timeline& timeline) : timeline_(timeline), simulator_(timeline) {}
+
+  Candidate evaluate(Choices choices);
+
+  // While the peak exceeds `target`: of what is alive at the peak without being touched there,
+  // evicts what costs least per byte. With `noise` > 0 the order is disturbed by factors up to
+  // exp(noise). False when nothing more can go; the candidate is then as low as it came.
+  bool reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random);
+
+  // Keeps again what need not be evicted to stay at `target`, the most expensive first.
+  void prune(Candidate& candidate, int64_t target);
+
+  // Added cost of evicting this gap, or of evicting it more thoroughly: of running its maker at the
+  // end of the gap, and before it those makers that would run for nobody else. Infinity: impossible.
+  double cost_of(const Choices& choices, int gap);
+
+  int64_t steps() const { return steps_; }  // ops simulated so far: the measure of effort
+
+ private:
+  double cost_of_making(const Choices& choices, int storage, int at, int& patience);
+  int gap_at(int storage, int at) const;
+
+  const Timeline& timeline_;
+  Simulator simulator_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace plimsoll::recompute

@@ -1,0 +1,61 @@
+// The problem of recompute, free of tensors: ops in order, each with a cost, reading and writing
+// storages of so many bytes. A captured step becomes one (program.h), a trace file too (trace.h).
+//
+//   Problem problem;
+//   problem.storages = {{.bytes = 64}, {.bytes = 128}};
+//   problem.ops.push_back({.cost = 1e-3, .writes = {0}});
+//   problem.ops.push_back({.cost = 2e-3, .reads = {0}, .writes = {1}});
+//   const Timeline timeline(problem);
+//
+// Only what is made and used up inside appears: inputs and parameters are always there.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace plimsoll::recompute {
+
+struct Op {
+  double cost = 0;                     // seconds, or any unit: only sums and ratios matter
+  int64_t workspace = 0;               // bytes held while it runs
+  std::vector<int> reads{}, writes{};  // storages; each is written by one op, before it is read
+  int takes_over = -1;                 // storage it reads whose memory writes[0] may take: in-place
+  // It may run again only before the op of this number does: that one changes something it reads.
+  // 0: never.
+  int repeatable_before = std::numeric_limits<int>::max();
+};
+
+struct Storage {
+  int64_t bytes = 0;
+  bool evictable = true;  // false: some op writes into it later, so running its maker is not enough
+};
+
+struct Problem {
+  std::vector<Op> ops;
+  std::vector<Storage> storages;
+};
+
+// A storage is touched by its maker and then by each op that reads it. Between two of these moments
+// lies a gap, through which it is kept or not: gaps are what one decides on. The gaps of storage s
+// have the numbers first_gap[s] to first_gap[s + 1]; gap g ends at op `next_use[g]`.
+struct Timeline {
+  explicit Timeline(Problem problem);
+
+  int ops() const { return static_cast<int>(problem.ops.size()); }
+  int storages() const { return static_cast<int>(problem.storages.size()); }
+  int gaps() const { return static_cast<int>(next_use.size()); }
+  // The op after which gap g begins.
+  int begin_of(int gap) const {
+    const int storage = storage_of[gap];
+    return gap == first_gap[storage] ? maker[storage] : next_use[gap - 1];
+  }
+  bool can_evict(int gap) const;
+
+  Problem problem;
+  std::vector<int> maker;                 // of each storage
+  std::vector<int> first_gap;             // of each storage, and one more
+  std::vector<int> next_use, storage_of;  // of each gap
+};
+
+}  // namespace plimsoll::recompute

@@ -1,0 +1,137 @@
+#include "memory/recompute/search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plimsoll::recompute {
+namespace {
+
+constexpr double kNoise = 0.7;       // of the random repairs
+constexpr int kGiveUp = 600;         // tries at a level without a gain
+constexpr double kGain = 1 - 1e-12;  // what counts as less
+
+class Search {
+ public:
+  Search(const Timeline& timeline, const SearchOptions& options)
+      : timeline_(timeline), options_(options), evictor_(timeline), random_(options.seed) {}
+
+  Frontier run() {
+    Candidate keep = evictor_.evaluate(Choices(timeline_.gaps(), Choice::keep));
+    add(keep);
+    const int64_t highest = keep.outcome.peak;
+    descend(keep, highest);
+    for (Choices& choices : segment_plans(timeline_)) {
+      const Candidate plan = evictor_.evaluate(std::move(choices));
+      add(plan);
+      descend(plan, highest);
+    }
+    lower();
+    // Upwards: what was found with less memory is where the search begins with more.
+    const int64_t lowest = frontier_.front().peak;
+    for (int level = 0; level < options_.levels && lowest < highest; ++level)
+      improve(target_of(level, lowest, highest), options_.effort / options_.levels * (level + 1));
+    return std::move(frontier_);
+  }
+
+ private:
+  int64_t target_of(int level, int64_t lowest, int64_t highest) const {
+    const double ratio = static_cast<double>(highest) / static_cast<double>(lowest);
+    const auto target =
+        static_cast<double>(lowest) * std::pow(ratio, static_cast<double>(level) / options_.levels);
+    return level == 0 ? lowest : static_cast<int64_t>(target);
+  }
+
+  // Greedily below one target after another, until nothing more can go.
+  void descend(Candidate candidate, int64_t highest) {
+    const int64_t rung = std::max<int64_t>(highest / (2 * options_.levels), 1);
+    while (evictor_.reduce(
+        candidate, candidate.outcome.peak - std::min(rung, candidate.outcome.peak), 0, random_))
+      add(candidate);
+    if (candidate.outcome.possible) add(candidate);
+  }
+
+  // The smallest peak of all: from the plans with the least memory, some gaps changed at random,
+  // below the smallest so far.
+  void lower() {
+    const int64_t effort = evictor_.steps() + options_.effort / 8;
+    for (int idle = 0; idle < kGiveUp && evictor_.steps() < effort; ++idle) {
+      const size_t low = random_() % std::min<size_t>(frontier_.size(), 4);
+      Candidate next = evictor_.evaluate(disturbed(frontier_[low].choices));
+      if (!evictor_.reduce(next, frontier_.front().peak - 1, kNoise, random_)) continue;
+      add(next);
+      idle = 0;
+    }
+  }
+
+  const Point& best_at(int64_t target) const {
+    const auto above = std::ranges::upper_bound(frontier_, target, {}, &Point::peak);
+    return *std::prev(above);
+  }
+
+  void improve(int64_t target, int64_t effort) {
+    Candidate current = evictor_.evaluate(best_at(target).choices);
+    evictor_.prune(current, target);
+    add(current);
+    for (int idle = 0; idle < kGiveUp && evictor_.steps() < effort && current.outcome.cost > 0;
+         ++idle) {
+      Candidate next = evictor_.evaluate(disturbed(current.choices));
+      if (!evictor_.reduce(next, target, kNoise, random_)) continue;
+      if (next.outcome.cost < 1.1 * current.outcome.cost) evictor_.prune(next, target);
+      if (next.outcome.cost < current.outcome.cost * kGain) {
+        idle = 0;
+        add(next);
+      }
+      if (next.outcome.cost <= current.outcome.cost) current = std::move(next);
+    }
+  }
+
+  // One more gap is evicted, or a few evicted ones are kept again: neighbours in time, or any.
+  Choices disturbed(Choices choices) {
+    std::vector<int> evicted;
+    for (int gap = 0; gap < timeline_.gaps(); ++gap)
+      if (choices[gap] != Choice::keep) evicted.push_back(gap);
+    if (evicted.empty() || random_() % 4 == 0) {
+      const auto gap = static_cast<int>(random_() % static_cast<uint64_t>(timeline_.gaps()));
+      if (timeline_.can_evict(gap)) choices[gap] = more_thorough(choices[gap]);
+      return choices;
+    }
+    const size_t most = 1 + random_() % std::min<size_t>(12, 1 + evicted.size() / 2);
+    if (random_() % 2) {
+      const int centre = evicted[random_() % evicted.size()];
+      const auto distance = [&](int gap) {
+        return std::abs(timeline_.begin_of(gap) - timeline_.begin_of(centre));
+      };
+      std::ranges::nth_element(evicted, evicted.begin() + static_cast<int64_t>(most) - 1, {},
+                               distance);
+    } else {
+      std::ranges::shuffle(evicted, random_);
+    }
+    for (size_t k = 0; k < most; ++k) choices[evicted[k]] = Choice::keep;
+    return choices;
+  }
+
+  // Keeps only what no other point beats in both.
+  void add(const Candidate& candidate) {
+    const auto [peak, cost] = std::pair(candidate.outcome.peak, candidate.outcome.cost);
+    const auto place = std::ranges::lower_bound(frontier_, peak, {}, &Point::peak);
+    if (place != frontier_.begin() && std::prev(place)->cost <= cost) return;
+    if (place != frontier_.end() && place->peak == peak && place->cost <= cost) return;
+    auto last = place;
+    while (last != frontier_.end() && last->cost >= cost) ++last;
+    frontier_.insert(frontier_.erase(place, last), {peak, cost, candidate.choices});
+  }
+
+  const Timeline& timeline_;
+  const SearchOptions& options_;
+  Evictor evictor_;
+  std::mt19937_64 random_;
+  Frontier frontier_;
+};
+
+}  // namespace
+
+Frontier search(const Timeline& timeline, const SearchOptions& options) {
+  return Search(timeline, options).run();
+}
+
+}  // namespace plimsoll::recompute

@@ -1,0 +1,40 @@
+// The search for what to recompute: how little time each size of memory costs.
+//
+//   const Frontier frontier = search(timeline, {.effort = 50'000'000});
+//   frontier.front().peak              // the smallest that was found possible
+//   frontier.back().cost               // 0: all is kept
+//
+// The whole frontier is made at once, and not a plan for one budget, so that more memory never
+// costs more time and the smallest possible budget is known. It starts from keeping all and from
+// the plans of textbooks (a backward pass in segments: Chen et al., "Training Deep Nets with
+// Sublinear Memory Cost", 2016), brings each below a ladder of targets greedily, and improves what
+// it has at each target by a large-neighbourhood search: keep a few gaps again at random, repair,
+// prune, take it if it costs less. Effort is counted in ops simulated, not in seconds: equal
+// problems give equal plans.
+#pragma once
+
+#include "memory/recompute/evict.h"
+
+namespace plimsoll::recompute {
+
+struct SearchOptions {
+  int64_t effort = 50'000'000;  // ops simulated; about 2 s
+  uint64_t seed = 0;
+  int levels = 32;  // targets from the smallest peak to the largest
+};
+
+struct Point {
+  int64_t peak = 0;
+  double cost = 0;
+  Choices choices{};
+};
+using Frontier = std::vector<Point>;  // peaks rise, costs fall
+
+Frontier search(const Timeline& timeline, const SearchOptions& options = {});
+
+// What textbooks do: the step is cut into segments before the moment with the most bytes alive;
+// what is alive at a cut is kept, everything else that is needed later is made again, a segment at
+// a time. From 1 segment to about 2 sqrt(n), each cut where little is alive.
+std::vector<Choices> segment_plans(const Timeline& timeline);
+
+}  // namespace plimsoll::recompute

@@ -1,0 +1,163 @@
+// Training under a budget: the bytes are kept, the bits stay, the refusal is exact.
+#include "memory/budget.h"
+
+#include "autograd/gradients.h"
+#include "examples/common/cnn_models.h"
+#include "examples/common/transformer_models.h"
+#include "memory/pooled_allocator.h"
+#include "memory/step.h"
+#include "ops/ops.h"
+#include "optim/adam.h"
+#include "tests/errors.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr BudgetOptions kModel{.costs = CostModel::model, .search_seconds = 0.2};
+
+// A model with its optimizer and a batch, the same each time it is made.
+struct Training {
+  explicit Training(const std::string& name, Device device = Device::cpu) {
+    nn::Build build{.seed = 3, .placement = {.device = device}};
+    if (name == "gpt") {
+      model = examples::make_gpt(
+          {.vocabulary = 17, .context = 16, .layers = 3, .heads = 2, .width = 32, .dropout = 0.1},
+          false, build);
+      x = modulo({4, 16}, device);
+      y = modulo({4, 16}, device);
+    } else {
+      model = examples::make_cnn(name, {16, 16, 3, 10}, false, build);
+      x = device == Device::cpu ? uniform({8, 16, 16, 3}, -1, 1, 5)
+                                : Tensor::empty({{8, 16, 16, 3}, DType::f32, device});
+      y = modulo({8}, device);
+    }
+    parameters = model->parameters();
+    optimizer.emplace(parameters);
+    key = device == Device::cpu ? make_key(7, 0) : Tensor::empty({{2}, DType::i64, device});
+  }
+
+  static Tensor modulo(const Shape& shape, Device device) {
+    if (device != Device::cpu) return Tensor::empty({shape, DType::i64, device});
+    std::vector<int64_t> values(static_cast<size_t>(count(shape)));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i * 7 % 10);
+    return Tensor::of<int64_t>(values, shape);
+  }
+
+  StepFunction function() {
+    return [this](std::span<const Tensor> in) {
+      const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
+      optimizer->update(gradients(loss, parameters));
+      return std::vector{loss};
+    };
+  }
+  std::vector<Tensor> inputs() const { return {x, y, key}; }
+  Metas metas() const { return {x.meta(), y.meta(), key.meta()}; }
+
+  // Every bit that training leaves behind: parameters, running statistics, moments.
+  std::vector<std::vector<double>> bits() const {
+    std::vector<std::vector<double>> all;
+    for (const auto& named : {model->named_parameters(), model->named_buffers()})
+      for (const auto& [name, tensor] : named) all.push_back(tensor.to_vector<double>());
+    for (const auto& [name, tensor] : optimizer->state()) all.push_back(tensor.to_vector<double>());
+    return all;
+  }
+
+  std::unique_ptr<examples::Staged> model;
+  std::vector<Tensor> parameters;
+  std::optional<optim::Adam> optimizer;
+  Tensor x, y, key;
+};
+
+Program program_of(const std::string& name) {
+  Training training(name, Device::null);
+  return capture(training.function(), training.metas());
+}
+
+TEST(MemoryBudget, TheBitsStayAndTheBytesAreKept) {
+  for (const char* name : {"lenet", "resnet8", "gpt"}) {
+    SCOPED_TRACE(name);
+    std::vector<std::vector<double>> expected;
+    const BudgetPlanner planner(program_of(name), kModel);
+    const int64_t least = planner.smallest(), most = planner.largest();
+    ASSERT_LT(least, most);
+    for (const int64_t budget : {int64_t{0}, most, (least + most) / 2, least}) {
+      SCOPED_TRACE(budget);
+      const auto pool = std::make_shared<PooledAllocator>(host_provider());
+      const AllocatorScope scope(pool);
+      Training training(name);
+      Step step(training.function(), {.budget = budget, .planning = kModel});
+      const int64_t planned = step.plan(training.metas()).total_bytes();
+      if (budget > 0) {
+        EXPECT_LE(planned, budget);
+      }
+      if (budget == least && std::string(name) != "lenet") {  // all its memory is in dense layers
+        EXPECT_GT(step.plan(training.metas()).recompute.repetitions, 0);
+      }
+      const std::vector<Tensor> inputs = training.inputs();
+      pool->reset_peak();
+      for (int i = 0; i < 10; ++i) step.run(inputs);
+      EXPECT_EQ(pool->stats().peak.bytes, planned);
+      if (expected.empty()) expected = training.bits();
+      EXPECT_EQ(training.bits(), expected);
+    }
+  }
+}
+
+TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
+  for (const char* name : {"lenet", "resnet8", "vgg", "sepcnn", "gpt"}) {
+    SCOPED_TRACE(name);
+    const BudgetPlanner planner(program_of(name), kModel);
+    const int64_t least = planner.smallest();
+    EXPECT_EQ(planner.fit(least).plan.total_bytes(), least);
+    expect_error<BudgetError>([&] { planner.fit(least - kGranule); },
+                              cat("step: the budget is too small: ", least - kGranule,
+                                  " bytes, and no plan takes less than ", least,
+                                  ". Allow that many, or take a smaller batch, 16-bit precision or "
+                                  "gradient accumulation."));
+  }
+}
+
+TEST(MemoryBudget, ALargerBudgetNeverCostsMoreTime) {
+  int pairs = 0;
+  for (const char* name : {"lenet", "resnet8", "vgg", "sepcnn", "gpt"}) {
+    SCOPED_TRACE(name);
+    const BudgetPlanner planner(program_of(name), kModel);
+    const int64_t least = planner.smallest(), most = planner.largest();
+    double before = std::numeric_limits<double>::infinity();
+    for (int k = 0; k <= 40; ++k, ++pairs) {
+      const int64_t budget = least + (most - least) * k / 40;
+      const Plan plan = planner.fit(budget).plan;
+      EXPECT_LE(plan.total_bytes(), budget);
+      EXPECT_LE(plan.recompute.added_seconds, before);
+      EXPECT_LE(plan.recompute.least_added_seconds, plan.recompute.added_seconds * (1 + 1e-12));
+      before = plan.recompute.added_seconds;
+    }
+    EXPECT_EQ(before, 0);
+  }
+  EXPECT_GE(pairs, 200);
+}
+
+TEST(MemoryBudget, EqualProgramsGiveEqualPlans) {
+  const Fitted first = [] {
+    const BudgetPlanner planner(program_of("gpt"), kModel);
+    return planner.fit(planner.smallest());
+  }();
+  const BudgetPlanner planner(program_of("gpt"), kModel);
+  EXPECT_TRUE(first.plan == planner.fit(planner.smallest()).plan);
+}
+
+TEST(MemoryBudget, ARefusedBudgetAllocatesNothing) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  Training training("gpt");
+  const int64_t before = pool->stats().allocations;
+  Step step(training.function(), {.budget = 1000, .planning = kModel});
+  EXPECT_THROW(step.plan(training.metas()), BudgetError);
+  EXPECT_EQ(pool->stats().allocations, before);
+  EXPECT_THROW(Step(training.function(), {.budget = -1}), ValueError);
+  EXPECT_THROW(BudgetPlanner(program_of("lenet"), {.search_seconds = 0}), ValueError);
+  EXPECT_THROW(BudgetPlanner(program_of("lenet"), {.search_seconds = std::nan("")}), ValueError);
+}
+
+}  // namespace
+}  // namespace plimsoll
