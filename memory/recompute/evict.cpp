@@ -79,7 +79,7 @@ bool Evictor::reduce(Candidate& candidate, int64_t target, double noise, std::mt
   return candidate.outcome.possible;
 }
 
-void Evictor::prune(Candidate& candidate, int64_t target) {
+void Evictor::prune(Candidate& candidate, int64_t target, int tries) {
   std::vector<std::pair<double, int>> evicted;
   for (int gap = 0; gap < timeline_.gaps(); ++gap)
     if (candidate.choices[gap] != Choice::keep)
@@ -94,6 +94,7 @@ void Evictor::prune(Candidate& candidate, int64_t target) {
     const auto first = profile.begin() + timeline_.begin_of(gap) + 1;
     const auto last = profile.begin() + made_again[gap];
     if (first<last&& * std::max_element(first, last) + bytes> target) continue;
+    if (--tries < 0) return;
     Choices next = candidate.choices;
     next[gap] = Choice::keep;
     Candidate kept = evaluate(std::move(next));

@@ -24,8 +24,9 @@ class Evictor {
   // exp(noise). False when nothing more can go; the candidate is then as low as it came.
   bool reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random);
 
-  // Keeps again what need not be evicted to stay at `target`, the most expensive first.
-  void prune(Candidate& candidate, int64_t target);
+  // Keeps again what need not be evicted to stay at `target`, the most expensive first; simulates at
+  // most `tries` times.
+  void prune(Candidate& candidate, int64_t target, int tries = std::numeric_limits<int>::max());
 
   // Added cost of evicting this gap, or of evicting it more thoroughly: of running its maker at the
   // end of the gap, and before it those makers that would run for nobody else. Infinity: impossible.

@@ -6,6 +6,8 @@
 namespace plimsoll::recompute {
 namespace {
 
+constexpr size_t kDescents = 6;
+constexpr int kPrunes = 8;           // of a random repair
 constexpr double kNoise = 0.7;       // of the random repairs
 constexpr int kGiveUp = 600;         // tries at a level without a gain
 constexpr double kGain = 1 - 1e-12;  // what counts as less
@@ -19,11 +21,13 @@ class Search {
     Candidate keep = evictor_.evaluate(Choices(timeline_.gaps(), Choice::keep));
     add(keep);
     const int64_t highest = keep.outcome.peak;
-    descend(keep, highest);
-    for (Choices& choices : segment_plans(timeline_)) {
-      const Candidate plan = evictor_.evaluate(std::move(choices));
-      add(plan);
-      descend(plan, highest);
+    for (Choices& choices : segment_plans(timeline_)) add(evictor_.evaluate(std::move(choices)));
+    // Downwards, from keeping all and from the best of the textbooks' plans.
+    const Frontier starts = frontier_;
+    for (size_t k = 0; k < kDescents; ++k) {
+      const size_t start = starts.size() - 1 - k * starts.size() / kDescents;
+      descend(evictor_.evaluate(starts[start].choices), highest,
+              options_.effort / 3 * static_cast<int64_t>(k + 1) / kDescents);
     }
     lower();
     // Upwards: what was found with less memory is where the search begins with more.
@@ -42,10 +46,12 @@ class Search {
   }
 
   // Greedily below one target after another, until nothing more can go.
-  void descend(Candidate candidate, int64_t highest) {
+  void descend(Candidate candidate, int64_t highest, int64_t effort) {
     const int64_t rung = std::max<int64_t>(highest / (2 * options_.levels), 1);
-    while (evictor_.reduce(
-        candidate, candidate.outcome.peak - std::min(rung, candidate.outcome.peak), 0, random_))
+    while (evictor_.steps() < effort &&
+           evictor_.reduce(candidate,
+                           candidate.outcome.peak - std::min(rung, candidate.outcome.peak), 0,
+                           random_))
       add(candidate);
     if (candidate.outcome.possible) add(candidate);
   }
@@ -76,7 +82,7 @@ class Search {
          ++idle) {
       Candidate next = evictor_.evaluate(disturbed(current.choices));
       if (!evictor_.reduce(next, target, kNoise, random_)) continue;
-      if (next.outcome.cost < 1.1 * current.outcome.cost) evictor_.prune(next, target);
+      if (next.outcome.cost < 1.1 * current.outcome.cost) evictor_.prune(next, target, kPrunes);
       if (next.outcome.cost < current.outcome.cost * kGain) {
         idle = 0;
         add(next);
