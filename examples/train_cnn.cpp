@@ -7,6 +7,7 @@
 #include "autograd/no_grad.h"
 #include "data/loader.h"
 #include "data/source.h"
+#include "examples/common/budget.h"
 #include "examples/common/cnn_models.h"
 #include "examples/common/options.h"
 #include "examples/common/progress.h"
@@ -60,20 +61,21 @@ void train(const Options& options, int64_t epochs) {
       options.learning_rate, options.learning_rate / 100, windows / 10, epochs * windows);
 
   // The whole training step: the same function eagerly and captured.
-  Runner step(
-      [&](std::span<const Tensor> in) {
-        const Autocast scope(precision);
-        const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
-        std::vector<Tensor> sums = gradients(scaler.scale(loss), model->parameters());
-        sums = window.add(std::move(sums), optim::counted(in[1]));
-        if (!sums.empty()) {
-          const auto [grads, skip] = scaler.unscale(std::move(sums));
-          optimizer.update(grads, skip);
-          scaler.update(skip);
-        }
-        return std::vector{loss};
-      },
-      options.captured(), &window);
+  const auto train_step = [&](Precision type) -> StepFunction {
+    return [&, type](std::span<const Tensor> in) {
+      const Autocast scope(type);
+      const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
+      std::vector<Tensor> sums = gradients(scaler.scale(loss), model->parameters());
+      sums = window.add(std::move(sums), optim::counted(in[1]));
+      if (!sums.empty()) {
+        const auto [grads, skip] = scaler.unscale(std::move(sums));
+        optimizer.update(grads, skip);
+        scaler.update(skip);
+      }
+      return std::vector{loss};
+    };
+  };
+  Runner step(train_step(precision), options.captured(), step_options(options), &window);
 
   std::printf("%s, %lld parameters, %s, %lld images, %s, %s\n", options.model.c_str(),
               static_cast<long long>(model->parameter_count()), images.train.name.c_str(),
@@ -95,9 +97,11 @@ void train(const Options& options, int64_t epochs) {
     train_loader.start(static_cast<uint64_t>(epoch));
     while (const auto batch = train_loader.next()) {
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(done));
-      if (done == 0)
-        planned = step.plan_windows({batch->x.meta(), batch->y.meta(), key.meta()}, window,
-                                    {steps - (windows - 1) * most, most});
+      if (done == 0) {
+        planned = print_plan(step, {batch->x.meta(), batch->y.meta(), key.meta()}, options,
+                             train_step, window, {steps - (windows - 1) * most, most});
+        if (options.plan_only) return;
+      }
       const int64_t part = in_epoch % most;
       if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
       window.at(part, std::min(most, steps - in_epoch + part));
@@ -149,6 +153,7 @@ int main(int argc, char** argv) {
   int64_t epochs = 5;
   CLI::App app{"Trains a convolution net on images and says what memory it takes."};
   add_options(app, options, cnn_names());
+  add_budget_options(app, options);
   app.add_option("--data", options.data, plimsoll::data::kImageSources)->capture_default_str();
   app.add_option("--epochs", epochs, "Times through the training images")
       ->check(whole_number(1, kMany))

@@ -7,6 +7,7 @@
 #include "autograd/no_grad.h"
 #include "data/passages.h"
 #include "data/source.h"
+#include "examples/common/budget.h"
 #include "examples/common/options.h"
 #include "examples/common/progress.h"
 #include "examples/common/report.h"
@@ -142,20 +143,21 @@ void train(const TextOptions& options) {
                            std::min<int64_t>(100, options.steps / 10), options.steps);
 
   // The whole training step: the same function eagerly and captured.
-  Runner step(
-      [&](std::span<const Tensor> in) {
-        const Autocast scope(precision);
-        const Tensor loss = cross_entropy((*task.model)(in[0], nn::training(in[2])), in[1]);
-        std::vector<Tensor> sums = gradients(scaler.scale(loss), parameters);
-        sums = window.add(std::move(sums), optim::counted(in[1]));
-        if (!sums.empty()) {
-          const auto [grads, skip] = scaler.unscale(std::move(sums));
-          optimizer.update(optim::clip_by_global_norm(grads, 1.0).grads, skip);
-          scaler.update(skip);
-        }
-        return std::vector{loss};
-      },
-      options.captured(), &window);
+  const auto train_step = [&](Precision type) -> StepFunction {
+    return [&, type](std::span<const Tensor> in) {
+      const Autocast scope(type);
+      const Tensor loss = cross_entropy((*task.model)(in[0], nn::training(in[2])), in[1]);
+      std::vector<Tensor> sums = gradients(scaler.scale(loss), parameters);
+      sums = window.add(std::move(sums), optim::counted(in[1]));
+      if (!sums.empty()) {
+        const auto [grads, skip] = scaler.unscale(std::move(sums));
+        optimizer.update(optim::clip_by_global_norm(grads, 1.0).grads, skip);
+        scaler.update(skip);
+      }
+      return std::vector{loss};
+    };
+  };
+  Runner step(train_step(precision), options.captured(), step_options(options), &window);
 
   std::printf("%s, %lld parameters, %s, %s, %s\n", options.model.c_str(),
               static_cast<long long>(task.model->parameter_count()), options.data.c_str(),
@@ -178,9 +180,11 @@ void train(const TextOptions& options) {
       const int64_t number = i * options.accumulate + part;
       const data::Batch batch = task.batch(number);
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number));
-      if (number == 0)
-        planned = step.plan_windows({batch.x.meta(), batch.y.meta(), key.meta()}, window,
-                                    {options.accumulate});
+      if (number == 0) {
+        planned = print_plan(step, {batch.x.meta(), batch.y.meta(), key.meta()}, options,
+                             train_step, window, {options.accumulate});
+        if (options.plan_only) return;
+      }
       window.at(part, options.accumulate);
       loss_sum += step.loss({batch.x, batch.y, key});
       tokens += batch.x.count();
@@ -231,6 +235,7 @@ int main(int argc, char** argv) {
   options.learning_rate = 1e-3;
   CLI::App app{"Trains a transformer on text and says what memory it takes."};
   add_options(app, options, {"gpt", "textcls"});
+  add_budget_options(app, options);
   app.add_option("--data", options.data, plimsoll::data::kTextSources)->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")
       ->check(whole_number(1, kMany))

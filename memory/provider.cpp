@@ -1,7 +1,14 @@
 #include "memory/provider.h"
 
+#include <unistd.h>
+
 #include <atomic>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <string>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -22,6 +29,17 @@ void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] int64_t by
 #endif
 }
 
+// What Linux says could be taken without swapping; where it does not say, what is free.
+int64_t available_on_host() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    int64_t kibibytes = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %" SCNd64 " kB", &kibibytes) == 1)
+      return kibibytes * 1024;
+  }
+  return sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
 }  // namespace
 
 Provider host_provider() {
@@ -31,7 +49,8 @@ Provider host_provider() {
             prefer_large_pages(data, bytes);
             return data;
           },
-          [](void* data, int64_t) { std::free(data); }};
+          [](void* data, int64_t) { std::free(data); },
+          available_on_host};
 }
 
 Provider null_provider() {
@@ -40,7 +59,7 @@ Provider null_provider() {
           [](int64_t bytes) {
             return reinterpret_cast<void*>(next.fetch_add(static_cast<uintptr_t>(bytes)));
           },
-          [](void*, int64_t) {}};
+          [](void*, int64_t) {}, [] { return std::numeric_limits<int64_t>::max(); }};
 }
 
 }  // namespace plimsoll

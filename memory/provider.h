@@ -15,6 +15,7 @@ struct Provider {
   // `bytes` is a multiple of kGranule, the address too; nullptr when there is no more.
   std::function<void*(int64_t bytes)> acquire;
   std::function<void(void* data, int64_t bytes)> release;
+  std::function<int64_t()> available;  // bytes that could be had now
 };
 
 // The memory of the process.

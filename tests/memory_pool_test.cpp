@@ -310,5 +310,19 @@ TEST(MemoryPool, OutlivesTensorsInGlobals) {
   EXPECT_EXIT(leave(), testing::ExitedWithCode(0), "");
 }
 
+TEST(Bytes, AreReadAsPeopleWriteThem) {
+  EXPECT_EQ(parse_bytes("1"), 1);
+  EXPECT_EQ(parse_bytes("4096B"), 4096);
+  EXPECT_EQ(parse_bytes("300MiB"), 300 << 20);
+  EXPECT_EQ(parse_bytes("1.5 GiB"), 3 << 29);
+  EXPECT_EQ(parse_bytes("2GB"), 2'000'000'000);
+  EXPECT_EQ(parse_bytes("0.5kB"), 500);
+  for (const char* bad : {"", "0", "0MiB", "-1", "-1MiB", "1e3", "MiB", "1 mib", "1MiBs", "nan",
+                          "inf", "9999999TiB", "0.0001", "12 34", "0x10"})
+    EXPECT_THROW(parse_bytes(bad), ValueError) << bad;
+  EXPECT_EQ(error_of<ValueError>([] { parse_bytes("3 apples"); }),
+            "bytes: not a size: \"3 apples\". Write a number and a unit, as in 300MiB or 1.5GB.");
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -12,6 +12,7 @@
 
 #include "autograd/autocast.h"
 #include "examples/common/checks.h"
+#include "memory/budget.h"
 #include "optim/loss_scaler.h"
 
 namespace plimsoll::examples {
@@ -24,7 +25,11 @@ struct Options {
   std::string precision = "f32";
   std::string loss_scale;  // empty: dynamic for f16, else none
   std::string json;        // file for the figures; empty: none
-  int threads = 0;         // 0: as many as the machine has cores
+  std::string budget;      // bytes, or auto; empty: none
+  std::string cost = "measured";
+  double plan_seconds = BudgetOptions{}.search_seconds;
+  bool plan_only = false;
+  int threads = 0;  // 0: as many as the machine has cores
   uint64_t seed = 1;
   int64_t batch = 0;
   int64_t accumulate = 1;  // batches per update

@@ -15,12 +15,11 @@ namespace plimsoll::examples {
 class Runner {
  public:
   // `step` returns the loss first, and depends on the phase of `window`, where there is one.
-  Runner(StepFunction step, bool captured, const optim::Accumulation* window = nullptr)
-      : function_(std::move(step)) {
-    if (!captured) return;
-    StepOptions options;
-    if (window) options.variant = [window] { return window->phase(); };
-    step_.emplace(function_, std::move(options));
+  Runner(StepFunction step, bool captured, StepOptions options = {},
+         const optim::Accumulation* window = nullptr)
+      : function_(std::move(step)), options_(std::move(options)) {
+    if (window) options_.variant = [window] { return window->phase(); };
+    if (captured) step_.emplace(function_, options_);
   }
 
   std::vector<Tensor> run(std::span<const Tensor> inputs) {
@@ -67,13 +66,21 @@ class Runner {
         outside = std::max(outside, plan.total_bytes() - plan.arena_bytes);
         arena = std::max(arena, plan.arena_bytes);
       }
+    const int64_t total = outside + arena;
+    if (options_.budget > 0 && total > options_.budget) {
+      // What one phase holds outside of the arena and another does not is there all the time.
+      options_.budget -= total - options_.budget;
+      step_.emplace(function_, options_);
+      return plan_windows(inputs, window, sizes);
+    }
     step_->plan(inputs).print();
-    return outside + arena;
+    return total;
   }
   const Plan* plan(const Metas& metas) { return step_ ? &step_->plan(metas) : nullptr; }
 
  private:
   StepFunction function_;
+  StepOptions options_;
   std::optional<Step> step_;
   int64_t steps_ = 0;
 };
