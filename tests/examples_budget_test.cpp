@@ -1,4 +1,6 @@
 // Budgets on the command line.
+#include <gtest/gtest.h>
+
 #include "tests/examples_testing.h"
 
 namespace plimsoll::examples {
