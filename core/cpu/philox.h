@@ -48,7 +48,9 @@ void store_in_turn(Lanes a, Lanes b, uint32_t* to, std::index_sequence<kLane...>
 inline void draw_batch(uint64_t key, uint64_t stream, uint64_t block, uint32_t* words) {
   Lanes c[kTogether][4] = {};
   for (int v = 0; v < kTogether; ++v) {
-    for (int lane = 0; lane < kBlocks; ++lane) c[v][0][lane] = block + v * kBlocks + lane;
+    uint64_t blocks[kBlocks];
+    for (int lane = 0; lane < kBlocks; ++lane) blocks[lane] = block + v * kBlocks + lane;
+    c[v][0] = load<Lanes>(blocks);
     c[v][1] = c[v][0] >> 32;
     c[v][2] = Lanes{} + stream;
     c[v][3] = Lanes{} + (stream >> 32);
