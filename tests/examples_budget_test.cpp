@@ -19,7 +19,7 @@ TEST(ExamplesBudget, ThePlanStaysBelowItAndTheSmallestIsExact) {
   const Outcome free = run(train);
   ASSERT_EQ(free.code, 0) << free.output;
   const int64_t all = number_after(free.output, "; total ");
-  const Outcome refused = run(train + " --budget 100KiB");
+  const Outcome refused = run(train + " --budget 1MiB");
   EXPECT_EQ(refused.code, 2) << refused.output;
   const int64_t least = number_after(refused.output, "no plan takes less than ");
   EXPECT_NE(refused.output.find("It would do with --batch "), std::string::npos) << refused.output;
