@@ -17,12 +17,23 @@ struct Made {
   uint32_t version;  // of the source
 };
 
-// By the source's storage. Emptied when a scope ends.
-thread_local std::unordered_map<const Storage*, Made> made;
-
 Value without_storage(Value value) {
   value.storage.reset();
   return value;
+}
+
+// By the source's storage. Emptied when a scope ends; in a scope that lasts, those that are gone
+// are dropped each time as many have been added as were left before.
+thread_local std::unordered_map<const Storage*, Made> made;
+thread_local size_t tidy_at = 64;
+
+void remember(const Value& from, const Value& to) {
+  if (made.size() >= tidy_at) {
+    std::erase_if(made, [](const auto& entry) { return entry.second.result.expired(); });
+    tidy_at = 2 * made.size() + 64;
+  }
+  made[from.storage.get()] = {without_storage(from), without_storage(to), from.storage, to.storage,
+                              from.storage->version()};
 }
 
 bool same_look(const Value& a, const Value& b) {
@@ -50,9 +61,7 @@ Tensor bytes_cast(const Tensor& x, DType to) {
   if (result.defined()) return result;
   const NoGrad scope;
   result = cast(x, to);
-  const auto& source = x.value().storage;
-  made[source.get()] = {without_storage(x.value()), without_storage(result.value()), source,
-                        result.value().storage, source->version()};
+  remember(x.value(), result.value());
   return result;
 }
 
