@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 #include <random>
 
+#include "core/cpu/gemm16.h"
 #include "core/cpu/parallel.h"
 
 namespace plimsoll {
@@ -86,6 +87,52 @@ TEST(Gemm, EqualsEigensBeyondEveryBlock) {
       expect_product<float>({100, 70, 513, a, b, false}, random);
       expect_product<double>({70, 530, 300, a, b, false}, random);
     }
+}
+
+// By pieces, and yet to the bit what the product of the widened operands is when it is rounded.
+template <class T>
+void expect_16_bit_product(const Case& c, bool has_bias, std::mt19937& random) {
+  const auto rounded = [](Matrix<float> x) {
+    for (float& v : x.reshaped()) v = static_cast<float>(T(v));
+    return x;
+  };
+  const auto narrowed = [](const auto& values) {
+    std::vector<T> result;
+    for (const float v : values) result.push_back(T(v));
+    return result;
+  };
+  const Stored<float> a(rounded(random_matrix<float>(c.m, c.k, random)), c.a_transposed, 1);
+  const Stored<float> b(rounded(random_matrix<float>(c.k, c.n, random)), c.b_transposed, 2);
+  const Matrix<float> bias = rounded(random_matrix<float>(1, c.n, random));
+  Matrix<float> wide = has_bias ? Matrix<float>(bias.replicate(c.m, 1)) : Matrix<float>(c.m, c.n);
+  gemm<float>(c.m, c.n, c.k, a.ref, b.ref, wide.data(), c.n,
+              has_bias ? Store::accumulate : Store::overwrite);
+
+  const std::vector<T> left = narrowed(a.memory), right = narrowed(b.memory),
+                       row = narrowed(bias.reshaped());
+  std::vector<T> ours(static_cast<size_t>(c.m * c.n));
+  std::vector<std::byte> scratch(
+      static_cast<size_t>(gemm_16_bit_bytes(dtype_of<T>, c.m, c.n, c.k)));
+  gemm_16_bit<T>(c.m, c.n, c.k, {left.data(), a.ref.row_stride, a.ref.col_stride},
+                 {right.data(), b.ref.row_stride, b.ref.col_stride},
+                 has_bias ? row.data() : nullptr, ours.data(), scratch.data());
+  for (int64_t i = 0; i < c.m * c.n; ++i)
+    ASSERT_EQ(ours[static_cast<size_t>(i)].bits, T(wide.data()[i]).bits)
+        << c.m << " x " << c.n << " x " << c.k << " at " << i;
+}
+
+TEST(Gemm, Of16BitsIsThatOfTheWidenedOperandsRounded) {
+  std::mt19937 random(4);
+  for (const bool a : {false, true})
+    for (const bool b : {false, true})
+      for (const bool bias : {false, true}) {
+        expect_16_bit_product<Half>({1100, 33, 40, a, b, false}, bias, random);
+        expect_16_bit_product<BFloat16>({40, 33, 1300, a, b, false}, bias, random);
+        expect_16_bit_product<BFloat16>({600, 70, 513, a, b, false}, bias, random);
+        expect_16_bit_product<Half>({3, 5, 0, a, b, false}, bias, random);
+      }
+  EXPECT_EQ(gemm_16_bit_bytes(DType::f32, 1100, 33, 40), 0);
+  EXPECT_LT(gemm_16_bit_bytes(DType::f16, 1 << 20, 512, 1 << 20), 4 << 20);
 }
 
 TEST(Gemm, BitsDoNotDependOnThreads) {

@@ -1,9 +1,8 @@
 #include "ops/linear/linear.h"
 
 #include "core/apply.h"
-#include "core/cpu/gemm.h"
+#include "core/cpu/gemm16.h"
 #include "core/cpu/parallel.h"
-#include "core/cpu/widen.h"
 #include "ops/copy/copy.h"
 #include "ops/matmul/matmul.h"
 #include "ops/sum/sum.h"
@@ -54,24 +53,24 @@ void linear_typed(const View& x, const View& w, const View* bias, const View& y)
           bias ? Store::accumulate : Store::overwrite);
 }
 
-// 16-bit operands are widened to f32 first, as dense copies.
-int64_t linear_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
-  int64_t bytes = widened_bytes(out[0]);
-  for (const Meta& meta : in) bytes += widened_bytes(meta);
-  return bytes;
+int64_t linear_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
+  const Shape& w = in[1].shape;
+  return gemm_16_bit_bytes(in[0].dtype, rows_of(in[0].shape), w[0], w[1]);
 }
 
 void linear_cpu(const Call& call) {
-  std::byte* scratch = call.workspace.data();
-  const bool has_bias = call.in.size() == 3;
-  const View x = widen(call.in[0], scratch), w = widen(call.in[1], scratch);
-  const View bias = has_bias ? widen(call.in[2], scratch) : View();
-  const View y = widened_like(call.out[0], scratch);
-  if (y.dtype() == DType::f64)
-    linear_typed<double>(x, w, has_bias ? &bias : nullptr, y);
-  else
-    linear_typed<float>(x, w, has_bias ? &bias : nullptr, y);
-  narrow(y, call.out[0]);
+  const View &x = call.in[0], &w = call.in[1];
+  const View* const bias = call.in.size() == 3 ? &call.in[2] : nullptr;
+  visit_floating("linear", x.dtype(), [&]<class T>() {
+    if constexpr (sizeof(T) == 2) {
+      const int64_t inputs = w.shape()[1];
+      gemm_16_bit<T>(rows_of(x.shape()), w.shape()[0], inputs, {x.as<T>(), inputs, 1},
+                     {w.as<T>(), 1, inputs}, bias ? bias->as<T>() : nullptr, call.out[0].as<T>(),
+                     call.workspace.data());
+    } else {
+      linear_typed<T>(x, w, bias, call.out[0]);
+    }
+  });
 }
 
 std::vector<Tensor> linear_vjp(const Backward& b) {

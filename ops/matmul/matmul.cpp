@@ -1,7 +1,7 @@
 #include "ops/matmul/matmul.h"
 
 #include "core/apply.h"
-#include "core/cpu/gemm.h"
+#include "core/cpu/gemm16.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/widen.h"
 #include "ops/copy/copy.h"
@@ -62,25 +62,37 @@ void matmul_typed(const View& a, const View& b, const View& out) {
   });
 }
 
-// 16-bit operands are widened to f32 first, as dense copies: a, b and the result.
+template <class T>
+void matmul_16_bit(const View& a, const View& b, const View& out, std::byte* scratch) {
+  const int r = out.shape().rank();
+  const Shape batch = batch_of(out.shape());
+  gemm_16_bit<T>(out.shape()[r - 2], out.shape()[r - 1], a.shape().back(), matrix<T>(a, batch, 0),
+                 matrix<T>(b, batch, 0), nullptr, out.as<T>(), scratch);
+}
+
+// A product of 16 bits is widened piece by piece; those of a batch, which run side by side, have
+// their operands widened as a whole.
 int64_t matmul_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
+  const Shape& c = out[0].shape;
+  if (count(batch_of(c)) == 1)
+    return gemm_16_bit_bytes(out[0].dtype, c[c.rank() - 2], c.back(), in[0].shape.back());
   return widened_bytes(in[0]) + widened_bytes(in[1]) + widened_bytes(out[0]);
 }
 
 void matmul_cpu(const Call& call) {
-  switch (call.out[0].dtype()) {
-    case DType::f64:
-      return matmul_typed<double>(call.in[0], call.in[1], call.out[0]);
-    case DType::f32:
-      return matmul_typed<float>(call.in[0], call.in[1], call.out[0]);
-    default: {
-      std::byte* scratch = call.workspace.data();
-      const View a = widen(call.in[0], scratch), b = widen(call.in[1], scratch);
-      const View c = widened_like(call.out[0], scratch);
+  const View &x = call.in[0], &y = call.in[1], &out = call.out[0];
+  visit_floating("matmul", out.dtype(), [&]<class T>() {
+    std::byte* scratch = call.workspace.data();
+    if constexpr (sizeof(T) > 2) {
+      matmul_typed<T>(x, y, out);
+    } else if (count(batch_of(out.shape())) == 1) {
+      matmul_16_bit<T>(x, y, out, scratch);
+    } else {
+      const View a = widen(x, scratch), b = widen(y, scratch), c = widened_like(out, scratch);
       matmul_typed<float>(a, b, c);
-      narrow(c, call.out[0]);
+      narrow(c, out);
     }
-  }
+  });
 }
 
 std::vector<Tensor> matmul_vjp(const Backward& b) {
