@@ -7,19 +7,20 @@
 namespace plimsoll {
 namespace {
 
-// A piece is up to so many rows of A and C, and so many terms: a multiple of the terms that gemm()
-// takes in one round, so that cutting changes no sum.
-constexpr int64_t kRows = 512, kTerms = 512;
+// A piece is up to so many rows of A and C, so many columns of B and C, and so many terms: a
+// multiple of the terms that gemm() takes in one round, so that cutting changes no sum.
+constexpr int64_t kRows = 512, kColumns = 2048, kTerms = 512;
 
 struct Pieces {
-  int64_t rows, terms;  // of the largest
-  int64_t a, b, c;      // elements
+  int64_t rows, columns, terms;  // of the largest
+  int64_t a, b, c;               // elements
   Pieces(int64_t m, int64_t n, int64_t k)
       : rows(std::min(m, kRows)),
+        columns(std::min(n, kColumns)),
         terms(std::min(k, kTerms)),
         a(rows * terms),
-        b(terms * n),
-        c(rows * n) {}
+        b(terms * columns),
+        c(rows * columns) {}
 };
 
 // A function: a struct made in the loop itself would keep GCC from vectorising it.
@@ -28,13 +29,14 @@ To converted(From x) {
   return static_cast<To>(x);
 }
 
-// `lines` lines of n neighbours, `step` apart, side by side.
+// `lines` lines of n neighbours, `from_step` and `to_step` apart.
 template <class From, class To>
-void convert_lines(const From* from, int64_t lines, int64_t n, int64_t step, To* to) {
+void convert_lines(int64_t lines, int64_t n, const From* from, int64_t from_step, To* to,
+                   int64_t to_step) {
   parallel_for(lines, grain_for(n), [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
-      const From* x = from + line * step;
-      To* y = to + line * n;
+      const From* x = from + line * from_step;
+      To* y = to + line * to_step;
 #pragma omp simd
       for (int64_t i = 0; i < n; ++i) y[i] = converted<To>(x[i]);
     }
@@ -45,10 +47,10 @@ void convert_lines(const From* from, int64_t lines, int64_t n, int64_t step, To*
 template <class T>
 MatrixRef<float> widen_piece(const MatrixRef<T>& x, int64_t rows, int64_t columns, float* to) {
   if (x.col_stride == 1) {
-    convert_lines(x.data, rows, columns, x.row_stride, to);
+    convert_lines(rows, columns, x.data, x.row_stride, to, columns);
     return {to, columns, 1};
   }
-  convert_lines(x.data, columns, rows, x.col_stride, to);
+  convert_lines(columns, rows, x.data, x.col_stride, to, rows);
   return {to, 1, rows};
 }
 
@@ -72,18 +74,21 @@ void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b
   float* const wide_a = reinterpret_cast<float*>(scratch);
   float *const wide_b = wide_a + p.a, *const wide_c = wide_b + p.b;
   MatrixRef<float> right{};
-  for (int64_t i = 0; i < m; i += p.rows) {
-    const int64_t rows = std::min(p.rows, m - i);
-    if (bias) convert_lines(bias, rows, n, 0, wide_c);
-    if (k == 0 && !bias) std::fill_n(wide_c, rows * n, 0.0F);
-    for (int64_t t = 0; t < k; t += p.terms) {
-      const int64_t terms = std::min(p.terms, k - t);
-      const MatrixRef<float> left = widen_piece(at(a, i, t), rows, terms, wide_a);
-      if (i == 0 || p.terms < k) right = widen_piece(at(b, t, 0), terms, n, wide_b);
-      gemm<float>(rows, n, terms, left, right, wide_c, n,
-                  bias || t > 0 ? Store::accumulate : Store::overwrite);
+  for (int64_t j = 0; j < n; j += p.columns) {
+    const int64_t columns = std::min(p.columns, n - j);
+    for (int64_t i = 0; i < m; i += p.rows) {
+      const int64_t rows = std::min(p.rows, m - i);
+      if (bias) convert_lines(rows, columns, bias + j, 0, wide_c, columns);
+      if (k == 0 && !bias) std::fill_n(wide_c, rows * columns, 0.0F);
+      for (int64_t t = 0; t < k; t += p.terms) {
+        const int64_t terms = std::min(p.terms, k - t);
+        const MatrixRef<float> left = widen_piece(at(a, i, t), rows, terms, wide_a);
+        if (i == 0 || p.terms < k) right = widen_piece(at(b, t, j), terms, columns, wide_b);
+        gemm<float>(rows, columns, terms, left, right, wide_c, columns,
+                    bias || t > 0 ? Store::accumulate : Store::overwrite);
+      }
+      convert_lines(rows, columns, wide_c, columns, c + i * n + j, n);
     }
-    convert_lines(wide_c, rows, n, n, c + i * n);
   }
 }
 
