@@ -13,6 +13,7 @@
 #include "examples/common/progress.h"
 #include "examples/common/report.h"
 #include "examples/common/runner.h"
+#include "examples/pictures/pictures.h"
 #include "memory/pooled_allocator.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
@@ -38,6 +39,7 @@ double accuracy(const Staged& model, data::Loader& loader, Precision precision) 
 
 void train(const Options& options, int64_t epochs) {
   ReportFile report(options.json);
+  Pictures pictures(options);
   const Device device = device_named(options.device);
   const Precision precision = precision_named(options.precision);
   const data::ImageSource images =
@@ -98,8 +100,10 @@ void train(const Options& options, int64_t epochs) {
     while (const auto batch = train_loader.next()) {
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(done));
       if (done == 0) {
-        planned = print_plan(step, {batch->x.meta(), batch->y.meta(), key.meta()}, options,
-                             train_step, window, {steps - (windows - 1) * most, most});
+        const Metas metas{batch->x.meta(), batch->y.meta(), key.meta()};
+        planned = print_plan(step, metas, options, train_step, window,
+                             {steps - (windows - 1) * most, most});
+        pictures.draw_plan(step, metas, train_step(precision), window);
         if (options.plan_only) return;
       }
       const int64_t part = in_epoch % most;
@@ -107,6 +111,7 @@ void train(const Options& options, int64_t epochs) {
       window.at(part, std::min(most, steps - in_epoch + part));
       ++done;
       loss = step.loss({batch->x, batch->y, key});
+      pictures.draw_pool(pool);
       loss_sum += loss;
       ++in_epoch;
       progress.update(in_epoch, in_epoch * options.batch, status_line(loss, tested, planned));
@@ -154,6 +159,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Trains a convolution net on images and says what memory it takes."};
   add_options(app, options, cnn_names());
   add_budget_options(app, options);
+  add_picture_options(app, options);
   app.add_option("--data", options.data, plimsoll::data::kImageSources)->capture_default_str();
   app.add_option("--epochs", epochs, "Times through the training images")
       ->check(whole_number(1, kMany))

@@ -13,6 +13,7 @@
 #include "examples/common/report.h"
 #include "examples/common/runner.h"
 #include "examples/common/transformer_models.h"
+#include "examples/pictures/pictures.h"
 #include "memory/pooled_allocator.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
@@ -130,6 +131,7 @@ class Optimizer {
 
 void train(const TextOptions& options) {
   ReportFile report(options.json);
+  Pictures pictures(options);
   const Device device = device_named(options.device);
   const Precision precision = precision_named(options.precision);
   nn::Build build{.seed = options.seed, .placement = {.device = device}};
@@ -181,12 +183,14 @@ void train(const TextOptions& options) {
       const data::Batch batch = task.batch(number);
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number));
       if (number == 0) {
-        planned = print_plan(step, {batch.x.meta(), batch.y.meta(), key.meta()}, options,
-                             train_step, window, {options.accumulate});
+        const Metas metas{batch.x.meta(), batch.y.meta(), key.meta()};
+        planned = print_plan(step, metas, options, train_step, window, {options.accumulate});
+        pictures.draw_plan(step, metas, train_step(precision), window);
         if (options.plan_only) return;
       }
       window.at(part, options.accumulate);
       loss_sum += step.loss({batch.x, batch.y, key});
+      pictures.draw_pool(pool);
       tokens += batch.x.count();
     }
     loss = loss_sum / static_cast<double>(options.accumulate);
@@ -236,6 +240,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Trains a transformer on text and says what memory it takes."};
   add_options(app, options, {"gpt", "textcls"});
   add_budget_options(app, options);
+  add_picture_options(app, options);
   app.add_option("--data", options.data, plimsoll::data::kTextSources)->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")
       ->check(whole_number(1, kMany))

@@ -89,6 +89,7 @@ Step::Captured& Step::find(const Metas& inputs) {
 }
 
 const Plan& Step::plan(const Metas& inputs) { return find(inputs).fitted.plan; }
+const Program& Step::program(const Metas& inputs) { return find(inputs).fitted.program; }
 
 std::vector<Tensor> Step::run(std::span<const Tensor> inputs) {
   return run(find(metas_of(inputs)), inputs);

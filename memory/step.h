@@ -75,6 +75,8 @@ class Step {
   const Plan& plan(const Inputs&... inputs) {
     return plan(metas_of(std::array<Tensor, sizeof...(Inputs)>{inputs...}));
   }
+  // The program that plan() is about, for as long.
+  const Program& program(const Metas& inputs);
 
   // Gives the arena back to its pool; the next run takes one again.
   void release_arena();

@@ -23,9 +23,10 @@ struct Options {
   std::string device = "cpu";
   std::string mode = "captured";
   std::string precision = "f32";
-  std::string loss_scale;  // empty: dynamic for f16, else none
-  std::string json;        // file for the figures; empty: none
-  std::string budget;      // bytes, or auto; empty: none
+  std::string loss_scale;               // empty: dynamic for f16, else none
+  std::string json;                     // file for the figures; empty: none
+  std::string report, snapshot, trace;  // files for pictures; empty: none
+  std::string budget;                   // bytes, or auto; empty: none
   std::string cost = "measured";
   double plan_seconds = BudgetOptions{}.search_seconds;
   bool plan_only = false;

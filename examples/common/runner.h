@@ -76,7 +76,9 @@ class Runner {
     step_->plan(inputs).print();
     return total;
   }
+  // Nothing in eager mode.
   const Plan* plan(const Metas& metas) { return step_ ? &step_->plan(metas) : nullptr; }
+  const Program* program(const Metas& metas) { return step_ ? &step_->program(metas) : nullptr; }
 
  private:
   StepFunction function_;
