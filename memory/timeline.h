@@ -39,8 +39,8 @@ struct MemoryTimeline {
 // `plan` must be make_plan(program), or that of a BudgetPlanner beside its program.
 MemoryTimeline make_timeline(const Program& program, const Plan& plan);
 
-// Numbers of the rectangles that hold something while `instruction` runs, the largest first; at most
-// `most` of them.
+// Numbers of the rectangles that hold something while `instruction` runs, the largest first and at
+// most `most` of them.
 std::vector<int> largest_at(const MemoryTimeline& timeline, int instruction, size_t most);
 
 }  // namespace plimsoll

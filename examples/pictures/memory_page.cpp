@@ -62,9 +62,8 @@ Json tiles(const Plan& plan) {
   const Recompute& again = plan.recompute;
   if (again.budget > 0)
     tiles.push_back(
-        {"run again", std::to_string(again.repetitions),
-         cat("+", percent(again.added_seconds, again.step_seconds), " time; at the least +",
-             percent(again.least_added_seconds, again.step_seconds))});
+        {"time added", percent(again.added_seconds, again.step_seconds),
+         cat("no plan adds less than ", percent(again.least_added_seconds, again.step_seconds))});
   return tiles;
 }
 

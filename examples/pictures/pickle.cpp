@@ -5,6 +5,9 @@
 namespace plimsoll::examples {
 namespace {
 
+// Elements appended to a list at once, as CPython does: readers in JavaScript take no long lists.
+constexpr size_t kBatch = 1000;
+
 // The low `bytes` bytes of a number, the lowest first.
 void add_number(std::string& out, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
@@ -33,9 +36,12 @@ void add(std::string& out, const Json& json) {
     case Json::value_t::string:
       return add_string(out, json.get_ref<const std::string&>());
     case Json::value_t::array:
-      out += "](";  // EMPTY_LIST, MARK
-      for (const Json& value : json) add(out, value);
-      out += 'e';  // APPENDS
+      out += ']';  // EMPTY_LIST
+      for (size_t i = 0; i < json.size(); ++i) {
+        if (i % kBatch == 0) out += '(';  // MARK
+        add(out, json[i]);
+        if (i % kBatch == kBatch - 1 || i + 1 == json.size()) out += 'e';  // APPENDS
+      }
       return;
     case Json::value_t::object:
       out += "}(";  // EMPTY_DICT, MARK

@@ -1,4 +1,4 @@
-// JSON as a Python pickle (protocol 2): null, booleans, whole numbers, UTF-8 strings, lists, dicts.
+// JSON as a Python pickle (protocol 2): null, booleans, whole numbers, strings, lists and dicts.
 //
 //   file.write(pickle({{"segments", Json::array()}}));       // pickle.load() gives {"segments": []}
 //
