@@ -45,8 +45,9 @@ template <size_t N>
 std::array<int64_t, N> Walk<N>::start(int64_t row) const {
   std::array<int64_t, N> at{};
   for (int axis = 0; axis < outer.rank(); ++axis) {
-    const int64_t index = row % outer[axis];
-    row /= outer[axis];
+    const bool last = axis == outer.rank() - 1;  // which needs no division
+    const int64_t index = last ? row : row % outer[axis];
+    if (!last) row /= outer[axis];
     for (size_t k = 0; k < N; ++k) at[k] += index * outer_step[k][axis];
   }
   return at;

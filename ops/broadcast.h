@@ -46,8 +46,8 @@ using Computed =
 template <size_t N, class F>
 void for_runs(const Walk<N>& walk, const F& f) {
   parallel_for(walk.rows * walk.run, grain_for(1), [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t row = begin / walk.run, first = begin % walk.run;
+    int64_t first = begin % walk.run;  // of the first run; the others are entered at 0
+    for (int64_t row = begin / walk.run; begin < end; ++row, first = 0) {
       const int64_t n = std::min(end - begin, walk.run - first);
       auto at = walk.start(row);
       for (size_t k = 0; k < N; ++k) at[k] += first * walk.step[k];

@@ -82,7 +82,7 @@ T sigmoid(T x) {
 // series x - x^3/3 + 2x^5/15 - 17x^7/315 takes over.
 inline float tanh(float x) {
   const float a = x < 0 ? -x : x;
-  const float e = exp(-2 * a);
+  const float e = exp_of_negative(-2 * a);
   const float large = (1 - e) / (1 + e);
   const float s = x * x;
   const float small = a * (1 + s * (-1.0f / 3 + s * (2.0f / 15 + s * (-17.0f / 315))));

@@ -27,7 +27,7 @@ struct Gelu {
   // Phi(x) + x Phi'(x), where Phi' is the normal density.
   template <class T>
   static T df(T x) {
-    return cdf(x) + x * T(kInvSqrt2Pi) * math::exp(T(-0.5) * x * x);
+    return cdf(x) + x * T(kInvSqrt2Pi) * math::exp_of_negative(T(-0.5) * x * x);
   }
 };
 
