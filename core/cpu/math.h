@@ -35,8 +35,8 @@ inline float exp(float x) {
 }
 inline double exp(double x) { return std::exp(x); }
 
-// The same for x <= 88, as after a maximum has been subtracted: a third less work, because 2^n needs
-// no halves. Results below 2^-126 are zero: the bits of 2^-127 would be those of 0.
+// The same for x <= 88, as after a maximum has been subtracted: a third less work, because 2^n
+// needs no halves. Results below 2^-126 are zero: the bits of 2^-127 would be those of 0.
 inline float exp_of_negative(float x) {
   const float low = -88.0f;
   const float clamped = x < low ? low : x;

@@ -47,10 +47,10 @@ struct AttentionResult {
 // -infinity and gives no gradient. Dropout keeps p_ij / (1 - dropout) or 0, drawn from key, site
 // and the place of ij (ops/dropout), again in the gradient.
 //
-// Both results are differentiable, also by a mask that is added. The tape keeps all inputs and both
-// results; the gradient computes p again, block by block. Errors: ShapeError, DTypeError,
-// ValueError (scale, softcap, dropout), StateError (dropout without a key). Source: Dao et al.,
-// "FlashAttention", arXiv 2205.14135.
+// Both results are differentiable, also by a mask that is added. The tape keeps all inputs, out and
+// two numbers per query and head; the gradient computes p again, block by block. Errors:
+// ShapeError, DTypeError, ValueError (scale, softcap, dropout), StateError (dropout without a key).
+// Source: Dao et al., "FlashAttention", arXiv 2205.14135.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionAttrs& attrs = {}, const AttentionExtras& extras = {});
 

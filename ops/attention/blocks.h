@@ -15,8 +15,8 @@ namespace plimsoll::attention_detail {
 // earn back the packing of its operands.
 constexpr int64_t kQueries = 32;
 constexpr int64_t kKeys = 128;
-// From row to row of a block of scores, and of the columns of its keys or values: longer than kKeys,
-// so that rows lie in different sets of the cache.
+// From row to row of a block of scores, and of the columns of its keys or values: longer than
+// kKeys, so that rows lie in different sets of the cache.
 constexpr int64_t kKeyPitch = kKeys + 16;
 
 // n rounded up to whole vectors: loops over rows of scores do better with some elements more than

@@ -20,8 +20,8 @@ struct CrossEntropyOptions {
 // divides by the sum of w[y] over the other rows: 0 / 0 = NaN where there is none, as in PyTorch,
 // with a gradient of zero. logits [..., C] of a floating type, labels [...] i64; the weights have
 // no gradient. The loss, [] or for Reduction::none [...], is computed and returned in f32, in f64
-// for f64 logits. The tape keeps the logits, the labels and one number a row; the gradient can take
-// the logits' memory. Errors: IndexError for a label outside [0, C), ShapeError, DTypeError,
+// for f64 logits. The tape keeps the logits, the labels and two numbers a row; the gradient can
+// take the logits' memory. Errors: IndexError for a label outside [0, C), ShapeError, DTypeError,
 // ValueError.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels,
                      const CrossEntropyOptions& options = {});
