@@ -2,9 +2,7 @@
 
 #include "nn/expect.h"
 #include "nn/init.h"
-#include "ops/arithmetic/arithmetic.h"
 #include "ops/conv2d/conv2d.h"
-#include "ops/copy/copy.h"
 
 namespace plimsoll::nn {
 
@@ -21,12 +19,11 @@ Conv2d::Conv2d(int64_t in, int64_t out, Pair kernel, Build& build, const Conv2dO
 
 Tensor Conv2d::forward(const Tensor& x, const Mode&) const {
   check_image("conv2d", x, in_);
-  const Tensor y = conv2d(x, weight_,
-                          {.stride = options_.stride,
-                           .padding = options_.padding,
-                           .dilation = options_.dilation,
-                           .groups = options_.groups});
-  return bias_.defined() ? y + cast(bias_, y.dtype()) : y;
+  return conv2d(x, weight_, bias_,
+                {.stride = options_.stride,
+                 .padding = options_.padding,
+                 .dilation = options_.dilation,
+                 .groups = options_.groups});
 }
 
 SeparableConv2d::SeparableConv2d(int64_t in, int64_t out, Pair kernel, Build& build,

@@ -19,8 +19,7 @@ Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel, Build& build, const Conv
 
 Tensor Conv1d::forward(const Tensor& x, const Mode&) const {
   check_sequence("conv1d", x, in_);
-  const Tensor y = conv1d(x, weight_, attrs_);
-  return bias_.defined() ? y + cast(bias_, y.dtype()) : y;
+  return conv1d(x, weight_, bias_, attrs_);
 }
 
 ConvTranspose1d::ConvTranspose1d(int64_t in, int64_t out, int64_t kernel, Build& build,

@@ -41,12 +41,12 @@ std::vector<Tensor> conv(const Inputs& in) {
                           .padding = in.integer("padding", 0),
                           .dilation = in.integer("dilation", 1),
                           .groups = in.integer("groups", 1)};
-  return {nchw(conv2d(in.image("x"), in.image("w"), attrs) + in["b"])};
+  return {nchw(conv2d(in.image("x"), in.image("w"), in["b"], attrs))};
 }
 
 std::vector<Tensor> separable_conv(const Inputs& in) {
   const Tensor x = conv2d(in.image("x"), in.image("dw"), {.padding = 1, .groups = 4});
-  return {nchw(conv2d(x, in.image("pw")) + in["b"])};
+  return {nchw(conv2d(x, in.image("pw"), in["b"]))};
 }
 
 std::vector<Tensor> max_pool(const Inputs& in) {

@@ -28,8 +28,12 @@ Padding left_and_right(const Sides& sides) { return {0, 0, sides.before, sides.a
 }  // namespace
 
 Tensor conv1d(const Tensor& x, const Tensor& w, const Conv1dAttrs& a) {
+  return conv1d(x, w, Tensor(), a);
+}
+
+Tensor conv1d(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv1dAttrs& a) {
   check_operands("conv1d", x, w);
-  return without_height(conv2d(with_height(x), with_height(w),
+  return without_height(conv2d(with_height(x), with_height(w), bias,
                                {.stride = {1, a.stride},
                                 .padding = left_and_right(a.padding),
                                 .dilation = {1, a.dilation},

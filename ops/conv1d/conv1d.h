@@ -25,6 +25,9 @@ struct Conv1dAttrs {
 // Errors: ShapeError (ranks); those of conv2d.
 Tensor conv1d(const Tensor& x, const Tensor& w, const Conv1dAttrs& attrs = {});
 
+// The same and bias [O]; undefined stands for 0.
+Tensor conv1d(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv1dAttrs& attrs = {});
+
 struct ConvTranspose1dAttrs {
   int64_t stride = 1;          // distance between the filters of neighbouring places
   Sides padding = 0;           // places taken off the result

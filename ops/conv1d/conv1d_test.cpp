@@ -51,6 +51,18 @@ OpCase forward(const char* name, Shape x, Shape w, Conv1dAttrs a) {
           .reference = [a](const auto& in) { return std::vector{convolved(in[0], in[1], a)}; }};
 }
 
+OpCase with_bias(const char* name, Shape x, Shape w, Conv1dAttrs a) {
+  return {.name = cat("bias_", name),
+          .inputs = {real(x), real(w), real({w[0]})},
+          .call = [a](auto in) { return std::vector{conv1d(in[0], in[1], in[2], a)}; },
+          .reference =
+              [a](const auto& in) {
+                Array y = convolved(in[0], in[1], a);
+                for (int64_t e = 0; e < count(y.shape); ++e) y[e] += in[2][e % y.size(2)];
+                return std::vector{y};
+              }};
+}
+
 OpCase transposed(const char* name, Shape x, Shape w, ConvTranspose1dAttrs a) {
   return {.name = cat("transposed_", name),
           .inputs = {real(x), real(w)},
@@ -67,6 +79,7 @@ OpCases conv1d_cases() {
                forward("causal", {1, 6, 2}, {2, 3, 2}, {.padding = {4, 0}, .dilation = 2}),
                forward("groups", {1, 6, 4}, {6, 2, 2}, {.padding = {0, 1}, .groups = 2}),
                forward("depthwise", {2, 5, 9}, {9, 3, 1}, {.padding = 1, .groups = 9}),
+               with_bias("groups", {1, 6, 4}, {6, 2, 2}, {.padding = {0, 1}, .groups = 2}),
                forward("one", {1, 1, 1}, {1, 1, 1}, {}), forward("empty", {0, 5, 2}, {3, 2, 2}, {}),
                transposed("plain", {2, 4, 3}, {3, 3, 2}, {}),
                transposed("stride", {2, 4, 2}, {2, 3, 3},

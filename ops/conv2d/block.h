@@ -15,9 +15,22 @@ struct Taps {
   int64_t row_step, col_step, run_step = 1;
 };
 
-// y[j][0 .. W V) = sum over the taps t of x[j][t] * w[t][0 .. W V), for R windows j.
+// y[j] = sum[j] + bias, or sum[j] where bias is nullptr.
 template <class V, int W, class T, int R>
-void dot(const T* const* x, const Taps& taps, const T* w, T* const* y) {
+void store_sums(const V (&sum)[R][W], const T* bias, T* const* y) {
+  constexpr int64_t lanes = kLanesOf<V, T>;
+#pragma GCC unroll 16
+  for (int v = 0; v < W; ++v) {
+    const V add = bias ? load<V>(bias + v * lanes) : V{};
+#pragma GCC unroll 16
+    for (int j = 0; j < R; ++j) store(y[j] + v * lanes, sum[j][v] + add);
+  }
+}
+
+// y[j][0 .. W V) = bias[0 .. W V) + sum over the taps t of x[j][t] * w[t][0 .. W V), for R windows
+// j. Without a bias it is nullptr.
+template <class V, int W, class T, int R>
+void dot(const T* const* x, const Taps& taps, const T* w, const T* bias, T* const* y) {
   constexpr int64_t lanes = kLanesOf<V, T>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < taps.rows; ++row) {
@@ -34,16 +47,14 @@ void dot(const T* const* x, const Taps& taps, const T* w, T* const* y) {
       }
     }
   }
-#pragma GCC unroll 16
-  for (int j = 0; j < R; ++j)
-#pragma GCC unroll 16
-    for (int v = 0; v < W; ++v) store(y[j] + v * lanes, sum[j][v]);
+  store_sums(sum, bias, y);
 }
 
-// The same, channel by channel: y[j][c] = sum over t of x[j][t + c] * w[t][c], rows of w being
-// w_step apart.
+// The same, channel by channel: y[j][c] = bias[c] + sum over t of x[j][t + c] * w[t][c], rows of w
+// being w_step apart.
 template <class V, int W, class T, int R>
-void dot_channels(const T* const* x, const Taps& taps, const T* w, int64_t w_step, T* const* y) {
+void dot_channels(const T* const* x, const Taps& taps, const T* w, int64_t w_step, const T* bias,
+                  T* const* y) {
   constexpr int64_t lanes = kLanesOf<V, T>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < taps.rows; ++row) {
@@ -60,10 +71,7 @@ void dot_channels(const T* const* x, const Taps& taps, const T* w, int64_t w_ste
       }
     }
   }
-#pragma GCC unroll 16
-  for (int j = 0; j < R; ++j)
-#pragma GCC unroll 16
-    for (int v = 0; v < W; ++v) store(y[j] + v * lanes, sum[j][v]);
+  store_sums(sum, bias, y);
 }
 
 // A rectangle of windows to sum over: element 0 of each, in x and in dy.

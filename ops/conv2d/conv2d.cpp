@@ -4,6 +4,7 @@
 #include "ops/conv2d/dense.h"
 #include "ops/conv2d/depthwise.h"
 #include "ops/copy/copy.h"
+#include "ops/sum/sum.h"
 
 namespace plimsoll {
 namespace {
@@ -94,6 +95,11 @@ ConvSizes sizes_of_weight_grad(std::span<const Meta> in, const Attrs& attrs) {
 
 Metas conv2d_infer(std::span<const Meta> in, const Attrs& attrs) {
   const ConvSizes s = sizes_of_forward(in, attrs);
+  check<DTypeError>(in.back().dtype == in[0].dtype, "conv2d: the bias is ", in.back().dtype,
+                    " and the image ", in[0].dtype, ". Cast one of them.");
+  check<ShapeError>(in.size() == 2 || in[2].shape == Shape{s.o},
+                    "conv2d: the bias does not fit: ", in.back().shape, " for filters ",
+                    in[1].shape, ". Give it the shape [", s.o, "].");
   return {{{s.n, s.p, s.q, s.o}, in[0].dtype, in[0].device}};
 }
 
@@ -117,10 +123,11 @@ int64_t conv2d_workspace(std::span<const Meta> in, std::span<const Meta>, const 
 
 void conv2d_cpu(const Call& call) {
   const ConvSizes s = sizes_of_forward(metas_of(call), call.attrs);
+  const View bias = call.in.size() == 3 ? call.in[2] : View();
   if (s.depthwise())
-    depthwise_forward_cpu(s, call.in[0], call.in[1], call.out[0], call.workspace);
+    depthwise_forward_cpu(s, call.in[0], call.in[1], bias, call.out[0], call.workspace);
   else
-    dense_cpu(dense_forward(s), call.in[0], call.in[1], call.out[0], call.workspace);
+    dense_cpu(dense_forward(s), call.in[0], call.in[1], bias, call.out[0], call.workspace);
 }
 
 // The parts of dx; a remainder beyond the image has no pixels.
@@ -148,7 +155,8 @@ void input_grad_cpu(const Call& call) {
     if (s.depthwise())
       depthwise_input_grad_cpu(s, part, call.in[0], call.in[1], call.out[0], call.workspace);
     else
-      dense_cpu(dense_input_grad(s, part), call.in[0], call.in[1], call.out[0], call.workspace);
+      dense_cpu(dense_input_grad(s, part), call.in[0], call.in[1], View(), call.out[0],
+                call.workspace);
   });
 }
 
@@ -167,12 +175,13 @@ void weight_grad_cpu(const Call& call) {
 // A convolution is linear in each operand, so the gradients of all three are among the three.
 Pair size_of(const Meta& meta) { return {meta.shape[1], meta.shape[2]}; }
 
-std::vector<Tensor> conv2d_vjp(const Backward& b) {  // y = conv2d(x, w)
+std::vector<Tensor> conv2d_vjp(const Backward& b) {  // y = conv2d(x, w) or conv2d(x, w, bias)
   const auto& a = b.attrs<Conv2dAttrs>();
   Tensor dx, dw;
   if (b.needs(0)) dx = conv2d_input_grad(b.grad(), b.input(1), size_of(b.input_meta(0)), a);
   if (b.needs(1)) dw = conv2d_weight_grad(b.input(0), b.grad(), size_of(b.input_meta(1)), a);
-  return {dx, dw};
+  if (b.inputs() == 2) return {dx, dw};
+  return {dx, dw, b.needs(2) ? sum(b.grad(), {0, 1, 2}) : Tensor()};
 }
 
 std::vector<Tensor> input_grad_vjp(const Backward& b) {  // dx = conv2d_input_grad(dy, w)
@@ -227,6 +236,11 @@ constexpr OpDef weight_grad_op{.name = "conv2d_weight_grad",
 
 Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dAttrs& attrs) {
   return apply1(conv2d_op, {contiguous(x), contiguous(w)}, attrs);
+}
+
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dAttrs& attrs) {
+  if (!bias.defined()) return conv2d(x, w, attrs);
+  return apply1(conv2d_op, {contiguous(x), contiguous(w), contiguous(bias)}, attrs);
 }
 
 Tensor conv2d_input_grad(const Tensor& dy, const Tensor& w, Pair image, const Conv2dAttrs& attrs) {

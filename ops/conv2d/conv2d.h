@@ -4,11 +4,11 @@
 //   Tensor y = conv2d(x, w, {.stride = 2, .padding = 1});               // 3x3: halves H and W
 //   Tensor d = conv2d(x, w, {.padding = 1, .groups = x.size(3)});       // depthwise
 //   Tensor e = conv2d(x, w, {.padding = 2, .dilation = 2});             // 3x3 over 5x5 pixels
-//   Tensor b = conv2d(x, w) + bias;                                     // bias: [O]
+//   Tensor b = conv2d(x, w, bias, {.stride = 2});                       // bias: [O]
 //
 // With stride s, padding p, dilation d and G groups, for channel o of group g = o / (O / G):
 //
-//   y[n, i, j, o] =
+//   y[n, i, j, o] = bias[o] +
 //       sum over a, b, c of  x[n, i s + a d - p, j s + b d - p, g C / G + c] w[o, a, b, c]
 //
 // where x is 0 outside the image. It is the cross-correlation that deep learning calls convolution.
@@ -34,6 +34,10 @@ struct Conv2dAttrs {
 // Errors: DTypeError (not one floating type), ValueError (attributes), ShapeError (ranks, channels,
 // groups, a filter that reaches further than the padded image).
 Tensor conv2d(const Tensor& x, const Tensor& w, const Conv2dAttrs& attrs = {});
+
+// The same and bias [O], which is added before the one rounding; undefined stands for 0. Further
+// errors: DTypeError, ShapeError (bias).
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dAttrs& attrs = {});
 
 // The gradient of conv2d for its image, also known as transposed convolution: dy [N, P, Q, O] and
 // w [O, KH, KW, C / groups] -> dx [N, H, W, C], where image = {H, W} is a size that conv2d would

@@ -54,6 +54,19 @@ OpCase forward(const char* name, const Sizes& z) {
               }};
 }
 
+OpCase with_bias(const char* name, const Sizes& z) {
+  OpCase c = forward(name, z);
+  c.name = cat("bias_", name);
+  c.inputs.push_back(real({z.w[0]}));
+  c.call = [z](auto in) { return std::vector{conv2d(in[0], in[1], in[2], z.attrs)}; };
+  c.reference = [without = c.reference](const auto& in) {
+    std::vector<Array> y = without(in);
+    for (int64_t i = 0; i < count(y[0].shape); ++i) y[0][i] += in[2][i % in[2].shape[0]];
+    return y;
+  };
+  return c;
+}
+
 OpCase input_grad(const char* name, const Sizes& z) {
   return {.name = cat("input_grad_", name),
           .inputs = {real(z.y()), real(z.w)},
@@ -149,11 +162,13 @@ std::vector<OpCase> good_cases() {
   std::vector<OpCase> cases;
   for (const auto& [name, sizes] : small) {
     cases.push_back(forward(name, sizes));
+    cases.push_back(with_bias(name, sizes));
     cases.push_back(input_grad(name, sizes));
     cases.push_back(weight_grad(name, sizes));
   }
   for (const auto& [name, sizes] : large)
-    for (OpCase c : {forward(name, sizes), input_grad(name, sizes), weight_grad(name, sizes)}) {
+    for (OpCase c : {forward(name, sizes), with_bias(name, sizes), input_grad(name, sizes),
+                     weight_grad(name, sizes)}) {
       c.differentiable = false;
       c.tolerance = 2;  // up to 4400 terms per sum
       cases.push_back(c);
@@ -174,6 +189,16 @@ OpCases conv2d_cases() {
            },
            "conv2d: two tensors of one floating type are needed: got f32 and f64. Cast one of "
            "them."},
+          {"bias_dtype",
+           [=] {
+             conv2d(image({1, 4, 4, 2}), ones({3, 3, 3, 2}), ones({3}, {.dtype = DType::f64}));
+           },
+           "conv2d: the bias is f64 and the image f32. Cast one of them."},
+          {"bias_shape",
+           [=] {
+             conv2d(image({1, 4, 4, 2}), ones({3, 3, 3, 2}), ones({1}));
+           },
+           "conv2d: the bias does not fit: [1] for filters [3, 3, 3, 2]. Give it the shape [3]."},
           {"rank",
            [=] {
              conv2d(image({4, 4, 2}), ones({3, 3, 3, 2}));

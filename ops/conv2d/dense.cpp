@@ -11,7 +11,8 @@ namespace {
 using namespace block;
 
 // The filters are copied into panels of kBlockColumns outputs each, [depth, outputs], so that one
-// term of the sum for all of them is two vector loads. As many panels at a time as fit kPanelBytes.
+// term of the sum for all of them is two vector loads; the bias is one more row. As many panels at
+// a time as fit kPanelBytes.
 constexpr int64_t kPanelBytes = 1 << 20;
 
 template <class C>  // the type computed in
@@ -20,8 +21,8 @@ struct Panels {
   explicit Panels(const DenseConv& conv)
       : per_group(pieces(conv.outputs, kBlockColumns<C>)),
         total(conv.groups * per_group),
-        elements(conv.depth() * kBlockColumns<C>),
-        batch(std::clamp<int64_t>(kPanelBytes / sizeof(C) / std::max<int64_t>(elements, 1), 1,
+        elements((conv.depth() + 1) * kBlockColumns<C>),
+        batch(std::clamp<int64_t>(kPanelBytes / sizeof(C) / elements, 1,
                                   std::max<int64_t>(total, 1))) {}
   int64_t bytes() const { return block_bytes(batch * elements * static_cast<int64_t>(sizeof(C))); }
   // Outputs of panel number `panel`; the last one of a group may be narrower.
@@ -36,7 +37,8 @@ int64_t vectors(int64_t width) {
 }
 
 template <class T, class C>
-void fill_panel(const DenseConv& conv, const Panels<C>& panels, int64_t panel, const T* w, C* to) {
+void fill_panel(const DenseConv& conv, const Panels<C>& panels, int64_t panel, const T* w,
+                const T* bias, C* to) {
   const auto& s = conv.w;
   const int64_t width = panels.width(conv, panel), padded = vectors<C>(width) * kLanes<C>;
   const T* from = w + s.first + panel / panels.per_group * s.group +
@@ -48,6 +50,9 @@ void fill_panel(const DenseConv& conv, const Panels<C>& panels, int64_t panel, c
         for (int64_t o = 0; o < width; ++o) to[o] = static_cast<C>(tap[o * s.output]);
         std::fill(to + width, to + padded, C(0));
       }
+  if (!bias) return;
+  bias += panel / panels.per_group * conv.outputs + panel % panels.per_group * kBlockColumns<C>;
+  for (int64_t o = 0; o < padded; ++o) to[o] = o < width ? static_cast<C>(bias[o]) : C(0);
 }
 
 // The windows of a tile, one after another, as addresses: where each begins in the patch and where
@@ -74,12 +79,13 @@ struct Walk {
 // All windows of a tile with one panel of filters, at most kBlockRows windows at a time.
 template <class T, int W>
 void tile_with_panel(Walk<T> walk, int64_t windows, const Taps& taps, int64_t width,
-                     const Compute<T>* panel) {
+                     const Compute<T>* panel, bool has_bias) {
   using C = Compute<T>;
   constexpr int64_t columns = W * kLanes<C>;
   // Results that are not whole vectors of T go through here.
   alignas(kVectorBytes) C staged[kBlockRows * columns];
   const bool direct = std::is_same_v<T, C> && width == columns;
+  const C* bias = has_bias ? panel + taps.rows * taps.cols * taps.run * columns : nullptr;
   const int64_t blocks = pieces(windows, kBlockRows);
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t n = windows * (b + 1) / blocks - windows * b / blocks;
@@ -91,7 +97,7 @@ void tile_with_panel(Walk<T> walk, int64_t windows, const Taps& taps, int64_t wi
       results[j] = walk.result();
       y[j] = direct ? reinterpret_cast<C*>(results[j]) : staged + j * columns;
     }
-    with_count<kBlockRows>(n, [&]<int R>() { dot<Vector<C>, W, C, R>(x, taps, panel, y); });
+    with_count<kBlockRows>(n, [&]<int R>() { dot<Vector<C>, W, C, R>(x, taps, panel, bias, y); });
     if (direct) continue;
     for (int64_t j = 0; j < n; ++j)
       for (int64_t o = 0; o < width; ++o) results[j][o] = static_cast<T>(y[j][o]);
@@ -99,7 +105,7 @@ void tile_with_panel(Walk<T> walk, int64_t windows, const Taps& taps, int64_t wi
 }
 
 template <class T>
-void dense_typed(const DenseConv& conv, const T* x, const T* w, T* y,
+void dense_typed(const DenseConv& conv, const T* x, const T* w, const T* bias, T* y,
                  std::span<std::byte> workspace) {
   using C = Compute<T>;
   const Panels<C> panels(conv);
@@ -111,7 +117,7 @@ void dense_typed(const DenseConv& conv, const T* x, const T* w, T* y,
     const int64_t last = std::min(panels.total, first + panels.batch);
     parallel_for(last - first, grain_for(panels.elements), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p)
-        fill_panel(conv, panels, first + p, w, packed + p * panels.elements);
+        fill_panel(conv, panels, first + p, w, bias, packed + p * panels.elements);
     });
     for_each_with_slot(
         tiles.count(), workspace.subspan(static_cast<size_t>(panels.bytes())),
@@ -139,9 +145,9 @@ void dense_typed(const DenseConv& conv, const T* x, const T* w, T* y,
             const int64_t width = panels.width(conv, p);
             const C* panel = packed + (p - first) * panels.elements;
             if (vectors<C>(width) == 2)
-              tile_with_panel<T, 2>(walk, tile.rows * tile.cols, taps, width, panel);
+              tile_with_panel<T, 2>(walk, tile.rows * tile.cols, taps, width, panel, bias);
             else
-              tile_with_panel<T, 1>(walk, tile.rows * tile.cols, taps, width, panel);
+              tile_with_panel<T, 1>(walk, tile.rows * tile.cols, taps, width, panel, bias);
           }
         });
   }
@@ -190,12 +196,14 @@ int64_t dense_workspace(const DenseConv& conv, DType dtype) {
   });
 }
 
-void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& y,
+void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& bias, const View& y,
                std::span<std::byte> workspace) {
   if (winograd::suits(conv, y.dtype()))
-    return winograd::convolve(conv, x.as<float>(), w.as<float>(), y.as<float>(), workspace);
-  visit_floating("conv2d", y.dtype(),
-                 [&]<class T>() { dense_typed(conv, x.as<T>(), w.as<T>(), y.as<T>(), workspace); });
+    return winograd::convolve(conv, x.as<float>(), w.as<float>(), bias.as<float>(), y.as<float>(),
+                              workspace);
+  visit_floating("conv2d", y.dtype(), [&]<class T>() {
+    dense_typed(conv, x.as<T>(), w.as<T>(), bias.as<T>(), y.as<T>(), workspace);
+  });
 }
 
 }  // namespace plimsoll

@@ -25,7 +25,8 @@ DenseConv dense_forward(const ConvSizes& sizes);
 DenseConv dense_input_grad(const ConvSizes& sizes, Pair remainder);
 
 int64_t dense_workspace(const DenseConv& conv, DType dtype);
-void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& y,
+// bias: [groups outputs], or none where its data is nullptr.
+void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& bias, const View& y,
                std::span<std::byte> workspace);
 
 int64_t dense_weight_grad_workspace(const ConvSizes& sizes, DType dtype);

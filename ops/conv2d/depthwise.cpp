@@ -19,7 +19,8 @@ struct Sum {
   Window win;
   ChannelLayout layout;
   int64_t images, results, inner;
-  const C* w;  // [rows, cols, inner, results]
+  const C* w;               // [rows, cols, inner, results]
+  const C* bias = nullptr;  // [results], if there is one
 };
 
 // One tile: windows in blocks of kWindows, channels in blocks of W vectors V, for as long as whole
@@ -56,8 +57,10 @@ int64_t tile_channels(const Sum<Compute<T>>& sum, const Patch<Compute<T>>& patch
           out[j] = staged + j * width;
         if (++col == tile.cols) col = 0, ++row;
       }
-      with_count<kWindows>(
-          n, [&]<int R>() { dot_channels<V, W, C, R>(x, taps, sum.w + first, sum.results, out); });
+      with_count<kWindows>(n, [&]<int R>() {
+        dot_channels<V, W, C, R>(x, taps, sum.w + first, sum.results,
+                                 sum.bias ? sum.bias + first : nullptr, out);
+      });
       if constexpr (!std::is_same_v<T, C>)
         for (int64_t j = 0; j < n; ++j)
           for (int64_t c = 0; c < width; ++c) results[j][c] = static_cast<T>(out[j][c]);
@@ -85,8 +88,8 @@ void depthwise(const Sum<Compute<T>>& sum, const T* x, T* y, std::span<std::byte
       });
 }
 
-int64_t filter_bytes(const ConvSizes& s, DType dtype) {
-  return block_bytes(s.taps() * s.o * (dtype == DType::f64 ? 8 : 4));
+int64_t filter_bytes(const ConvSizes& s, DType dtype) {  // and the bias'
+  return block_bytes((s.taps() + 1) * s.o * (dtype == DType::f64 ? 8 : 4));
 }
 
 }  // namespace
@@ -97,19 +100,23 @@ int64_t depthwise_workspace(const ConvSizes& s, const Window& win, DType dtype) 
          slots_bytes(tiles.count(), tiles.patch() * (dtype == DType::f64 ? 8 : 4));
 }
 
-void depthwise_forward_cpu(const ConvSizes& s, const View& x, const View& w, const View& y,
-                           std::span<std::byte> workspace) {
+void depthwise_forward_cpu(const ConvSizes& s, const View& x, const View& w, const View& bias,
+                           const View& y, std::span<std::byte> workspace) {
   visit_floating("conv2d", y.dtype(), [&]<class T>() {
     auto* filter = reinterpret_cast<Compute<T>*>(workspace.data());  // [KH, KW, O]
     for (int64_t tap = 0; tap < s.taps(); ++tap)
       for (int64_t o = 0; o < s.o; ++o)
         filter[tap * s.o + o] = static_cast<Compute<T>>(w.as<T>()[o * s.taps() + tap]);
+    auto* own_bias = bias.data ? filter + s.taps() * s.o : nullptr;
+    if (own_bias)
+      for (int64_t o = 0; o < s.o; ++o) own_bias[o] = static_cast<Compute<T>>(bias.as<T>()[o]);
     depthwise<T>({.win = forward_window(s),
                   .layout = {ChannelLayout::repeat, s.o, s.o / s.c},
                   .images = s.n,
                   .results = s.o,
                   .inner = 1,
-                  .w = filter},
+                  .w = filter,
+                  .bias = own_bias},
                  x.as<T>(), y.as<T>(), workspace.subspan(size_t(filter_bytes(s, y.dtype()))));
   });
 }

@@ -9,8 +9,9 @@ namespace plimsoll {
 
 int64_t depthwise_workspace(const ConvSizes& sizes, const Window& win, DType dtype);
 
-void depthwise_forward_cpu(const ConvSizes& sizes, const View& x, const View& w, const View& y,
-                           std::span<std::byte> workspace);
+// bias: [O], or none where its data is nullptr.
+void depthwise_forward_cpu(const ConvSizes& sizes, const View& x, const View& w, const View& bias,
+                           const View& y, std::span<std::byte> workspace);
 
 // One part of dx; see window.h.
 void depthwise_input_grad_cpu(const ConvSizes& sizes, Pair remainder, const View& dy, const View& w,

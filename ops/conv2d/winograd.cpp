@@ -67,9 +67,9 @@ void multiply_place(const Filters& filters, const float* pixels, int64_t tiles, 
       }
       with_count<kBlockRows>(n, [&]<int R>() {
         if (filters.width(panel) == kBlockColumns<float>)
-          block::dot<V, 2, float, R>(x, taps, u, y);
+          block::dot<V, 2, float, R>(x, taps, u, nullptr, y);
         else
-          block::dot<V, 1, float, R>(x, taps, u, y);
+          block::dot<V, 1, float, R>(x, taps, u, nullptr, y);
       });
     }
 }
@@ -92,7 +92,7 @@ int64_t workspace(const DenseConv& conv) {
   return filters.bytes() + slots_bytes(pieces(grid.count(), slot.tiles), slot.bytes());
 }
 
-void convolve(const DenseConv& conv, const float* x, const float* w, float* y,
+void convolve(const DenseConv& conv, const float* x, const float* w, const float* bias, float* y,
               std::span<std::byte> workspace) {
   const Filters filters{conv.inputs, conv.outputs};
   const Slot slot(conv);
@@ -119,12 +119,13 @@ void convolve(const DenseConv& conv, const float* x, const float* w, float* y,
     for (int64_t t = 0; t < n; ++t) {
       const TileAt tile(grid, conv.win, x, slot.channels, zeros, first + t);
       for (int64_t o = 0; o < slot.outputs; o += kLanes<float>) {
+        const V add = bias ? load<V>(bias + o) : V{};
         V results[4];
         transform_sums(sums + t * slot.outputs + o, slot.tiles * slot.outputs, results);
         for (int64_t i = 0; i < 2; ++i)
           for (int64_t j = 0; j < 2; ++j)
             if (tile.has(conv.win, i, j))
-              store(y + tile.result(conv.win, i, j) * slot.outputs + o, results[2 * i + j]);
+              store(y + tile.result(conv.win, i, j) * slot.outputs + o, results[2 * i + j] + add);
       }
     }
   };

@@ -29,7 +29,8 @@ bool suits(const DenseConv& conv, DType dtype);
 bool suits_weight_grad(const ConvSizes& sizes, DType dtype);
 
 int64_t workspace(const DenseConv& conv);
-void convolve(const DenseConv& conv, const float* x, const float* w, float* y,
+// bias: [outputs] or nullptr.
+void convolve(const DenseConv& conv, const float* x, const float* w, const float* bias, float* y,
               std::span<std::byte> workspace);
 
 int64_t weight_grad_workspace(const ConvSizes& sizes);
