@@ -127,12 +127,11 @@ class UNet : public nn::Module {
     int64_t in = 3;
     for (int64_t i = 0; i < levels; ++i, in = width, width *= 2)
       down_.push_back(&pair(cat("down", i), in, width, build));
-    for (int64_t i = levels - 1; i-- > 0;) {
-      width = in;  // of the level above
-      up_.push_back(&add<nn::ConvTranspose2d>(cat("lift", i), 2 * width, width, 2, build,
+    for (int64_t i = levels - 1; i-- > 0; in /= 2) {
+      const int64_t out = in / 2;
+      up_.push_back(&add<nn::ConvTranspose2d>(cat("lift", i), in, out, 2, build,
                                               nn::ConvTranspose2dOptions{.stride = 2}));
-      join_.push_back(&pair(cat("join", i), 2 * width, width, build));
-      in = width / 2;
+      join_.push_back(&pair(cat("join", i), 2 * out, out, build));
     }
   }
   bool checkpointed = false;

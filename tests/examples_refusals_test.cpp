@@ -81,6 +81,8 @@ TEST(ExamplesRefuse, Options) {
       {"train_transformer --model textcls --width 8", 2, "it takes no --width. Leave it out."},
       {"train_transformer --model textcls --dropout 0", 2, "it takes no --dropout. Leave it out."},
       {"compare_memory --models alexnet", 2, "--models: alexnet not in {"},
+      {"compare_memory --budgets 0", 2, "--budgets: "},
+      {"compare_memory --budgets 50,tiny", 2, "--budgets: "},
       {"compare_memory --steps 0", 2, "--steps: not a whole number from 1 to 1000000: 0\n"},
   };
   for (const auto& [arguments, code, sentence] : refusals)

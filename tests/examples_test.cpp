@@ -117,15 +117,18 @@ TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
   const fs::path file = folder.path / "rows.json";
   const Outcome outcome =
       run("compare_memory --models lenet,sepcnn,resnet8,gpt,textcls "
-          "--batches 8 --precisions f32,bf16,f16 --steps 3 --json " +
+          "--batches 8 --precisions f32,bf16,f16 --budgets smallest --steps 3 --json " +
           file.string());
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   const json rows = read(file);
-  ASSERT_EQ(rows.size(), 60U);
+  ASSERT_EQ(rows.size(), 75U);
   for (const json& row : rows) {
     EXPECT_TRUE(row["same_bits"]) << row;
     if (row["mode"] == "captured") {
       EXPECT_EQ(row["planned_bytes"], row["measured_bytes"]) << row;
+    }
+    if (!row["budget_bytes"].is_null()) {
+      EXPECT_EQ(row["budget_bytes"], row["measured_bytes"]) << row;  // the smallest is exact
     }
     for (const char* key :
          {"model", "batch", "precision", "mode", "checkpoint", "budget_bytes", "planned_bytes",

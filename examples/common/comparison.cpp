@@ -11,12 +11,15 @@
 #include "examples/common/cnn_models.h"
 #include "examples/common/runner.h"
 #include "examples/common/transformer_models.h"
+#include "memory/dead_code.h"
 #include "memory/pooled_allocator.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
 
 namespace plimsoll::examples {
 namespace {
+
+constexpr BudgetOptions kPlanning{.search_seconds = 0.5};
 
 struct Subject {
   std::unique_ptr<Staged> model;
@@ -79,15 +82,28 @@ Row measure(const Case& c, int steps, uint64_t seed) {
     const Autocast autocast(c.precision);
     return cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
   };
+  const StepFunction train = [&](std::span<const Tensor> in) {
+    const Tensor loss = loss_of(in);
+    optimizer.update(gradients(loss, parameters));
+    return std::vector{loss};
+  };
+  const StepFunction differentiate = [&](std::span<const Tensor> in) {
+    const Tensor loss = loss_of(in);
+    std::vector<Tensor> results = gradients(loss, parameters);
+    results.insert(results.begin(), loss);
+    return results;
+  };
+  const Metas metas{batch.x.meta(), batch.y.meta(), key.meta()};
+  if (c.share != 0) {
+    const BudgetPlanner planner(remove_dead(capture(train, metas)), kPlanning);
+    row.budget_bytes =
+        c.share == kSmallest ? planner.smallest() : planner.largest() / 100 * c.share;
+    row.refused = planner.smallest() > row.budget_bytes;
+    if (row.refused) return row;
+  }
   {
-    Runner step(
-        [&](std::span<const Tensor> in) {
-          const Tensor loss = loss_of(in);
-          optimizer.update(gradients(loss, parameters));
-          return std::vector{loss};
-        },
-        c.captured);
-    if (const Plan* plan = step.plan({batch.x.meta(), batch.y.meta(), key.meta()})) {
+    Runner step(train, c.captured, {.budget = row.budget_bytes, .planning = kPlanning});
+    if (const Plan* plan = step.plan(metas)) {
       row.planned_bytes = plan->total_bytes();
       row.lower_bound_bytes = plan->total_bytes() - plan->arena_bytes + plan->lower_bound;
       row.at_peak = plan->at_peak;
@@ -110,15 +126,11 @@ Row measure(const Case& c, int steps, uint64_t seed) {
                      milliseconds.end());
     row.ms_per_step = milliseconds[milliseconds.size() / 2];
   }
-  // The gradients themselves, in the same mode.
-  Runner gradient_step(
-      [&](std::span<const Tensor> in) {
-        const Tensor loss = loss_of(in);
-        std::vector<Tensor> results = gradients(loss, parameters);
-        results.insert(results.begin(), loss);
-        return results;
-      },
-      c.captured);
+  // The gradients themselves, in the same mode, with as much recompute as there can be.
+  int64_t least = StepOptions::kNoBudget;
+  if (c.share != 0)
+    least = BudgetPlanner(remove_dead(capture(differentiate, metas)), kPlanning).smallest();
+  Runner gradient_step(differentiate, c.captured, {.budget = least, .planning = kPlanning});
   for (const Tensor& result : gradient_step.run(inputs)) row.digest = digest(result, row.digest);
   return row;
 }

@@ -14,10 +14,14 @@ struct Case {
   int64_t batch;
   Precision precision;
   bool captured, checkpoint;
+  int share = 0;  // captured only: the budget in percent of what the step takes without; 0: none
 };
+constexpr int kSmallest = -1;  // a share: the smallest budget there is
 
 struct Row {
   Case c;
+  int64_t budget_bytes = 0;                          // 0: none
+  bool refused = false;                              // no plan is that small: nothing was run
   int64_t planned_bytes = 0, lower_bound_bytes = 0;  // captured only
   int64_t measured_bytes = 0;                        // the pool's peak over all steps
   BytesByClass at_peak{};  // captured: by the plan; eager: as the pool saw it
