@@ -10,22 +10,22 @@
 namespace plimsoll {
 namespace {
 
-constexpr double kStepsPerSecond = 2.5e7;  // ops that the simulator runs
-
-recompute::SearchOptions search_options(const BudgetOptions& options) {
+// The effort of one search out of so many.
+recompute::SearchOptions search_options(const BudgetOptions& options, size_t searches) {
   check<ValueError>(options.search_seconds > 0 && options.search_seconds < 1e9,
                     "budget: the time to search must be a number of seconds above 0: ",
                     options.search_seconds, ". Two seconds are enough for most models.");
-  return {.effort = static_cast<int64_t>(options.search_seconds * kStepsPerSecond / 2)};
+  return {.effort = static_cast<int64_t>(options.search_seconds * recompute::kStepsPerSecond /
+                                         static_cast<double>(searches))};
 }
 
 }  // namespace
 
-BudgetPlanner::Order::Order(Program given, const BudgetOptions& options)
+BudgetPlanner::Order::Order(Program given, const BudgetOptions& options, size_t orders)
     : program(std::move(given)),
       costs(instruction_costs(program, options.costs)),
       timeline(recompute::problem_of(program, costs)),
-      frontier(recompute::search(timeline, search_options(options))) {}
+      frontier(recompute::search(timeline, search_options(options, orders))) {}
 
 Program BudgetPlanner::Order::rewritten(size_t point) const {
   recompute::Simulator simulator(timeline);
@@ -40,12 +40,12 @@ const Plan& BudgetPlanner::Order::planned(size_t point) const {
 
 BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
   Program early = update_early(program);
-  const bool moved = early.instructions != program.instructions;
-  orders_.emplace_back(std::move(early), options);
-  if (moved) orders_.emplace_back(std::move(program), options);
-  const Plan& keep = orders_[0].planned(orders_[0].frontier.size() - 1);
+  const size_t orders = early.instructions == program.instructions ? 1 : 2;
+  const Plan keep = make_plan(early);
   largest_ = keep.total_bytes();
   outside_ = keep.total_bytes() - keep.arena_bytes;
+  orders_.emplace_back(std::move(early), options, orders);
+  if (orders == 2) orders_.emplace_back(std::move(program), options, orders);
 }
 
 int64_t BudgetPlanner::smallest() const {
@@ -67,7 +67,8 @@ size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
   return order.frontier.size();
 }
 
-Fitted BudgetPlanner::fit(int64_t budget) const {
+Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
+  const int64_t budget = asked - elsewhere;
   const Order* best = nullptr;
   size_t best_point = 0;
   for (const Order& order : orders_) {
@@ -78,15 +79,16 @@ Fitted BudgetPlanner::fit(int64_t budget) const {
     best_point = point;
   }
   check<BudgetError>(
-      best, "step: the budget is too small: ", budget, " bytes, and no plan takes less than ",
-      best ? 0 : smallest(),
-      ". Allow that many, or take a smaller batch, 16-bit precision or gradient accumulation.");
+      best, "step: the budget is too small: ", asked, " bytes, and the smallest plan found takes ",
+      best ? 0 : smallest() + elsewhere,
+      ". Allow that many, search longer, or take a smaller batch, 16-bit precision or "
+      "gradient accumulation.");
   Fitted fitted{best->rewritten(best_point), best->planned(best_point)};
   double bound = std::numeric_limits<double>::infinity();
   for (const Order& order : orders_)
     bound = std::min(bound, recompute::least_added_cost(order.timeline, budget - outside_));
   fitted.plan.recompute = {
-      .budget = budget,
+      .budget = asked,
       .repetitions =
           static_cast<int>(fitted.program.instructions.size() - best->program.instructions.size()),
       .step_seconds = std::accumulate(best->costs.begin(), best->costs.end(), 0.0),

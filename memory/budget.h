@@ -8,8 +8,8 @@
 //   fitted.plan.recompute.added_seconds        // what it costs
 //
 // The plans for all budgets are searched at once (recompute/search.h), so that a larger budget
-// never costs more time and the smallest possible one is known exactly: planner.smallest() works,
-// one granule less is refused.
+// never costs more time, and the smallest that was found is known: planner.smallest() works, one
+// granule less is refused. A longer search may find a smaller one. One thread at a time.
 #pragma once
 
 #include <map>
@@ -40,14 +40,15 @@ class BudgetPlanner {
   int64_t smallest() const;                     // of Plan::total_bytes() over all plans found
   int64_t largest() const { return largest_; }  // without recompute
 
-  // The cheapest plan with total_bytes() <= budget. BudgetError naming the smallest possible budget.
-  Fitted fit(int64_t budget) const;
+  // The cheapest plan with total_bytes() + elsewhere <= budget, where `elsewhere` is held besides
+  // it. BudgetError naming the smallest budget that would do.
+  Fitted fit(int64_t budget, int64_t elsewhere = 0) const;
 
  private:
   // The step with its updates early, and as it was captured: an early update saves gradients, but
   // what is made of the old parameter cannot be made again after it.
   struct Order {
-    Order(Program given, const BudgetOptions& options);
+    Order(Program given, const BudgetOptions& options, size_t orders);
     Program rewritten(size_t point) const;
     const Plan& planned(size_t point) const;
 

@@ -32,7 +32,8 @@ std::string Plan::text() const {
   if (recompute.budget > 0) {
     const auto share = [&](double seconds) {
       char percent[32];
-      std::snprintf(percent, sizeof percent, "%.1f %%", 100 * seconds / recompute.step_seconds);
+      std::snprintf(percent, sizeof percent, "%.1f %%",
+                    recompute.step_seconds > 0 ? 100 * seconds / recompute.step_seconds : 0.0);
       return std::string(percent);
     };
     text += cat("  budget ", recompute.budget, " bytes: ", recompute.repetitions,

@@ -49,8 +49,7 @@ Provider host_provider() {
             prefer_large_pages(data, bytes);
             return data;
           },
-          [](void* data, int64_t) { std::free(data); },
-          available_on_host};
+          [](void* data, int64_t) { std::free(data); }, available_on_host};
 }
 
 Provider null_provider() {

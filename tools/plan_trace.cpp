@@ -23,8 +23,6 @@ namespace {
 
 using namespace recompute;
 
-constexpr double kStepsPerSecond = 2.5e7;  // ops that the simulator runs
-
 struct Options {
   std::string input, output;
   double ratio = 1, seconds = 2;
@@ -72,20 +70,19 @@ int plan_file(const Options& options) {
   const Frontier frontier =
       search(timeline, {.effort = static_cast<int64_t>(options.seconds * kStepsPerSecond)});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  const auto budget =
-      static_cast<int64_t>(options.ratio * static_cast<double>(frontier.back().peak));
+  const int64_t all = Simulator(timeline).run(Choices(timeline.gaps(), Choice::keep)).peak;
+  const auto budget = static_cast<int64_t>(options.ratio * static_cast<double>(all));
   double total = 0;
   for (const Op& op : trace.problem.ops) total += op.cost;
   const auto above = std::ranges::upper_bound(frontier, budget, {}, &Point::peak);
   if (above == frontier.begin()) {
-    std::cout << "no plan found within " << budget << " bytes; the smallest takes "
-              << frontier.front().peak << " of " << frontier.back().peak << ", " << seconds.count()
-              << " s\n";
+    std::cout << "no plan was found within " << budget << " bytes; the smallest takes "
+              << frontier.front().peak << " of " << all << ", " << seconds.count() << " s\n";
     return 1;
   }
   const Point& point = *std::prev(above);
   const double bound = least_added_cost(timeline, budget);
-  std::cout << "peak " << point.peak << " of " << budget << " bytes, " << frontier.back().peak
+  std::cout << "peak " << point.peak << " of " << budget << " bytes, " << all
             << " when all is kept; added time " << point.cost << " s to " << total
             << " s; no plan adds less than " << bound << " s; " << trace.ops.size() << " ops, "
             << seconds.count() << " s\n";
@@ -104,11 +101,11 @@ int main(int argc, char** argv) {
   app.add_option("--input", options.input, "The trace")->required();
   app.add_option("--output", options.output, "The plan to write")->required();
   app.add_option("--budget-ratio", options.ratio, "Bytes allowed, of those that keeping all takes")
-      ->check(examples::positive_number())
+      ->check(CLI::Range(1e-9, 1.0))
       ->required();
   app.add_option("--seconds", options.seconds,
                  "How long to search, in seconds of a core of 2025; more finds better plans")
-      ->check(examples::positive_number())
+      ->check(CLI::Range(1e-3, 1e6))
       ->capture_default_str();
   try {
     app.parse(argc, argv);

@@ -12,11 +12,14 @@ namespace {
 std::vector<int64_t> missing_at(const Timeline& timeline, int i) {
   std::vector<int64_t> bytes(timeline.ops());
   for (int s = 0; s < timeline.storages(); ++s) {
-    if (timeline.maker[s] >= i || timeline.maker[s] < 0) continue;
+    if (timeline.maker[s] >= i || timeline.maker[s] < 0 ||
+        !timeline.problem.storages[s].evictable ||
+        i >= timeline.problem.ops[timeline.maker[s]].repeatable_before)
+      continue;
     // What op i reads must be there, unless its output is written over it.
     const int latest = timeline.problem.ops[i].takes_over == s ? i : i - 1;
     for (int gap = timeline.first_gap[s]; gap < timeline.first_gap[s + 1]; ++gap)
-      if (timeline.begin_of(gap) <= latest && i < timeline.next_use[gap] && timeline.can_evict(gap))
+      if (timeline.begin_of(gap) <= latest && i < timeline.next_use[gap])
         bytes[timeline.maker[s]] += timeline.problem.storages[s].bytes;
   }
   return bytes;

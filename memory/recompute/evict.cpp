@@ -53,7 +53,7 @@ bool Evictor::reduce(Candidate& candidate, int64_t target, double noise, std::mt
   std::vector<Offer> offers;
   std::uniform_real_distribution<double> factor(-noise, noise);
   while (candidate.outcome.peak > target) {
-    if (!candidate.outcome.possible) return false;
+    if (!candidate.outcome.possible || steps_ > most_steps_) return false;
     offers.clear();
     for (const int gap : simulator_.alive_at(candidate.choices, candidate.outcome.peak_run)) {
       if (candidate.choices[gap] == Choice::recompute_each || !timeline_.can_evict(gap)) continue;

@@ -32,6 +32,8 @@ class Evictor {
   // end of the gap, and before it those makers that would run for nobody else. Infinity: impossible.
   double cost_of(const Choices& choices, int gap);
 
+  // From this many steps on reduce() gives up.
+  void stop_at(int64_t steps) { most_steps_ = steps; }
   int64_t steps() const { return steps_; }  // ops simulated so far: the measure of effort
 
  private:
@@ -40,7 +42,7 @@ class Evictor {
 
   const Timeline& timeline_;
   Simulator simulator_;
-  int64_t steps_ = 0;
+  int64_t steps_ = 0, most_steps_ = std::numeric_limits<int64_t>::max();
 };
 
 }  // namespace plimsoll::recompute

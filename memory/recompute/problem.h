@@ -1,5 +1,5 @@
 // The problem of recompute, free of tensors: ops in order, each with a cost, reading and writing
-// storages of so many bytes. A captured step becomes one (program.h), a trace file too (trace.h).
+// storages of so many bytes. A captured step becomes one (program.h), a trace file too (tools/).
 //
 //   Problem problem;
 //   problem.storages = {{.bytes = 64}, {.bytes = 128}};

@@ -21,7 +21,12 @@ class Search {
     Candidate keep = evictor_.evaluate(Choices(timeline_.gaps(), Choice::keep));
     add(keep);
     const int64_t highest = keep.outcome.peak;
-    for (Choices& choices : segment_plans(timeline_)) add(evictor_.evaluate(std::move(choices)));
+    if (timeline_.gaps() == 0 || highest == 0) return std::move(frontier_);  // nothing to decide
+    evictor_.stop_at(options_.effort);
+    const int64_t affordable = options_.effort / 8 / timeline_.ops();
+    for (Choices& choices :
+         segment_plans(timeline_, static_cast<int>(std::min<int64_t>(affordable, timeline_.ops()))))
+      add(evictor_.evaluate(std::move(choices)));
     // Downwards, from keeping all and from the best of the textbooks' plans.
     const Frontier starts = frontier_;
     for (size_t k = 0; k < kDescents; ++k) {

@@ -2,7 +2,7 @@
 //
 //   const Frontier frontier = search(timeline, {.effort = 50'000'000});
 //   frontier.front().peak              // the smallest that was found possible
-//   frontier.back().cost               // 0: all is kept
+//   frontier.back().cost               // 0: all is kept, or made again for nothing
 //
 // The whole frontier is made at once, and not a plan for one budget, so that more memory never
 // costs more time and the smallest possible budget is known. It starts from keeping all and from
@@ -17,8 +17,10 @@
 
 namespace plimsoll::recompute {
 
+constexpr double kStepsPerSecond = 2.5e7;  // ops that are simulated, on a core of 2025
+
 struct SearchOptions {
-  int64_t effort = 50'000'000;  // ops simulated; about 2 s
+  int64_t effort = 50'000'000;  // ops simulated
   uint64_t seed = 0;
   int levels = 32;  // targets from the smallest peak to the largest
 };
@@ -34,7 +36,8 @@ Frontier search(const Timeline& timeline, const SearchOptions& options = {});
 
 // What textbooks do: the step is cut into segments before the moment with the most bytes alive;
 // what is alive at a cut is kept, everything else that is needed later is made again, a segment at
-// a time. From 1 segment to about 2 sqrt(n), each cut where little is alive.
-std::vector<Choices> segment_plans(const Timeline& timeline);
+// a time. From 1 segment to about 2 sqrt(n), each cut where little is alive; `most` plans at most.
+std::vector<Choices> segment_plans(const Timeline& timeline,
+                                   int most = std::numeric_limits<int>::max());
 
 }  // namespace plimsoll::recompute

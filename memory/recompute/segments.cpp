@@ -44,7 +44,7 @@ std::vector<int> cuts(const Timeline& timeline, int turn, int segments,
 
 }  // namespace
 
-std::vector<Choices> segment_plans(const Timeline& timeline) {
+std::vector<Choices> segment_plans(const Timeline& timeline, int most) {
   Simulator simulator(timeline);
   const Choices keep(timeline.gaps(), Choice::keep);
   const int turn = simulator.run(keep).peak_run;  // nothing runs twice: the number of the op
@@ -59,7 +59,7 @@ std::vector<Choices> segment_plans(const Timeline& timeline) {
   }
   const std::vector<int64_t> alive = alive_before(timeline, turn, last_use);
   std::vector<Choices> plans;
-  const int most = 2 * static_cast<int>(std::sqrt(timeline.ops())) + 2;
+  most = std::min(most, 2 * static_cast<int>(std::sqrt(timeline.ops())) + 2);
   for (int segments = 1; segments <= most; ++segments) {
     const std::vector<int> at = cuts(timeline, turn, segments, alive);
     Choices choices = keep;

@@ -6,7 +6,7 @@
 namespace plimsoll::recompute {
 namespace {
 
-constexpr int kDeepest = 20'000;  // makers waiting for each other: 2 MB of stack
+constexpr int kDeepest = 2'000;  // makers waiting for each other; a few hundred bytes of stack each
 
 }  // namespace
 
