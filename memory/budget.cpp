@@ -81,8 +81,7 @@ Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
   check<BudgetError>(
       best, "step: the budget is too small: ", asked, " bytes, and the smallest plan found takes ",
       best ? 0 : smallest() + elsewhere,
-      ". Allow that many, search longer, or take a smaller batch, 16-bit precision or "
-      "gradient accumulation.");
+      ". Allow that many, search longer, or take a smaller batch or 16-bit precision.");
   Fitted fitted{best->rewritten(best_point), best->planned(best_point)};
   double bound = std::numeric_limits<double>::infinity();
   for (const Order& order : orders_)

@@ -105,7 +105,24 @@ void Replay::run_checked() {
   }
 }
 
+// The planner knows which instruction writes into which buffer; that two buffers are one it cannot
+// know.
+void Replay::check_shared(std::span<const Tensor> inputs) const {
+  for (const int buffer : mutated_)
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (program_.inputs[i].buffer == buffer) continue;
+      const Storage* written = program_.buffers[buffer].storage.get();
+      for (size_t j = 0; j < inputs.size() && !written; ++j)
+        if (program_.inputs[j].buffer == buffer) written = inputs[j].value().storage.get();
+      check<StateError>(inputs[i].value().storage.get() != written || inputs[i].count() == 0,
+                        "step: input ", i,
+                        " shares its memory with what the step writes in place: ", inputs[i].meta(),
+                        ". Pass a copy.");
+    }
+}
+
 std::vector<Tensor> Replay::run(std::span<const Tensor> inputs) {
+  check_shared(inputs);
   std::vector<Tensor> fresh;
   for (const Operand& result : program_.results)
     fresh.push_back(Tensor::empty(result.meta, "step"));

@@ -39,6 +39,7 @@ class Replay {
   };
 
   std::span<const View> add_views(const std::vector<Operand>& operands);
+  void check_shared(std::span<const Tensor> inputs) const;
   void patch_inputs(std::span<const Tensor> inputs);
   void note_mutations(std::span<const Tensor> inputs);
   void run_checked();

@@ -30,9 +30,11 @@ struct Step::Captured {
 
 namespace {
 
-// What costs no time is done always, recompute where a budget asks for it.
-Fitted fitted(const Program& captured, const StepOptions& options) {
-  if (options.budget > 0) return BudgetPlanner(captured, options.planning).fit(options.budget);
+// What costs no time is done always, recompute where a budget asks for it. `elsewhere`: bytes that
+// the step's other programs keep alive.
+Fitted fitted(const Program& captured, const StepOptions& options, int64_t elsewhere) {
+  if (options.budget > 0)
+    return BudgetPlanner(captured, options.planning).fit(options.budget, elsewhere);
   Program program = update_early(captured);
   const Plan plan = make_plan(program);
   return {std::move(program), plan};
@@ -78,14 +80,37 @@ Step::Captured& Step::find(const Metas& inputs) {
     std::rotate(captured_.begin(), found, found + 1);
   } else {
     // May throw: nothing changed yet.
+    const uint64_t first_inside = Storage::next_born();
     Program program = remove_dead(capture(function_, inputs));
-    Fitted runs = fitted(program, options_);
+    const int64_t elsewhere = held_elsewhere(program, first_inside);
+    Fitted runs = fitted(program, options_, elsewhere);
     auto captured =
         std::make_unique<Captured>(inputs, variant, std::move(program), std::move(runs));
     captured_.insert(captured_.begin(), std::move(captured));
     if (captured_.size() > kPlans) captured_.pop_back();
   }
   return *captured_.front();
+}
+
+// Under a budget each variant counts what the others keep alive too. What is new here makes their
+// plans too large: they are made again when they are needed.
+int64_t Step::held_elsewhere(const Program& program, uint64_t first_inside) {
+  if (options_.budget == StepOptions::kNoBudget || !options_.variant) return 0;
+  int64_t elsewhere = 0;
+  for (const auto& storage : held_) elsewhere += block_bytes(storage->bytes());
+  bool more = false;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.kind != Buffer::Kind::external) continue;
+    if (buffer.storage->born() >= first_inside) continue;  // a constant: each capture makes its own
+    if (std::ranges::find(held_, buffer.storage) != held_.end()) {
+      elsewhere -= block_bytes(buffer.storage->bytes());
+    } else {
+      held_.push_back(buffer.storage);
+      more = true;
+    }
+  }
+  if (more) captured_.clear();
+  return elsewhere;
 }
 
 const Plan& Step::plan(const Metas& inputs) { return find(inputs).fitted.plan; }

@@ -21,7 +21,7 @@ TEST(ExamplesBudget, ThePlanStaysBelowItAndTheSmallestIsExact) {
   const int64_t all = number_after(free.output, "; total ");
   const Outcome refused = run(train + " --budget 1MiB");
   EXPECT_EQ(refused.code, 2) << refused.output;
-  const int64_t least = number_after(refused.output, "no plan takes less than ");
+  const int64_t least = number_after(refused.output, "the smallest plan found takes ");
   EXPECT_NE(refused.output.find("It would do with --batch "), std::string::npos) << refused.output;
   ASSERT_GT(least, 0) << refused.output;
   ASSERT_LT(least, all);

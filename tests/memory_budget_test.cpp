@@ -1,12 +1,16 @@
 // Training under a budget: the bytes are kept, the bits stay, the refusal is exact.
 #include "memory/budget.h"
 
+#include <algorithm>
+
 #include "autograd/gradients.h"
 #include "examples/common/cnn_models.h"
 #include "examples/common/transformer_models.h"
+#include "memory/early_update.h"
 #include "memory/pooled_allocator.h"
 #include "memory/step.h"
 #include "ops/ops.h"
+#include "optim/accumulation.h"
 #include "optim/adam.h"
 #include "tests/errors.h"
 
@@ -109,11 +113,11 @@ TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
     const BudgetPlanner planner(program_of(name), kModel);
     const int64_t least = planner.smallest();
     EXPECT_EQ(planner.fit(least).plan.total_bytes(), least);
-    expect_error<BudgetError>([&] { planner.fit(least - kGranule); },
-                              cat("step: the budget is too small: ", least - kGranule,
-                                  " bytes, and no plan takes less than ", least,
-                                  ". Allow that many, or take a smaller batch, 16-bit precision or "
-                                  "gradient accumulation."));
+    expect_error<BudgetError>(
+        [&] { planner.fit(least - kGranule); },
+        cat("step: the budget is too small: ", least - kGranule,
+            " bytes, and the smallest plan found takes ", least,
+            ". Allow that many, search longer, or take a smaller batch or 16-bit precision."));
   }
 }
 
@@ -137,6 +141,22 @@ TEST(MemoryBudget, ALargerBudgetNeverCostsMoreTime) {
   EXPECT_GE(pairs, 200);
 }
 
+// Gradients go one by one; the step counter, which waits for none, stays behind the loss, so that a
+// step whose labels are refused is not counted.
+TEST(MemoryBudget, UpdatesRunAsSoonAsTheirGradientIsThere) {
+  const Program program = program_of("gpt"), early = update_early(program);
+  ASSERT_EQ(early.instructions.size(), program.instructions.size());
+  EXPECT_LT(make_plan(early).arena_bytes, make_plan(program).arena_bytes);
+  const auto place = [&](const std::string& name) {
+    return std::ranges::find(early.instructions, name,
+                             [](const Instruction& i) { return std::string(i.op->name); }) -
+           early.instructions.begin();
+  };
+  EXPECT_LT(place("cross_entropy_grad"), place("increment"));
+  EXPECT_LT(place("increment"), place("adam_update"));
+  EXPECT_LT(place("adam_update"), std::ssize(early.instructions) / 2 + 40);
+}
+
 TEST(MemoryBudget, EqualProgramsGiveEqualPlans) {
   const Fitted first = [] {
     const BudgetPlanner planner(program_of("gpt"), kModel);
@@ -144,6 +164,56 @@ TEST(MemoryBudget, EqualProgramsGiveEqualPlans) {
   }();
   const BudgetPlanner planner(program_of("gpt"), kModel);
   EXPECT_TRUE(first.plan == planner.fit(planner.smallest()).plan);
+}
+
+// The phases of an accumulation keep different things alive: Adam's moments are in the last program
+// alone, and are there all the time.
+TEST(MemoryBudget, AllVariantsTogetherStayBelowIt) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  Training training("gpt");
+  optim::Accumulation window(training.parameters, 3);
+  const StepFunction function = [&](std::span<const Tensor> in) {
+    const Tensor loss = cross_entropy((*training.model)(in[0], nn::training(in[2])), in[1]);
+    const std::vector<Tensor> sums =
+        window.add(gradients(loss, training.parameters), optim::counted(in[1]));
+    if (!sums.empty()) training.optimizer->update(sums);
+    return std::vector{loss};
+  };
+  const auto peak_of = [&](int64_t budget) {
+    Step step(function, {.budget = budget, .planning = kModel, .variant = [&window] {
+                           return window.phase();
+                         }});
+    const std::vector<Tensor> inputs = training.inputs();
+    for (int i = 0; i < 6; ++i) {  // all phases are known before the first run
+      window.at(i % 3, 3);
+      step.plan(training.metas());
+    }
+    pool->reset_peak();
+    for (int i = 0; i < 6; ++i) {
+      window.at(i % 3, 3);
+      step.run(inputs);
+    }
+    return pool->stats().peak.bytes;
+  };
+  const int64_t free = peak_of(0);
+  for (const int64_t budget : {free, free * 9 / 10, free * 8 / 10})
+    EXPECT_LE(peak_of(budget), budget);
+}
+
+// Measured costs time kernels on memory of their own.
+TEST(MemoryBudget, MeasuringTakesNothingFromThePool) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  Training training("gpt");
+  Step step(training.function(), {.budget = 1'000'000'000, .planning = {.search_seconds = 0.1}});
+  const MemoryStats before = pool->stats();
+  pool->reset_peak();
+  const Plan& plan = step.plan(training.metas());
+  EXPECT_GT(plan.recompute.step_seconds, 0);
+  EXPECT_EQ(plan.recompute.repetitions, 0);
+  EXPECT_EQ(pool->stats().allocations, before.allocations);
+  EXPECT_EQ(pool->stats().peak.bytes, before.in_use);
 }
 
 TEST(MemoryBudget, ARefusedBudgetAllocatesNothing) {

@@ -50,6 +50,12 @@ Problem random_problem(uint32_t seed, int layers) {
     problem.ops.push_back(std::move(op));
   }
   problem.ops.push_back({.reads = {gradient}, .repeatable_before = 0});
+  // Something that an op reads changes later, or the op writes in place itself; now and then what is
+  // made is changed after it was made.
+  for (Op& op : problem.ops)
+    if (random() % 5 == 0)
+      op.repeatable_before = static_cast<int>(random() % (2 * problem.ops.size()));
+  for (auto& s : problem.storages) s.evictable = random() % 12 > 0;
   return problem;
 }
 
@@ -187,6 +193,18 @@ TEST(MemoryRecompute, TheSearchFindsTheBestPlansOfSmallProblems) {
 
 // A chain of n equal ops and its backward pass: with segments of sqrt(n) it takes about 2 sqrt(n)
 // buffers and runs each op once more (Chen et al., 2016).
+TEST(MemoryRecompute, ProblemsWithoutADecisionAreSolved) {
+  Problem none;
+  EXPECT_EQ(search(Timeline(none)).size(), 1U);
+  Problem alone;
+  alone.storages.push_back({.bytes = 64});
+  alone.ops.push_back({.cost = 1, .writes = {0}});
+  EXPECT_EQ(search(Timeline(alone)).front().peak, 64);
+  Problem empty;
+  empty.ops.push_back({.cost = 1});
+  EXPECT_EQ(search(Timeline(empty)).front().peak, 0);
+}
+
 TEST(MemoryRecompute, AChainTakesTheSquareRootForOneMoreForwardPass) {
   constexpr int kLayers = 100;
   Problem problem;

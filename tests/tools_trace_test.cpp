@@ -112,6 +112,9 @@ TEST_F(ToolsTrace, TheCheckFindsWhatIsWrongWithAPlan) {
   wrong("run 0\nrun 1\nrun 2\nfree x\nagain 0\n", "a reads w, which has changed");
   wrong("run 0\nrun 1\n", "op c does not run");
   wrong("run 0\nwalk 1\n", "it is neither run, again nor free");
+  write("in.trace", "op a 1 writes x:64\nop b 1 changes x\nresult x\n");
+  wrong("run 0\nrun 1\nfree x\nagain 0\n", "result x has lost a change");
+  write("in.trace", trace);
   write("out.plan", "run 0\nrun 1\nrun 2\n");
   EXPECT_EQ(check("1").code, 0);
   EXPECT_EQ(check("0.9").code, 1);  // more is alive than that
@@ -128,8 +131,10 @@ TEST_F(ToolsTrace, MalformedTracesAreRefusedByLine) {
       {"input w 1.5\n", "line 1: `1.5` is no number of bytes"},
       {"\n# nothing\ninput w 1\ninput w 1\n", "line 4: `w` stands for something already"},
       {"op a\n", "line 1: an op has a name and a time; expected `op NAME SECONDS ...`"},
-      {"op a fast\n", "line 1: `fast` is no time; expected seconds from 0"},
+      {"op a fast\n", "line 1: `fast` is no time; expected seconds from 0 to "},
       {"op a nan\n", "line 1: `nan` is no time"},
+      {"op a 1e300\n", "line 1: `1e300` is no time"},
+      {"op a 1 writes x:64\nlast x\nresult x\n", "line 3: `x` is a result after its `last`"},
       {"op a -1\n", "line 1: `-1` is no time"},
       {"op a 1 reads x\n", "line 1: `x` is not known"},
       {"op a 1 x\n", "line 1: `x` follows no keyword"},
@@ -147,6 +152,16 @@ TEST_F(ToolsTrace, MalformedTracesAreRefusedByLine) {
     EXPECT_NE(outcome.output.find(sentence), std::string::npos) << trace << outcome.output;
   }
   EXPECT_EQ(examples::run("plan_trace --input /nowhere --output /tmp/x --budget-ratio 1").code, 2);
+  for (const char* text : {"op a 1 writes x:-100\n", "op a 1 writes x:12abc\n",
+                           "op a 1 writes x:1\nlast x\nop b 1 reads x\n"}) {
+    write("in.trace", text);
+    write("out.plan", "run 0\n");
+    EXPECT_EQ(check("1").code, 2) << text;
+  }
+  for (const char* ratio : {"inf", "nan", "1e30", "0", "-1"}) EXPECT_EQ(check(ratio).code, 2);
+  EXPECT_EQ(plan("op a 1\n", "1").code, 0);
+  EXPECT_EQ(plan("op a 1 writes x:10\n", "1").code, 0);
+  EXPECT_EQ(plan("input w 8\nop a 1 reads w changes w\n", "1").code, 0);
   EXPECT_EQ(plan("op a 1\n", "0").code, 2);
   EXPECT_EQ(plan("op a 1\n", "half").code, 2);
   write("in.trace", "op a 1\n");

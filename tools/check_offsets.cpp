@@ -30,8 +30,12 @@ std::vector<std::string> split(const std::string& line) {
   for (const char c : line) {
     if (c == ',')
       parts.emplace_back();
-    else if (c != '\r' && c != ' ' && c != '\t')
+    else
       parts.back() += c;
+  }
+  for (std::string& part : parts) {  // blanks inside a value stay
+    part.erase(0, part.find_first_not_of(" \t\r"));
+    part.erase(part.find_last_not_of(" \t\r") + 1);
   }
   return parts;
 }

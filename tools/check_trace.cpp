@@ -6,6 +6,7 @@
 // trace gave it; results must be there at the end. Says the most bytes alive and the added time.
 // Exit code: 0 the plan is right and within the budget; 1 it is not; 2 bad input.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <iostream>
@@ -48,8 +49,8 @@ struct Op {
 struct Trace {
   std::vector<Op> ops;
   std::map<std::string, std::string> root;
-  std::map<std::string, int64_t> bytes;  // of what ops write
-  std::set<std::string> inputs, results;
+  std::map<std::string, int64_t> bytes;         // of what ops write
+  std::set<std::string> inputs, results, over;  // over: nobody reads it any more
 
   explicit Trace(const Lines& lines) {
     for (size_t n = 0; n < lines.size(); ++n) {
@@ -69,7 +70,9 @@ struct Trace {
     } else if (words[0] == "alias") {
       root[words.at(1)] = root.at(words.at(2));
     } else if (words[0] == "result") {
-      results.insert(root.at(words.at(1)));
+      results.insert(readable(words.at(1)));
+    } else if (words[0] == "last") {
+      over.insert(root.at(words.at(1)));
     } else if (words[0] == "op") {
       Op op{.name = words.at(1), .seconds = std::stod(words.at(2))};
       std::string list;
@@ -81,19 +84,32 @@ struct Trace {
         else if (list == "writes") {
           const std::string name = word.substr(0, word.rfind(':'));
           root[name] = name;
-          bytes[name] = std::stoll(word.substr(word.rfind(':') + 1));
+          bytes[name] = number(word.substr(word.rfind(':') + 1));
           op.writes.push_back(name);
         } else if (list == "workspace")
-          op.workspace = std::stoll(word);
+          op.workspace = number(word);
         else if (list == "over")
           op.over = root.at(word);
         else
-          (list == "reads" ? op.reads : op.changes).push_back(root.at(word));
+          (list == "reads" ? op.reads : op.changes).push_back(readable(word));
       }
+      if (!op.over.empty() && (std::count(op.reads.begin(), op.reads.end(), op.over) == 0 ||
+                               bytes.at(op.over) != bytes.at(op.writes.at(0))))
+        throw Wrong("");
       ops.push_back(op);
-    } else if (words[0] != "last") {
+    } else {
       throw Wrong("");
     }
+  }
+
+  std::string readable(const std::string& name) const {
+    if (over.count(root.at(name))) throw Wrong("");
+    return root.at(name);
+  }
+
+  static int64_t number(const std::string& word) {
+    if (word.empty() || word.find_first_not_of("0123456789") != std::string::npos) throw Wrong("");
+    return std::stoll(word);
   }
 };
 
@@ -110,6 +126,7 @@ class Replay {
       seen_.push_back(seen);
       for (const std::string& name : op.changes) ++changes_[name];
     }
+    const Versions final = changes_;
     changes_.clear();
     for (size_t n = 0; n < plan.size(); ++n) {
       if (plan[n].empty()) continue;
@@ -126,9 +143,13 @@ class Replay {
     }
     close();
     if (next_ != trace.ops.size()) wrong("op " + trace.ops[next_].name + " does not run");
-    for (const std::string& name : trace.results)
+    for (const std::string& name : trace.results) {
       if (!trace.inputs.count(name) && !there_.count(name))
         wrong("result " + name + " is not there");
+      const auto wanted = final.find(name);
+      if (wanted != final.end() && changes_[name] != wanted->second)
+        wrong("result " + name + " has lost a change");
+    }
   }
 
   int64_t peak = 0;
@@ -232,6 +253,7 @@ int main(int argc, char** argv) {
   app.add_option("--input", input, "The trace")->required();
   app.add_option("--plan", plan, "The plan")->required();
   app.add_option("--budget-ratio", ratio, "Bytes allowed, of those that keeping all takes")
+      ->check(CLI::Range(1e-9, 1.0))
       ->required();
   try {
     app.parse(argc, argv);

@@ -15,6 +15,7 @@ namespace {
 using recompute::Op;
 
 constexpr int64_t kMostBytes = int64_t{1} << 60;  // of everything together
+constexpr double kMostSeconds = 1e9;              // of one op
 
 // What a name stands for.
 struct Thing {
@@ -70,9 +71,11 @@ class Reader {
              "` stands for something already; expected a new name");
     } else if (kind == "last") {
       things_[find(words_[1])].over = true;
-    } else if (const int storage = things_[find(words_[1])].storage;
-               storage >= 0 && !std::ranges::count(results_, storage)) {
-      results_.push_back(storage);
+    } else {
+      const Thing& thing = things_[find(words_[1])];
+      expect(!thing.over, "`", words_[1], "` is a result after its `last`; expected it before");
+      if (thing.storage >= 0 && !std::ranges::count(results_, thing.storage))
+        results_.push_back(thing.storage);
     }
   }
 
@@ -163,8 +166,8 @@ class Reader {
     double value = 0;
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     expect(error == std::errc{} && stop == word.data() + word.size() && std::isfinite(value) &&
-               value >= 0,
-           "`", word, "` is no time; expected seconds from 0");
+               value >= 0 && value <= kMostSeconds,
+           "`", word, "` is no time; expected seconds from 0 to ", kMostSeconds);
     return value;
   }
 

@@ -59,22 +59,18 @@ class Runner {
                        std::initializer_list<int64_t> sizes) {
     if (!step_) return 0;
     int64_t outside = 0, arena = 0;
-    for (const int64_t size : sizes)
-      for (const int64_t part : {int64_t{0}, size / 2, size - 1}) {  // first, middle, last
-        window.at(part, size);
-        const Plan& plan = step_->plan(inputs);
-        outside = std::max(outside, plan.total_bytes() - plan.arena_bytes);
-        arena = std::max(arena, plan.arena_bytes);
-      }
-    const int64_t total = outside + arena;
-    if (options_.budget > 0 && total > options_.budget) {
-      // What one phase holds outside of the arena and another does not is there all the time.
-      options_.budget -= total - options_.budget;
-      step_.emplace(function_, options_);
-      return plan_windows(inputs, window, sizes);
-    }
+    // Twice: under a budget a phase is planned anew when it is known what the others hold.
+    for (const bool known : {false, true})
+      for (const int64_t size : sizes)
+        for (const int64_t part : {int64_t{0}, size / 2, size - 1}) {  // first, middle, last
+          window.at(part, size);
+          const Plan& plan = step_->plan(inputs);
+          if (!known) continue;
+          outside = std::max(outside, plan.total_bytes() - plan.arena_bytes);
+          arena = std::max(arena, plan.arena_bytes);
+        }
     step_->plan(inputs).print();
-    return total;
+    return outside + arena;
   }
   // Nothing in eager mode.
   const Plan* plan(const Metas& metas) { return step_ ? &step_->plan(metas) : nullptr; }

@@ -5,7 +5,7 @@
 //   frontier.back().cost               // 0: all is kept, or made again for nothing
 //
 // The whole frontier is made at once, and not a plan for one budget, so that more memory never
-// costs more time and the smallest possible budget is known. It starts from keeping all and from
+// costs more time and the smallest budget found is known. It starts from keeping all and from
 // the plans of textbooks (a backward pass in segments: Chen et al., "Training Deep Nets with
 // Sublinear Memory Cost", 2016), brings each below a ladder of targets greedily, and improves what
 // it has at each target by a large-neighbourhood search: keep a few gaps again at random, repair,
