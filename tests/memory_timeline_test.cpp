@@ -86,7 +86,8 @@ TEST(MemoryTimeline, SaysWhatEachInstructionHoldsAndWhere) {
       std::vector{vec(1024)});
   const Plan plan = make_plan(program);
   const MemoryTimeline timeline = make_timeline(program, plan);
-  EXPECT_EQ(timeline.ops, (std::vector<const char*>{"plus", "scan", "scale", "results"}));
+  EXPECT_EQ(std::vector<std::string>(timeline.ops.begin(), timeline.ops.end()),
+            (std::vector<std::string>{"plus", "scan", "scale", "results"}));
   const int64_t arena[] = {4096, 4096 * 4, 4096, 4096};
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(sum(timeline.live[i]), 4096 * 2 + arena[i]) << i;
   EXPECT_EQ(at(const_cast<BytesByClass&>(timeline.live[1]), MemoryClass::workspace), 8192);
