@@ -35,7 +35,7 @@ std::string saving(const Case& c) {
 
 void print_row(const Row& row, double time, bool same_bits) {
   if (row.refused) {
-    std::printf("%-8s %5lld %-5s %-8s %-10s %9.2f is less than any plan takes\n",
+    std::printf("%-8s %5lld %-5s %-8s %-10s %9.2f is less than any plan found\n",
                 row.c.model.c_str(), static_cast<long long>(row.c.batch), name_of(row.c.precision),
                 "captured", saving(row.c).c_str(), mebibytes(row.budget_bytes));
     return;
