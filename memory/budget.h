@@ -62,7 +62,7 @@ class BudgetPlanner {
 
   std::vector<Order> orders_;
   int64_t largest_ = 0;
-  int64_t outside_ = 0;  // the arena: the same in every plan
+  int64_t outside_ = 0;  // bytes besides the arena, the same in every plan
 };
 
 }  // namespace plimsoll

@@ -17,9 +17,9 @@ class Runner {
   // `step` returns the loss first, and depends on the phase of `window`, where there is one.
   Runner(StepFunction step, bool captured, StepOptions options = {},
          const optim::Accumulation* window = nullptr)
-      : function_(std::move(step)), options_(std::move(options)) {
-    if (window) options_.variant = [window] { return window->phase(); };
-    if (captured) step_.emplace(function_, options_);
+      : function_(std::move(step)) {
+    if (window) options.variant = [window] { return window->phase(); };
+    if (captured) step_.emplace(function_, std::move(options));
   }
 
   std::vector<Tensor> run(std::span<const Tensor> inputs) {
@@ -78,7 +78,6 @@ class Runner {
 
  private:
   StepFunction function_;
-  StepOptions options_;
   std::optional<Step> step_;
   int64_t steps_ = 0;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace plimsoll::recompute {
 namespace {
@@ -91,9 +90,10 @@ void Evictor::prune(Candidate& candidate, int64_t target, int tries) {
   for (const auto& [cost, gap] : evicted) {
     // Kept, it adds its bytes to every moment until it would have been made again.
     const int64_t bytes = timeline_.problem.storages[timeline_.storage_of[gap]].bytes;
-    const auto first = profile.begin() + timeline_.begin_of(gap) + 1;
-    const auto last = profile.begin() + made_again[gap];
-    if (first<last&& * std::max_element(first, last) + bytes> target) continue;
+    int64_t most = 0;
+    for (int i = timeline_.begin_of(gap) + 1; i < made_again[gap]; ++i)
+      most = std::max(most, profile[i] + bytes);
+    if (most > target) continue;
     if (--tries < 0) return;
     Choices next = candidate.choices;
     next[gap] = Choice::keep;
