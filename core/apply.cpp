@@ -26,7 +26,9 @@ void check_inputs(const OpDef& op, std::span<const Tensor> inputs) {
 }
 
 void check_finite(const OpDef& op, const char* side, int number, const View& view) {
-  check<NumericError>(all_finite(view), op.name, ": ", side, " ", number,
+  const bool finite =
+      view.meta.device == Device::cuda ? cuda_api().all_finite(view) : all_finite(view);
+  check<NumericError>(finite, op.name, ": ", side, " ", number,
                       " holds NaN or infinity: ", view.meta,
                       ". Lower the learning rate or look at this op's inputs.");
 }
@@ -53,7 +55,7 @@ void run(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
   if (scratch && scratch->data())
     workspace = {scratch->data(), static_cast<size_t>(scratch->bytes())};
   if (work) kernel({in, out, attrs, workspace});  // nothing to write: nothing runs
-  if (apply_mode().check_finite && device == Device::cpu) check_written(op, {in, out, attrs, {}});
+  if (apply_mode().check_finite && device != Device::null) check_written(op, {in, out, attrs, {}});
 }
 
 std::vector<Value> make_outputs(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
@@ -139,8 +141,8 @@ Kernel kernel_for(const OpDef& op, Device device) {
   check<DeviceError>(kernel != nullptr, op.name, ": no ",
                      device == Device::cuda ? "CUDA" : name_of(device),
                      " kernel in this build: the inputs are on ", device, ". ",
-                     device == Device::cuda ? "Configure with -DPLIMSOLL_CUDA=ON."
-                                            : "Move them to another device.");
+                     device == Device::cuda && !cuda_backend ? "Configure with -DPLIMSOLL_CUDA=ON."
+                                                             : "Move them to another device.");
   return kernel;
 }
 

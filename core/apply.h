@@ -28,7 +28,7 @@ inline Tensor apply1(const OpDef& op, std::initializer_list<Tensor> inputs, Attr
 Kernel kernel_for(const OpDef& op, Device device);
 
 // NumericError naming the op when something it wrote, outputs or inputs in place, holds NaN or
-// infinity. The views must be of host memory.
+// infinity. Not for the device without bytes.
 void check_written(const OpDef& op, const Call& call);
 
 int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<const Meta> out,

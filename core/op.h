@@ -8,6 +8,7 @@
 
 #include <span>
 
+#include "core/cuda.h"
 #include "core/tensor.h"
 
 namespace plimsoll {
@@ -81,7 +82,7 @@ struct OpDef {
   const char* name;
   Infer infer;  // shape rule: checks the inputs, names the outputs
   Kernel cpu = nullptr;
-  Kernel cuda = nullptr;    // nullptr: no kernel in this build
+  Kernel cuda = nullptr;    // PLIMSOLL_CUDA_KERNEL: null in a build without CUDA
   Vjp vjp = nullptr;        // gradients of the inputs, written in ops; nullptr: it has none
   ViewRule view = nullptr;  // every output is a view of input 0: such an op has no kernel
   Saves saves{};            // what vjp reads: the eager tape keeps exactly these

@@ -1,8 +1,7 @@
 #include "core/tensor.h"
 
-#include <cstring>
-
 #include "core/cpu/copy.h"
+#include "core/cuda.h"
 #include "core/trace.h"
 
 namespace plimsoll {
@@ -39,12 +38,15 @@ void Tensor::require_bytes(const char* op) const {
   check<StateError>(!Trace::current() || !Trace::current()->outdated(*value_.storage), op,
                     ": the value is not known while a step is being captured: ", meta(),
                     " was written in place by the step. Return it from the step instead.");
-  check<DeviceError>(device() == Device::cpu, op, ": the bytes cannot be read here: ", meta(),
+  check<DeviceError>(device() != Device::null, op, ": the null device has no bytes: ", meta(),
                      ". Compute on the cpu device to look at values.");
 }
 
 void* Tensor::address(DType wanted) const {
   require_bytes("data");
+  check<DeviceError>(device() == Device::cpu,
+                     "data: the bytes are not in the host's memory: ", meta(),
+                     ". Read them with to_vector().");
   check<DTypeError>(dtype() == wanted, "data: asked for ", wanted, " but the tensor is ", meta(),
                     ". Ask for its own type.");
   return view_of(value_).data;
@@ -67,15 +69,17 @@ void Tensor::write_bytes(const void* values, int64_t n, DType type) const {
 void Tensor::fill(const void* values) const {
   if (device() == Device::null || count() == 0) return;
   require_bytes("write");
-  std::memcpy(view_of(value_).data, values, static_cast<size_t>(bytes_of(meta())));
+  copy_bytes(view_of(value_).data, device(), values, Device::cpu, bytes_of(meta()));
 }
 
 template <Readable T>
 std::vector<T> Tensor::to_vector() const {
   require_bytes("to_vector");
   std::vector<T> result(static_cast<size_t>(count()));
+  std::vector<std::byte> copied;
+  const View view = on_host(view_of(value_), copied);
   visit_any(dtype(), [&]<class S>() {
-    const S* const data = view_of(value_).template as<S>();
+    const S* const data = view.as<S>();
     int64_t next = 0;
     for_each_offset(shape(), value_.strides, [&](int64_t offset) {
       const S element = data[offset];

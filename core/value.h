@@ -35,4 +35,15 @@ inline View view_of(const Value& value) {
           value.strides};
 }
 
+// Strides of a view against a shape it broadcasts to: 0 where it repeats.
+inline Strides broadcast_strides(const View& view, const Shape& to) {
+  Strides strides = to;
+  const int shift = to.rank() - view.shape().rank();
+  for (int axis = 0; axis < to.rank(); ++axis) {
+    const int own = axis - shift;
+    strides[axis] = own < 0 || view.shape()[own] == 1 ? 0 : view.strides[own];
+  }
+  return strides;
+}
+
 }  // namespace plimsoll

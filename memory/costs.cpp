@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -39,7 +38,8 @@ View scratch(const Operand& operand, std::vector<std::shared_ptr<Storage>>& stor
   const int64_t bytes = elements * size_of(operand.meta.dtype);
   storages.push_back(
       Storage::allocate(operand.meta.device, bytes, MemoryClass::workspace, "costs"));
-  std::memset(storages.back()->data(), 0, static_cast<size_t>(bytes));
+  const std::vector<std::byte> zeros(static_cast<size_t>(bytes));
+  copy_bytes(storages.back()->data(), operand.meta.device, zeros.data(), Device::cpu, bytes);
   return {storages.back()->data(), operand.meta, operand.strides};
 }
 
@@ -57,12 +57,14 @@ double measured(const Instruction& instruction) {
                                          MemoryClass::workspace, "costs"));
     workspace = {storages.back()->data(), static_cast<size_t>(instruction.workspace)};
   }
-  const Kernel kernel = kernel_for(*instruction.op, instruction.out[0].meta.device);
+  const Device device = instruction.out[0].meta.device;
+  const Kernel kernel = kernel_for(*instruction.op, device);
   double best = 0;
   try {
     for (int run = 0; run <= kRuns; ++run) {
       const auto start = std::chrono::steady_clock::now();
       kernel({in, out, instruction.attrs, workspace});
+      if (device == Device::cuda) cuda_api().synchronize();
       const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
       if (run > 0 && (run == 1 || time.count() < best)) best = time.count();
     }
@@ -103,10 +105,12 @@ double measured_once(const Instruction& instruction) {
 }  // namespace
 
 std::vector<double> instruction_costs(const Program& program, CostModel model) {
-  // Only memory of the host can be filled here; the null device has nothing to measure.
-  const bool measure = model == CostModel::measured && program.device == Device::cpu;
+  // The null device has nothing to measure.
+  const bool measure = model == CostModel::measured && program.device != Device::null;
   std::optional<AllocatorScope> scope;
-  if (measure) scope.emplace(std::make_shared<PooledAllocator>(host_provider()));
+  if (measure)
+    scope.emplace(std::make_shared<PooledAllocator>(
+        program.device == Device::cpu ? host_provider() : cuda_provider()));
   std::vector<double> costs;
   for (const Instruction& instruction : program.instructions)
     costs.push_back(measure ? measured_once(instruction) : modelled(instruction));

@@ -257,13 +257,11 @@ Peak PeakScope::peak() const {
 }
 
 std::shared_ptr<PooledAllocator> default_pool(Device device) {
-  check<DeviceError>(device != Device::cuda,
-                     "default_pool: no CUDA in this build. "
-                     "Configure with -DPLIMSOLL_CUDA=ON.");
   // Leaked on purpose: see the header.
   static const auto& host = *new auto(std::make_shared<PooledAllocator>(host_provider()));
+  static const auto& cuda = *new auto(std::make_shared<PooledAllocator>(cuda_provider()));
   static const auto& null = *new auto(std::make_shared<PooledAllocator>(null_provider()));
-  return device == Device::cpu ? host : null;
+  return device == Device::cpu ? host : (device == Device::cuda ? cuda : null);
 }
 
 std::shared_ptr<Allocator> default_allocator(Device device) { return default_pool(device); }

@@ -10,6 +10,8 @@
 #include <limits>
 #include <string>
 
+#include "core/cuda.h"
+
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -50,6 +52,17 @@ Provider host_provider() {
             return data;
           },
           [](void* data, int64_t) { std::free(data); }, available_on_host};
+}
+
+Provider cuda_provider() {
+  return {Device::cuda, [](int64_t bytes) { return cuda_api().allocate(bytes); },
+          [](void* data, int64_t) { cuda_api().release(data); },
+          [] { return cuda_api().available(); }};
+}
+
+Provider pinned_provider() {
+  return {Device::cpu, [](int64_t bytes) { return cuda_api().allocate_pinned(bytes); },
+          [](void* data, int64_t) { cuda_api().release_pinned(data); }, available_on_host};
 }
 
 Provider null_provider() {

@@ -100,7 +100,7 @@ void Replay::note_mutations(std::span<const Tensor> inputs) {
 void Replay::run_checked() {
   for (const Bound& bound : bound_) {
     bound.kernel(bound.call);
-    if (program_.device == Device::cpu)
+    if (program_.device != Device::null)
       check_written(*program_.instructions[bound.instruction].op, bound.call);
   }
 }
@@ -132,8 +132,12 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> inputs) {
     run_checked();
   else
     for (const Bound& bound : bound_) bound.kernel(bound.call);
-  if (program_.device == Device::cpu)
-    for (size_t r = 0; r < fresh.size(); ++r) copy_strided(results_[r], view_of(fresh[r].value()));
+  for (size_t r = 0; r < fresh.size(); ++r) {
+    if (program_.device == Device::cpu)
+      copy_strided(results_[r], view_of(fresh[r].value()));
+    else if (program_.device == Device::cuda)
+      cuda_api().copy_strided(results_[r], view_of(fresh[r].value()));
+  }
   return fresh;
 }
 

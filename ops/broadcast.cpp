@@ -1,20 +1,6 @@
 #include "ops/broadcast.h"
 
 namespace plimsoll {
-namespace {
-
-// Strides of `view` against the broadcast shape: 0 where it repeats.
-Strides broadcast_strides(const View& view, const Shape& out) {
-  Strides strides = out;
-  const int shift = out.rank() - view.shape().rank();
-  for (int axis = 0; axis < out.rank(); ++axis) {
-    const int own = axis - shift;
-    strides[axis] = own < 0 || view.shape()[own] == 1 ? 0 : view.strides[own];
-  }
-  return strides;
-}
-
-}  // namespace
 
 template <size_t N>
 Walk<N>::Walk(std::span<const View> in, const Shape& out) {

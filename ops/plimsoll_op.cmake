@@ -1,5 +1,6 @@
 # plimsoll_op(NAME): the folder ops/NAME holds one family of ops.
 #   NAME.h         public functions
+#   *.cu           joins the CUDA half
 #   *.cpp          joins the library; one of them defines `const std::vector<const OpDef*> NAME_ops`
 #   NAME_test.cpp  joins the tests; defines `OpCases NAME_cases()` (tests/op_case.h)
 macro(plimsoll_op name)
@@ -7,6 +8,8 @@ macro(plimsoll_op name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   target_sources(plimsoll PRIVATE ${sources})
+  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cu)
+  plimsoll_cuda_sources(${kernels})
   list(APPEND PLIMSOLL_OP_TESTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/${name}_test.cpp)
 endmacro()
 

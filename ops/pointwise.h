@@ -1,21 +1,9 @@
-// Pointwise ops are one struct each; the drivers here make the kernels, the gradient and the
-// OpDefs.
+// Pointwise ops are one formula each (ops/formula.h); the drivers here make the CPU's loops, the
+// gradient and the OpDefs.
 //
-//   struct Relu {
-//     static constexpr const char *name = "relu", *grad_name = "relu_grad";
-//     static constexpr Reads reads = Reads::output;              // grad is given y
-//     template <class T> static T f(T x) { return x > 0 ? x : T(0); }
-//     template <class T> static T grad(T dy, T y) { return y > 0 ? dy : T(0); }
-//   };
 //   Tensor relu(const Tensor& x) { return apply1(Unary<Relu>::op, {contiguous(x)}); }
 //
-// Where the gradient is a product, df(x or y) says it: dx = dy * df. Where it is not, grad does.
-// f, df and grad are computed in double for f64 and in float for everything else.
-//
-// Attributes: with `using Constants = EluAttrs;`, f, df and grad get that struct after their other
-// arguments, and the op is applied with one.
-// Reach: with `static constexpr float reach`, a piece with an argument that is not within +-reach,
-// where the f32 polynomials are no good, is computed in double.
+// A piece with an argument beyond a formula's reach is computed in double as a whole.
 // Cast: with `static constexpr CastRule cast`, what autocast makes of the input; else it is kept.
 #pragma once
 
@@ -23,39 +11,19 @@
 #include "core/cpu/parallel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
+#include "ops/formula.h"
 
 namespace plimsoll {
-
-enum class Reads { input, output };  // what df or grad is a function of, and so what the tape keeps
-
-struct NoConstants {};
-template <class F>
-struct ConstantsOf {
-  using Type = NoConstants;
-};
-template <class F>
-requires requires { typename F::Constants; }
-struct ConstantsOf<F> {
-  using Type = typename F::Constants;
-};
 
 // One input: y = f(x), dx = dy * df(x or y), or dx = grad(dy, x or y).
 template <class F>
 struct Unary {
-  using Constants = typename ConstantsOf<F>::Type;
-  static constexpr bool has_constants = !std::is_same_v<Constants, NoConstants>;
+  using Constants = ConstantsOf<F>;
 
   static Metas infer(std::span<const Meta> in, const Attrs&) {
     check<DTypeError>(is_floating(in[0].dtype), F::name, ": a floating type is needed: got ", in[0],
                       ". Cast it first.");
     return {in[0]};
-  }
-
-  static Constants constants(const Attrs& attrs) {
-    if constexpr (has_constants)
-      return attrs.as<Constants>();
-    else
-      return {};
   }
 
   // Runs loop.template operator()<C>() with the type to compute x[begin] ... x[end - 1] in.
@@ -71,39 +39,19 @@ struct Unary {
     loop.template operator()<Compute<T>>();
   }
 
-  template <class C>
-  static C value(C x, const Constants& constants) {
-    if constexpr (has_constants)
-      return F::f(x, constants);
-    else
-      return F::f(x);
-  }
-
   static void cpu(const Call& call) {
     visit_floating(F::name, call.out[0].dtype(), [&]<class T>() {
       const T* x = call.in[0].as<T>();
       T* y = call.out[0].as<T>();
-      const Constants own = constants(call.attrs);
+      const Constants own = constants_of<F>(call.attrs);
       parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
         const Constants c = own;  // a copy that no store can change: read once per piece
         with_compute_type(x, begin, end, [&]<class C>() {
 #pragma omp simd
-          for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(value(static_cast<C>(x[i]), c));
+          for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(value<F>(static_cast<C>(x[i]), c));
         });
       });
     });
-  }
-
-  template <class C>
-  static C gradient(C dy, C saved, const Constants& constants) {
-    if constexpr (requires { F::grad(dy, saved, constants); })
-      return F::grad(dy, saved, constants);
-    else if constexpr (requires { F::grad(dy, saved); })
-      return F::grad(dy, saved);
-    else if constexpr (has_constants)
-      return dy * F::df(saved, constants);
-    else
-      return dy * F::df(saved);
   }
 
   static void grad_cpu(const Call& call) {
@@ -111,7 +59,7 @@ struct Unary {
       const T* dy = call.in[0].as<T>();
       const T* saved = call.in[1].as<T>();
       T* dx = call.out[0].as<T>();
-      const Constants own = constants(call.attrs);
+      const Constants own = constants_of<F>(call.attrs);
       parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
         const Constants c = own;
         with_compute_type(saved, begin, end, [&]<class C>() {
@@ -120,7 +68,7 @@ struct Unary {
             // Both are loaded before anything is decided: a conditional load is not vectorised.
             const C g = static_cast<C>(dy[i]);
             const C s = static_cast<C>(saved[i]);
-            dx[i] = narrow<T>(gradient(g, s, c));
+            dx[i] = narrow<T>(gradient<F>(g, s, c));
           }
         });
       });
@@ -129,7 +77,7 @@ struct Unary {
 
   static std::vector<Tensor> vjp(const Backward& b) {
     const Tensor saved = F::reads == Reads::input ? b.input(0) : b.output(0);
-    if constexpr (has_constants)
+    if constexpr (has_constants<F>)
       return {apply1(grad, {contiguous(b.grad()), saved}, b.attrs<Constants>())};
     else
       return {apply1(grad, {contiguous(b.grad()), saved})};
@@ -139,6 +87,7 @@ struct Unary {
       .name = F::name,
       .infer = infer,
       .cpu = cpu,
+      .cuda = unary_cuda<F>,
       .vjp = vjp,
       .saves = F::reads == Reads::input ? Saves{.inputs = bits(0)} : Saves{.outputs = bits(0)},
       .inplace = 0,
@@ -148,8 +97,11 @@ struct Unary {
         else
           return CastRule::keep;
       }()};
-  static constexpr OpDef grad{
-      .name = F::grad_name, .infer = same_as_input, .cpu = grad_cpu, .inplace = 0};
+  static constexpr OpDef grad{.name = F::grad_name,
+                              .infer = same_as_input,
+                              .cpu = grad_cpu,
+                              .cuda = unary_grad_cuda<F>,
+                              .inplace = 0};
 };
 
 // The public function of such an op: y = unary<Elu>(x, EluAttrs{.alpha = 1}).

@@ -1,10 +1,10 @@
-// The vectorisable functions of core/cpu/math.h against libm in double.
+// The vectorisable functions of core/math.h against libm in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "core/cpu/math.h"
+#include "core/math.h"
 
 namespace plimsoll {
 namespace {

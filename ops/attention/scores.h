@@ -2,7 +2,7 @@
 // function each.
 #pragma once
 
-#include "core/cpu/math.h"
+#include "core/math.h"
 #include "ops/attention/blocks.h"
 #include "ops/dropout/bits.h"
 

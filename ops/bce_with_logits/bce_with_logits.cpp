@@ -1,6 +1,6 @@
 #include "ops/bce_with_logits/bce_with_logits.h"
 
-#include "core/cpu/math.h"
+#include "core/math.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"

@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "core/cpu/math.h"
+#include "core/math.h"
 #include "ops/broadcast.h"
 #include "ops/class_loss.h"
 #include "ops/cross_entropy/cross_entropy.h"

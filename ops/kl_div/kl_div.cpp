@@ -1,6 +1,6 @@
 #include "ops/kl_div/kl_div.h"
 
-#include "core/cpu/math.h"
+#include "core/math.h"
 #include "ops/pointwise_loss.h"
 
 namespace plimsoll {

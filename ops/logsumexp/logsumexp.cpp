@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-#include "core/cpu/math.h"
+#include "core/math.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"

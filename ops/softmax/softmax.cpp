@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/apply.h"
-#include "core/cpu/math.h"
+#include "core/math.h"
 #include "core/cpu/parallel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"

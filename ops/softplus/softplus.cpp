@@ -1,27 +1,11 @@
 #include "ops/softplus/softplus.h"
 
-#include "core/cpu/math.h"
+#include "ops/softplus/formulas.h"
 #include "ops/pointwise.h"
 
 namespace plimsoll {
-namespace {
 
-struct Softplus {
-  static constexpr const char *name = "softplus", *grad_name = "softplus_grad";
-  static constexpr CastRule cast = CastRule::full;
-  // The output would do too, but 1 - exp(-y) cancels where y is small.
-  static constexpr Reads reads = Reads::input;
-  template <class T>
-  static T f(T x) {
-    return (x > 0 ? x : T(0)) + math::log_one_plus(math::exp(x < 0 ? x : -x));
-  }
-  template <class T>
-  static T df(T x) {
-    return math::sigmoid(x);
-  }
-};
-
-}  // namespace
+using namespace formulas;
 
 Tensor softplus(const Tensor& x) { return apply1(Unary<Softplus>::op, {contiguous(x)}); }
 

@@ -1,9 +1,11 @@
 // exp and what is made of it, for vectorised loops: one branch-free polynomial in f32, where libm's
-// scalar calls would stop the compiler from vectorising. In double they are libm's own.
+// scalar calls would stop the compiler from vectorising. In double they are libm's own. constexpr,
+// so that kernels for a GPU can call them too: a template may be where its body cannot.
 #pragma once
 
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 
 namespace plimsoll::math {
@@ -11,7 +13,7 @@ namespace plimsoll::math {
 // exp(x) = 2^n * exp(r) with n = round(x / ln 2), |r| <= ln(2) / 2 (Cody and Waite's reduction) and
 // a Taylor polynomial of degree 7 for exp(r). Relative error below 1e-7; overflow gives infinity,
 // underflow zero, NaN stays NaN.
-inline float exp(float x) {
+constexpr float exp(float x) {
   const float low = -104.0f, high = 89.0f;
   const float clamped = x < low ? low : (x > high ? high : x);
   const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
@@ -33,11 +35,14 @@ inline float exp(float x) {
   const float scale2 = std::bit_cast<float>(static_cast<uint32_t>(exponent - half + 127) << 23);
   return p * scale1 * scale2;
 }
-inline double exp(double x) { return std::exp(x); }
+template <std::same_as<double> T>
+constexpr T exp(T x) {
+  return std::exp(x);
+}
 
 // The same for x <= 88, as after a maximum has been subtracted: a third less work, because 2^n
 // needs no halves. Results below 2^-126 are zero: the bits of 2^-127 would be those of 0.
-inline float exp_of_negative(float x) {
+constexpr float exp_of_negative(float x) {
   const float low = -88.0f;
   const float clamped = x < low ? low : x;
   const float magic = 12582912.0f;  // as in exp
@@ -54,13 +59,16 @@ inline float exp_of_negative(float x) {
   p = p * r + 1.0f;
   return p * std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) + 127) << 23);
 }
-inline double exp_of_negative(double x) { return std::exp(x); }
+template <std::same_as<double> T>
+constexpr T exp_of_negative(T x) {
+  return std::exp(x);
+}
 
 // log(x) for x = 2^n m with m in [sqrt(1/2), sqrt(2)) is n ln 2 + log(m), and with f = m - 1 and
 // s = f / (2 + f) log(m) = 2 (s + s^3/3 + s^5/5 + ...) = f - s (f - (2/3) s^2 - (2/5) s^4 - ...)
 // (Abramowitz and Stegun 4.1.27), where f is exact. Relative error below 1e-7; log(0) = -inf,
 // log(x < 0) = NaN, infinity and NaN stay; subnormal numbers are scaled up first.
-inline float log(float x) {
+constexpr float log(float x) {
   const bool tiny = x < 1.17549435e-38f;
   const uint32_t word = std::bit_cast<uint32_t>(tiny ? x * 0x1p23f : x) - 0x3f3504f3u;  // sqrt(1/2)
   const float n = static_cast<float>((static_cast<int32_t>(word) >> 23) - (tiny ? 23 : 0));
@@ -71,16 +79,19 @@ inline float log(float x) {
   const float limit = x < 0 ? NAN : (x == 0 ? -INFINITY : x);
   return x > 0 && x < INFINITY ? result : limit;
 }
-inline double log(double x) { return std::log(x); }
+template <std::same_as<double> T>
+constexpr T log(T x) {
+  return std::log(x);
+}
 
 template <class T>
-T sigmoid(T x) {
+constexpr T sigmoid(T x) {
   return T(1) / (T(1) + exp(-x));
 }
 
 // tanh(x) = sign(x) (1 - e) / (1 + e) with e = exp(-2|x|). Near zero that cancels, and the Taylor
 // series x - x^3/3 + 2x^5/15 - 17x^7/315 takes over.
-inline float tanh(float x) {
+constexpr float tanh(float x) {
   const float a = x < 0 ? -x : x;
   const float e = exp_of_negative(-2 * a);
   const float large = (1 - e) / (1 + e);
@@ -89,14 +100,17 @@ inline float tanh(float x) {
   const float result = a < 0.15f ? small : large;
   return std::copysign(result, x);
 }
-inline double tanh(double x) { return std::tanh(x); }
+template <std::same_as<double> T>
+constexpr T tanh(T x) {
+  return std::tanh(x);
+}
 
 // erf(x) = 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x. Up to |x| = 1 it is x + x q(x^2),
 // beyond 1 - exp(p(|x|)). Both polynomials were found for this file with Remez' exchange algorithm
 // and are off by less than 2e-8: q of degree 5 for erf(x) / x - 1 on [0, 1], p of degree 5 for
 // log(1 - erf) on [1, 4]. With the rounding of f32 the absolute error is below 1e-7. erf(NaN) =
 // NaN.
-inline float erf(float x) {
+constexpr float erf(float x) {
   const float a = x < 0 ? -x : x;
   const float s = x * x;
   float q = -5.46292825e-4f;
@@ -117,12 +131,15 @@ inline float erf(float x) {
   const float result = a < 1.0f ? small : large;
   return std::copysign(result, x);
 }
-inline double erf(double x) { return std::erf(x); }
+template <std::same_as<double> T>
+constexpr T erf(T x) {
+  return std::erf(x);
+}
 
 // log(1 + e) for e in [0, 1] is 2 (s + s^3/3 + s^5/5 + ...) with s = e / (2 + e) <= 1/3
 // (Abramowitz and Stegun 4.1.27). 1 + e, which would drop the digits of a small e, is never formed.
 // The series is cut where the rest is below 2e-8 of the sum.
-inline float log_one_plus(float e) {
+constexpr float log_one_plus(float e) {
   const float s = e / (2 + e), q = s * s;
   float p = 1.0f / 13;
   p = p * q + 1.0f / 11;
@@ -133,12 +150,15 @@ inline float log_one_plus(float e) {
   p = p * q + 1.0f;
   return 2 * s * p;
 }
-inline double log_one_plus(double e) { return std::log1p(e); }
+template <std::same_as<double> T>
+constexpr T log_one_plus(T e) {
+  return std::log1p(e);
+}
 
 // exp(x) - 1 without the cancellation near 0: with the reduction of exp, 2^n exp(r) - 1 is
 // 2^n (p + (1 - 2^-n)), where p = exp(r) - 1 comes from its Taylor series without forming the 1.
 // Relative error below 3e-7.
-inline float expm1(float x) {
+constexpr float expm1(float x) {
   const float low = -18.0f, high = 89.0f;  // exp(-18) is 1.5e-8: nothing beside 1 in f32
   const float clamped = x < low ? low : (x > high ? high : x);
   const float magic = 12582912.0f;
@@ -160,7 +180,10 @@ inline float expm1(float x) {
   const float inverse = std::bit_cast<float>(static_cast<uint32_t>(127 - capped) << 23);  // 2^-n
   return (p + (1 - inverse)) * scale1 * scale2;
 }
-inline double expm1(double x) { return std::expm1(x); }
+template <std::same_as<double> T>
+constexpr T expm1(T x) {
+  return std::expm1(x);
+}
 
 // sin(x) and cos(x) = sin(x + pi / 2) in f32, for |x| <= kSinReach: absolute error below 1e-7;
 // beyond that a loop must take the functions of double, which are libm's. With n = round(2x / pi)
@@ -168,7 +191,7 @@ inline double expm1(double x) { return std::expm1(x); }
 // is subtracted in three parts (Cody and Waite), the first two of 11 bits, so that their products
 // with n < 2^13 are exact. Taylor series of degree 9 and 8.
 constexpr float kSinReach = 12800.0f;
-inline float sin_quadrant(float x, int32_t quarter_turns) {
+constexpr float sin_quadrant(float x, int32_t quarter_turns) {
   const float magic = 12582912.0f;  // as in exp
   const float shifted = x * 0.636619772f + magic;
   const float n = shifted - magic;
@@ -188,9 +211,15 @@ inline float sin_quadrant(float x, int32_t quarter_turns) {
   const float result = (turns & 1) != 0 ? even : odd;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(result) ^ ((turns & 2) << 30));
 }
-inline float sin(float x) { return sin_quadrant(x, 0); }
-inline float cos(float x) { return sin_quadrant(x, 1); }
-inline double sin(double x) { return std::sin(x); }
-inline double cos(double x) { return std::cos(x); }
+constexpr float sin(float x) { return sin_quadrant(x, 0); }
+constexpr float cos(float x) { return sin_quadrant(x, 1); }
+template <std::same_as<double> T>
+constexpr T sin(T x) {
+  return std::sin(x);
+}
+template <std::same_as<double> T>
+constexpr T cos(T x) {
+  return std::cos(x);
+}
 
 }  // namespace plimsoll::math

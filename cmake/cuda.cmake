@@ -1,0 +1,60 @@
+# The CUDA half: the .cu files beside the ops and core/cuda, in a library of its own, plimsoll_cuda.
+#
+# Nothing else knows whether it is there. The engine declares what it needs of it as weak symbols
+# (core/cuda.h); a program that links plimsoll_all has them where this build has CUDA. The runtime is
+# linked statically and the vendor's libraries are opened when the first op asks for them, so that
+# such a program also runs on a machine without GPU or driver.
+include(CheckLanguage)
+check_language(CUDA)
+if(CMAKE_CUDA_COMPILER)
+  set(found ON)
+else()
+  set(found OFF)
+endif()
+option(PLIMSOLL_CUDA "Build the CUDA half (needs nvcc 13 and the headers of cuBLAS and cuDNN 9)" ${found})
+
+# The engine and, where this build has one, its CUDA half.
+add_library(plimsoll_all INTERFACE)
+target_link_libraries(plimsoll_all INTERFACE plimsoll)
+
+# plimsoll_cuda_sources(FILE...): they join the CUDA half, if there is one, and its simulation.
+function(plimsoll_cuda_sources)
+  set_property(GLOBAL APPEND PROPERTY PLIMSOLL_CUDA_SOURCES ${ARGN})
+endfunction()
+
+if(PLIMSOLL_CUDA)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES OFF)
+    # Compiled once, for A100, then translated for H100 too; as PTX also for what came after it.
+    set(PLIMSOLL_CUDA_CODE "--generate-code=arch=compute_80,code=[compute_80,sm_80,sm_90]")
+  endif()
+  enable_language(CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25.1 does not know that nvcc 13 has it
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  endif()
+endif()
+
+# Call once all parts have joined.
+function(plimsoll_cuda_library)
+  if(NOT PLIMSOLL_CUDA)
+    return()
+  endif()
+  get_property(sources GLOBAL PROPERTY PLIMSOLL_CUDA_SOURCES)
+  if(PLIMSOLL_ARCH STREQUAL levels)
+    add_library(plimsoll_cuda SHARED)
+    set_target_properties(plimsoll_cuda PROPERTIES
+                          LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+    target_link_libraries(plimsoll_all INTERFACE -Wl,--no-as-needed plimsoll_cuda -Wl,--as-needed)
+  else()
+    add_library(plimsoll_cuda STATIC)
+    target_link_libraries(plimsoll_all INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,plimsoll_cuda>)
+  endif()
+  target_sources(plimsoll_cuda PRIVATE ${sources})
+  target_link_libraries(plimsoll_cuda PUBLIC plimsoll PRIVATE ${CMAKE_DL_LIBS})
+  target_include_directories(plimsoll_cuda PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+  set_target_properties(plimsoll_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+  # --expt-relaxed-constexpr: kernels call the engine's constexpr functions, formulas among them.
+  target_compile_options(plimsoll_cuda PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:${PLIMSOLL_CUDA_CODE} --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra>
+    $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${PLIMSOLL_WERROR}>>:-Werror=all-warnings>)
+endfunction()

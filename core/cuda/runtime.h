@@ -1,0 +1,24 @@
+// The CUDA runtime as this engine uses it: one device, one stream for all kernels, errors that name
+// the call.
+//
+//   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "core/cuda.h"
+
+namespace plimsoll::cuda {
+
+// DeviceError: `cuda: CALL failed: what the runtime says. ...`
+void check_cuda(cudaError_t status, const char* call);
+
+// The stream of all kernels and copies. The first call opens the device: DeviceError as cuda_api().
+cudaStream_t stream();
+
+const cudaDeviceProp& device_properties();
+
+// Compute capability times ten: 90 is Hopper.
+inline int architecture() { return device_properties().major * 10 + device_properties().minor; }
+
+}  // namespace plimsoll::cuda

@@ -1,0 +1,152 @@
+// The part of the CUDA runtime that this engine uses, on the CPU: kernels run thread by thread, in
+// an order that changes from launch to launch, and "device" memory is memory of the host. With this
+// folder first among the include paths every .cu file compiles as plain C++, and what it computes
+// can be tested, with sanitizers too, on a machine that has no GPU.
+//
+// What it cannot show: speed, what the hardware reorders between barriers, and the vendor's
+// libraries. A barrier that only some threads reach ends the program.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "simulate.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __shared__ static
+#define __launch_bounds__(...)
+#define __restrict__
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  dim3() = default;
+  explicit dim3(unsigned nx, unsigned ny = 1, unsigned nz = 1) : x(nx), y(ny), z(nz) {}
+};
+
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace simulated {
+
+// Calls body() as every thread of every block, one block after another.
+template <class Body>
+void run(dim3 grid, dim3 block, const Body& body) {
+  gridDim = grid;
+  blockDim = block;
+  for (unsigned b = 0; b < grid.x; ++b) {
+    blockIdx = dim3(b);
+    run_block(
+        static_cast<int>(block.x), [](void* f) { (*static_cast<const Body*>(f))(); },
+        const_cast<void*>(static_cast<const void*>(&body)));
+  }
+}
+
+// What lane `from` of this warp holds. All lanes call it at the same time.
+template <class T>
+T from_lane(T value, int from) {
+  static_assert(sizeof(T) <= 8);
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = exchange(bits, from);
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+}  // namespace simulated
+
+inline void __syncthreads() { simulated::wait_for_block(); }
+inline void __syncwarp(unsigned = 0xffffffffu) { simulated::exchange(0, simulated::lane()); }
+
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int mask) {
+  return simulated::from_lane(value, simulated::lane() ^ mask);
+}
+template <class T>
+T __shfl_sync(unsigned, T value, int lane) {
+  return simulated::from_lane(value, lane % 32);
+}
+template <class T>
+T __shfl_down_sync(unsigned, T value, int by) {
+  const int from = simulated::lane() + by;
+  return simulated::from_lane(value, from < 32 ? from : simulated::lane());
+}
+template <class T>
+T __shfl_up_sync(unsigned, T value, int by) {
+  const int from = simulated::lane() - by;
+  return simulated::from_lane(value, from >= 0 ? from : simulated::lane());
+}
+
+template <class T>
+T atomicMin(T* address, T value) {
+  const T before = *address;
+  if (value < before) *address = value;
+  return before;
+}
+template <class T>
+T atomicMax(T* address, T value) {
+  const T before = *address;
+  if (value > before) *address = value;
+  return before;
+}
+template <class T>
+T atomicAdd(T* address, T value) {  // of integers: the order of floating sums would not be fixed
+  static_assert(static_cast<T>(0.5) == 0);
+  const T before = *address;
+  *address += value;
+  return before;
+}
+
+// The host's side.
+enum cudaError_t {
+  cudaSuccess,
+  cudaErrorMemoryAllocation,
+  cudaErrorInsufficientDriver,
+  cudaErrorNoDevice,
+  cudaErrorNoKernelImageForDevice
+};
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+using cudaStream_t = struct Stream*;
+struct cudaDeviceProp {
+  char name[256];
+  int major, minor, multiProcessorCount;
+  size_t totalGlobalMem, sharedMemPerBlockOptin;
+};
+struct cudaFuncAttributes {};
+constexpr unsigned cudaStreamNonBlocking = 1;
+
+inline cudaError_t cudaGetDeviceCount(int* n) { return *n = 1, cudaSuccess; }
+inline cudaError_t cudaDriverGetVersion(int* v) { return *v = 13000, cudaSuccess; }
+inline cudaError_t cudaRuntimeGetVersion(int* v) { return *v = 13000, cudaSuccess; }
+inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
+  *p = {"a simulated GPU", 9, 0, 4, size_t{1} << 34, size_t{1} << 17};
+  return cudaSuccess;
+}
+inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline const char* cudaGetErrorString(cudaError_t) { return "simulated"; }
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) {
+  return *s = nullptr, cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaMalloc(void** data, size_t bytes);
+cudaError_t cudaFree(void* data);
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
+inline cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
+  return cudaMalloc(data, bytes);
+}
+inline cudaError_t cudaFreeHost(void* data) { return cudaFree(data); }
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+                                   cudaStream_t) {
+  return std::memmove(to, from, bytes), cudaSuccess;
+}
+inline cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t) {
+  return std::memset(data, value, bytes), cudaSuccess;
+}
+template <class Kernel>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel) {
+  return cudaSuccess;
+}
