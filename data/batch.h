@@ -2,7 +2,7 @@
 // taker's thread and in memory class `input`, so the statistics of the pool count every byte once.
 #pragma once
 
-#include "core/tensor.h"
+#include "core/transfer.h"
 
 namespace plimsoll::data {
 
@@ -10,5 +10,10 @@ struct Batch {
   Tensor x;  // images f32 [N, H, W, C], text i64 [B, T]
   Tensor y;  // labels i64 [N],          text i64 [B, T]
 };
+
+inline Batch to_device(const Batch& batch, Device device) {
+  const MemoryScope scope(MemoryClass::input);
+  return {plimsoll::to_device(batch.x, device), plimsoll::to_device(batch.y, device)};
+}
 
 }  // namespace plimsoll::data

@@ -71,8 +71,8 @@ std::optional<Batch> Loader::next() {
   const MemoryScope scope(MemoryClass::input);
   const auto n = static_cast<int64_t>(host->y.size());
   const Shape shape{n, dataset_.height, dataset_.width, dataset_.channels};  // [N, H, W, C]
-  return Batch{Tensor::of<float>(std::span(host->x), shape),
-               Tensor::of<int64_t>(std::span(host->y), {n})};
+  return Batch{Tensor::of<float>(std::span(host->x), shape, attrs_.device),
+               Tensor::of<int64_t>(std::span(host->y), {n}, attrs_.device)};
 }
 
 }  // namespace plimsoll::data

@@ -14,11 +14,12 @@
 namespace plimsoll::data {
 
 struct LoaderAttrs {
-  int64_t batch = 32;      // images in a batch
-  bool shuffle = false;    // another order in every epoch
-  uint64_t seed = 0;       // of the orders
-  bool drop_last = false;  // leave out the last batch when it would be smaller
-  int64_t prefetch = 2;    // batches prepared ahead; 0: none, and no thread
+  int64_t batch = 32;           // images in a batch
+  bool shuffle = false;         // another order in every epoch
+  uint64_t seed = 0;            // of the orders
+  bool drop_last = false;       // leave out the last batch when it would be smaller
+  int64_t prefetch = 2;         // batches prepared ahead; 0: none, and no thread
+  Device device = Device::cpu;  // where the batches lie
 };
 
 // The order of epoch `epoch`: a permutation of 0 ... n - 1, a pure function of its arguments

@@ -91,7 +91,7 @@ Batch random_passages(const PassageDataset& dataset, WindowAttrs attrs, uint64_t
     const auto& words = dataset.train[label];
     set_passage(batch, row, words, random.index(std::ssize(words) - attrs.context + 1), label);
   }
-  return batch;
+  return to_device(batch, attrs.device);
 }
 
 int64_t test_passage_batches(const PassageDataset& dataset, WindowAttrs attrs) {
@@ -113,7 +113,7 @@ Batch test_passages(const PassageDataset& dataset, WindowAttrs attrs, int64_t in
     const int64_t label = (first + row) / per_part, place = (first + row) % per_part;
     set_passage(batch, row, dataset.test[label], place * attrs.context, label);
   }
-  return batch;
+  return to_device(batch, attrs.device);
 }
 
 }  // namespace plimsoll::data

@@ -89,7 +89,7 @@ Batch random_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, uint64_
   Random random(key, step);
   for (int64_t row = 0; row < attrs.batch; ++row)
     set_window(batch, row, tokens, random.index(std::ssize(tokens) - attrs.context));
-  return batch;
+  return to_device(batch, attrs.device);
 }
 
 int64_t evaluation_batches(std::span<const uint8_t> tokens, WindowAttrs attrs) {
@@ -107,7 +107,7 @@ Batch evaluation_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, int
   Batch batch = empty_batch(std::min(attrs.batch, windows - first), attrs.context);
   for (int64_t row = 0; row < batch.x.size(0); ++row)
     set_window(batch, row, tokens, (first + row) * attrs.context);
-  return batch;
+  return to_device(batch, attrs.device);
 }
 
 }  // namespace plimsoll::data

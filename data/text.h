@@ -41,8 +41,9 @@ struct TextDataset {
 TextDataset split_text(std::string name, std::string_view text);
 
 struct WindowAttrs {
-  int64_t batch = 1;    // B: windows
-  int64_t context = 1;  // T: tokens in a window
+  int64_t batch = 1;            // B: windows
+  int64_t context = 1;          // T: tokens in a window
+  Device device = Device::cpu;  // where the batch lies
 };
 
 // B T of one batch: 17 GB of i64.

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "core/cpu/parallel.h"
+#include "core/transfer.h"
 #include "ops/copy/copy.h"
 #include "ops/random/random.h"
 
@@ -19,7 +20,7 @@ void assign(const Tensor& target, const Tensor& values) {
                      "assign: the devices differ: ", values.meta(), " into ", target.meta(),
                      ". Make the values there.");
   if (target.device() == Device::null) return;
-  const Tensor source = contiguous(values.detach());
+  const Tensor source = to_device(contiguous(values.detach()), Device::cpu);
   visit_any(target.dtype(), [&]<class T>() {
     target.write(std::span<const T>(source.data<T>(), static_cast<size_t>(source.count())));
   });
@@ -42,6 +43,14 @@ double kaiming_std(const Shape& shape, const Kaiming& options) {
 double xavier_std(const Shape& shape, double gain) {
   const Fans both = fans(shape);
   return gain * std::sqrt(2 / (both.in + both.out));
+}
+
+// Drawn on the CPU and moved, so that a model starts with the same bits on every device.
+template <class Draw>
+Tensor drawn(Build& build, Draw&& draw) {
+  Placement placement = build.placement;
+  if (placement.device == Device::cuda) placement.device = Device::cpu;
+  return to_device(draw(build.keys.next(), placement), build.placement.device);
 }
 
 // The variance of U(-b, b) is b^2 / 3.
@@ -82,11 +91,15 @@ Tensor ones(const Shape& shape, const Build& build) {
 }
 
 Tensor uniform(const Shape& shape, double low, double high, Build& build) {
-  return plimsoll::uniform(shape, low, high, build.keys.next(), build.placement);
+  return drawn(build, [&](uint64_t key, const Placement& placement) {
+    return plimsoll::uniform(shape, low, high, key, placement);
+  });
 }
 
 Tensor normal(const Shape& shape, double std, Build& build) {
-  return plimsoll::normal(shape, 0, std, build.keys.next(), build.placement);
+  return drawn(build, [&](uint64_t key, const Placement& placement) {
+    return plimsoll::normal(shape, 0, std, key, placement);
+  });
 }
 
 Tensor truncated_normal(const Shape& shape, double std, Build& build, double bound) {
@@ -106,7 +119,7 @@ Tensor truncated_normal(const Shape& shape, double std, Build& build, double bou
       values[i] = std * truncated_draw(key, static_cast<uint64_t>(i), bound);
   });
   const std::span<const double> all(values);
-  return cast(Tensor::of(all, shape, build.placement.device), build.placement.dtype);
+  return to_device(cast(Tensor::of(all, shape), build.placement.dtype), build.placement.device);
 }
 
 Tensor xavier_uniform(const Shape& shape, Build& build, double gain) {

@@ -1,0 +1,127 @@
+// Tensors on a GPU: values in and out, memory, errors, steps. Skipped by name where there is none;
+// simulated_cuda_tests runs them everywhere.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/apply.h"
+#include "core/trace.h"
+#include "core/transfer.h"
+#include "memory/pooled_allocator.h"
+#include "memory/step.h"
+#include "ops/ops.h"
+#include "tests/errors.h"
+
+namespace plimsoll {
+namespace {
+
+// Every test of this suite needs the device.
+class CudaDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST(NoCudaDevice, EverythingSaysWhy) {
+  const std::string why = why_no_cuda();
+  if (why.empty()) GTEST_SKIP() << "there is a GPU";
+  expect_error<DeviceError>([] { zeros({2}, {.device = Device::cuda}); }, why.c_str());
+  expect_error<DeviceError>([] { to_device(zeros({2}), Device::cuda); }, why.c_str());
+  EXPECT_EQ(default_pool(Device::cuda)->stats().reserved, 0);
+}
+
+TEST_F(CudaDevice, ValuesGoInAndComeBack) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
+                            DType::u8, DType::boolean}) {
+    const Tensor here = cast(Tensor::of<float>({0, 1, 2, 3, 4, 5}, {2, 3}), dtype);
+    const Tensor there = to_device(here, Device::cuda);
+    EXPECT_EQ(there.meta(), (Meta{{2, 3}, dtype, Device::cuda}));
+    EXPECT_EQ(there.to_vector<double>(), here.to_vector<double>());
+    EXPECT_EQ(to_device(there, Device::cpu).to_vector<double>(), here.to_vector<double>());
+  }
+  const Tensor x = to_device(Tensor::of<float>({0, 1, 2, 3, 4, 5}, {2, 3}), Device::cuda);
+  EXPECT_EQ(transpose(x).to_vector<float>(), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(slice(x, 1, 1, 3).to_vector<float>(), (std::vector<float>{1, 2, 4, 5}));
+  EXPECT_EQ(slice(x, 0, 1, 2).to_vector<float>(), (std::vector<float>{3, 4, 5}));
+  const std::vector<float> other{9, 8, 7, 6, 5, 4};
+  x.write(std::span<const float>(other));
+  EXPECT_EQ(x.to_vector<float>(), other);
+  EXPECT_TRUE(to_device(zeros({0, 4}), Device::cuda).to_vector<float>().empty());
+}
+
+TEST_F(CudaDevice, StridedCopies) {
+  const Tensor here = uniform({3, 5, 7, 8}, -1, 1, 4);
+  const Tensor there = to_device(here, Device::cuda);
+  for (const auto& order : {Shape{3, 2, 1, 0}, Shape{0, 2, 1, 3}, Shape{1, 0, 3, 2}}) {
+    const Tensor copy = contiguous(permute(there, order));
+    EXPECT_TRUE(copy.contiguous());
+    EXPECT_EQ(copy.to_vector<float>(), permute(here, order).to_vector<float>());
+  }
+  EXPECT_EQ(clone(slice(there, 3, 1, 8, 2)).to_vector<float>(),
+            slice(here, 3, 1, 8, 2).to_vector<float>());
+}
+
+TEST_F(CudaDevice, Refusals) {
+  const Tensor x = to_device(ones({2, 3}), Device::cuda);
+  expect_error<DeviceError>(
+      [&] { x.data<float>(); },
+      "data: the bytes are not in the host's memory: f32 [2, 3] on cuda. Read "
+      "them with to_vector().");
+  expect_error<DeviceError>([&] { add(x, ones({3})); },
+                            "add: the inputs are on different devices: f32 [2, 3] on cuda and f32 "
+                            "[3] on cpu. Move them to one device first.");
+  expect_error<StateError>([&] { to_device(transpose(x), Device::cpu); },
+                           "to_device: the tensor is not contiguous: f32 [3, 2] on cuda. Call "
+                           "contiguous() on it first.");
+  expect_error<StateError>(
+      [&] {
+        capture([](auto in) { return std::vector{to_device(in[0], Device::cpu)}; },
+                std::vector{x.meta()});
+      },
+      "to_device: a step is being captured: f32 [2, 3] on cuda. Make the value an input of the "
+      "step.");
+}
+
+TEST_F(CudaDevice, MemoryComesFromThePoolAndRunsOut) {
+  const auto pool = std::make_shared<PooledAllocator>(cuda_provider(), 4096);
+  const AllocatorScope scope(pool);
+  {
+    const Tensor x = relu(Tensor::empty({{512}, DType::f32, Device::cuda}));  // 2048 bytes
+    EXPECT_EQ(pool->stats().in_use, 2048);
+    EXPECT_THROW(Tensor::empty({{513}, DType::f32, Device::cuda}), OutOfMemory);
+    EXPECT_EQ(pool->stats().in_use, 2048);
+  }
+  EXPECT_EQ(pool->stats().in_use, 0);
+  pool->trim();
+  EXPECT_EQ(pool->stats().reserved, 0);
+  const auto endless = std::make_shared<PooledAllocator>(cuda_provider());
+  const AllocatorScope another(endless);
+  EXPECT_THROW(Tensor::empty({{int64_t{1} << 46}, DType::u8, Device::cuda}), OutOfMemory);
+}
+
+TEST_F(CudaDevice, FindsWhatIsNotFinite) {
+  const Tensor x = to_device(Tensor::of<float>({1, 1000}, {2}), Device::cuda);
+  ApplyMode mode = apply_mode();
+  mode.check_finite = true;
+  const ApplyModeScope scope(mode);
+  expect_error<NumericError>([&] { exp(x); },
+                             "exp: output 0 holds NaN or infinity: f32 [2] on cuda. Lower the "
+                             "learning rate or look at this op's inputs.");
+}
+
+TEST_F(CudaDevice, StepsArePlannedToTheByte) {
+  const auto chain = [](const Tensor& x) { return tanh(gelu(sigmoid(exp(x)))); };
+  const Tensor x = to_device(uniform({33, 65}, -1, 1, 4), Device::cuda);
+  const Tensor expected = chain(x);
+  const auto pool = std::make_shared<PooledAllocator>(cuda_provider());
+  const AllocatorScope scope(pool);
+  Step step(chain);
+  const Plan& plan = step.plan(x);
+  PeakScope region(*pool);
+  EXPECT_EQ(step(x).to_vector<float>(), expected.to_vector<float>());
+  EXPECT_EQ(region.peak().bytes + block_bytes(x.value().storage->bytes()), plan.total_bytes());
+}
+
+}  // namespace
+}  // namespace plimsoll
