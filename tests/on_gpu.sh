@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU, from a build folder on a machine that may have nothing else installed:
+#
+#   bash tests/on_gpu.sh [BUILD]           # default: build
+#
+# First whether the kernels are right, then trainings on both devices, then compute-sanitizer where
+# it is found. Prints a table; the exit status is the number of rows that failed. PLIMSOLL_DATA names
+# a folder with real data (mnist/, tinyshakespeare/); without it the data the programs make is used.
+# Logs lie in BUILD/on_gpu.
+set -uo pipefail
+bin=$(cd "${1:-build}" && pwd)/bin
+logs=$bin/../on_gpu
+mkdir -p "$logs"
+failed=0
+images=builtin text=builtin
+if [ -d "${PLIMSOLL_DATA:-}/mnist" ]; then images=mnist:$PLIMSOLL_DATA/mnist; fi
+if [ -d "${PLIMSOLL_DATA:-}/tinyshakespeare" ]; then
+  text=text:$PLIMSOLL_DATA/tinyshakespeare/input.txt
+fi
+
+# row NAME PATTERN COMMAND...: runs it, and shows the last line of its output that matches.
+row() {
+  local name=$1 pattern=$2 start=$SECONDS verdict=ok
+  shift 2
+  "$@" >"$logs/$name.log" 2>&1 || { verdict=FAILED; failed=$((failed + 1)); }
+  printf '%-28s %-6s %4d s  %s\n' "$name" "$verdict" $((SECONDS - start)) \
+    "$(grep -E "$pattern" "$logs/$name.log" | tail -n 1 | cut -c1-100)"
+}
+
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || true
+row kernels 'PASSED' "$bin/op_tests" --gtest_brief=1 --gtest_filter='Ops/Cuda.*:CudaCoverage.*'
+row device 'PASSED' "$bin/unit_tests" --gtest_brief=1 --gtest_filter='CudaDevice.*'
+for precision in f32 bf16 f16; do
+  row "lenet_$precision" 'test accuracy' "$bin/train_cnn" --device cuda --model lenet \
+    --data "$images" --epochs 3 --precision $precision
+  row "gpt_$precision" 'validation loss' "$bin/train_transformer" --device cuda --model gpt \
+    --data "$text" --precision $precision
+done
+row resnet8_checkpoint 'test accuracy' "$bin/train_cnn" --device cuda --model resnet8 --epochs 1 \
+  --checkpoint
+row eager 'validation loss' "$bin/train_transformer" --device cuda --model gpt --steps 100 --mode eager
+row planned_is_measured 'rows' "$bin/compare_memory" --device cuda --models lenet,resnet8,gpt \
+  --batches 32
+if command -v compute-sanitizer >/dev/null; then
+  for tool in memcheck racecheck initcheck; do
+    row "$tool" 'ERROR SUMMARY' compute-sanitizer --tool $tool --error-exitcode 1 "$bin/op_tests" \
+      --gtest_brief=1 --gtest_filter='Ops/Cuda.*'
+  done
+fi
+exit $failed
