@@ -23,13 +23,11 @@ namespace plimsoll::examples {
 namespace {
 
 // Share of test images whose highest logit is the label's.
-double accuracy(const Staged& model, data::Loader& loader, Precision precision) {
-  const NoGrad scope;
-  const Autocast autocast(precision);
+double accuracy(Runner& step, data::Loader& loader) {
   int64_t right = 0, all = 0;
   loader.start(0);
   while (const auto batch = loader.next()) {
-    const auto guesses = argmax(model(batch->x), -1).to_vector<int64_t>();
+    const auto guesses = step.evaluate({batch->x, batch->y})[0].to_vector<int64_t>();
     const auto labels = batch->y.to_vector<int64_t>();
     for (size_t i = 0; i < labels.size(); ++i) right += guesses[i] == labels[i];
     all += std::ssize(labels);
@@ -37,10 +35,31 @@ double accuracy(const Staged& model, data::Loader& loader, Precision precision) 
   return static_cast<double>(right) / static_cast<double>(all);
 }
 
+int64_t bytes_of(const data::ImageSource& images) {
+  int64_t bytes = 0;
+  for (const data::ImageDataset* set : {&images.train, &images.test})
+    bytes += std::ssize(set->pixels) + std::ssize(set->labels) * int64_t{sizeof(int64_t)};
+  return bytes;
+}
+
+// Those of a training step, without the key; the last batch may be smaller.
+std::vector<Metas> evaluation_inputs(const Metas& training, int64_t batch, int64_t images) {
+  const int64_t full = std::min(batch, images), rest = images % full;
+  std::vector<Metas> all;
+  for (const int64_t count : {full, rest}) {
+    if (count == 0) continue;
+    all.push_back({training[0], training[1]});
+    for (Meta& meta : all.back()) meta.shape[0] = count;
+  }
+  return all;
+}
+
 void train(const Options& options, int64_t epochs) {
   ReportFile report(options.json);
   Pictures pictures(options);
   const Device device = device_named(options.device);
+  PooledAllocator& pool = *default_pool(device);
+  Budget budget(options, pool);
   const Precision precision = precision_named(options.precision);
   const data::ImageSource images =
       naming_data(options, [&] { return data::load_images(options.data); });
@@ -77,7 +96,16 @@ void train(const Options& options, int64_t epochs) {
       return std::vector{loss};
     };
   };
-  Runner step(train_step(precision), options.captured(), step_options(options), &window);
+  // Labels count as an input: they are there too.
+  const auto evaluation = [&](Precision type) -> StepFunction {
+    return [&, type](std::span<const Tensor> in) {
+      const NoGrad no_grad;
+      const Autocast scope(type);
+      return std::vector{argmax((*model)(in[0]), -1)};
+    };
+  };
+  Runner step(train_step(precision), options.captured(), budget.step_options(), &window,
+              evaluation(precision));
 
   std::printf("%s, %lld parameters, %s, %lld images, %s, %s\n", options.model.c_str(),
               static_cast<long long>(model->parameter_count()), images.train.name.c_str(),
@@ -88,21 +116,26 @@ void train(const Options& options, int64_t epochs) {
   const ApplyModeScope scope(mode);
   const auto start = std::chrono::steady_clock::now();
   Json epoch_rows = Json::array();
-  PooledAllocator& pool = *default_pool(device);
-  int64_t planned = 0, peak = 0, evaluation_peak = 0, done = 0;
+  Planned planned;
+  int64_t peak = 0, evaluation_peak = 0, done = 0;
   double loss = 0, tested = -1;
   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
     Progress progress(cat("epoch ", epoch + 1, "/", epochs), steps, "images/s");
     double loss_sum = 0;
     int64_t in_epoch = 0;
+    step.release_arena();  // the evaluation's
     pool.reset_peak();
     train_loader.start(static_cast<uint64_t>(epoch));
     while (const auto batch = train_loader.next()) {
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(done));
       if (done == 0) {
         const Metas metas{batch->x.meta(), batch->y.meta(), key.meta()};
-        planned = print_plan(step, metas, options, train_step, window,
-                             {steps - (windows - 1) * most, most});
+        planned = budget.plan(step,
+                              {metas,
+                               {steps - (windows - 1) * most, most},
+                               evaluation_inputs(metas, options.batch, images.test.count()),
+                               bytes_of(images)},
+                              window, train_step, evaluation);
         pictures.draw_plan(step, metas, train_step(precision), window);
         if (options.plan_only) return;
       }
@@ -114,13 +147,14 @@ void train(const Options& options, int64_t epochs) {
       pictures.draw_pool(pool);
       loss_sum += loss;
       ++in_epoch;
-      progress.update(in_epoch, in_epoch * options.batch, status_line(loss, tested, planned));
+      progress.update(in_epoch, in_epoch * options.batch,
+                      status_line(loss, tested, planned.training));
     }
     progress.finish();
     peak = std::max(peak, pool.stats().peak.bytes);
-    step.release_arena();  // an evaluation is not planned: it takes its memory op by op
+    step.release_arena();
     pool.reset_peak();
-    tested = accuracy(*model, test_loader, precision);
+    tested = accuracy(step, test_loader);
     evaluation_peak = std::max(evaluation_peak, pool.stats().peak.bytes);
     loss = loss_sum / static_cast<double>(steps);
     std::printf("epoch %lld/%lld  mean loss %.9g  test accuracy %.4f\n",
@@ -142,7 +176,8 @@ void train(const Options& options, int64_t epochs) {
                   {"accuracy", tested},
                   {"peak_bytes", peak},
                   {"evaluation_peak_bytes", evaluation_peak},
-                  {"planned_bytes", planned},
+                  {"planned_bytes", planned.training},
+                  {"evaluation_planned_bytes", planned.evaluation},
                   {"skipped_steps", epochs * windows - optimizer.steps_made()},
                   {"seconds", seconds}}}});
 }

@@ -29,6 +29,7 @@ struct Task {
   std::function<data::Batch(int64_t step)> batch;
   std::function<data::Batch(int64_t index)> test_batch;
   int64_t test_batches;
+  int64_t data_bytes;
 };
 
 struct TextOptions : Options {
@@ -60,18 +61,22 @@ Task make_task(const TextOptions& options, nn::Build& build) {
                                       static_cast<uint64_t>(step));
         },
         [=](int64_t index) { return data::evaluation_windows(text->validation, window, index); },
-        data::evaluation_batches(text->validation, window)};
+        data::evaluation_batches(text->validation, window),
+        std::ssize(text->train) + std::ssize(text->validation)};
   }
   const TextClassifierSize size{.context = context};
   const auto passages = std::make_shared<data::PassageDataset>(
       data::make_passages(*text, {.vocabulary = size.vocabulary}));
+  int64_t words = 0;
+  for (const auto* parts : {&passages->train, &passages->test})
+    for (const auto& part : *parts) words += std::ssize(part);
   return {make_text_classifier(size, options.checkpoint, build),
           [=](int64_t step) {
             return data::random_passages(*passages, window, options.seed,
                                          static_cast<uint64_t>(step));
           },
           [=](int64_t index) { return data::test_passages(*passages, window, index); },
-          data::test_passage_batches(*passages, window)};
+          data::test_passage_batches(*passages, window), words * int64_t{sizeof(int32_t)}};
 }
 
 struct Score {
@@ -79,22 +84,30 @@ struct Score {
 };
 
 // Mean loss per prediction and share of right predictions over all test batches.
-Score evaluate(const Task& task, Precision precision) {
-  const NoGrad scope;
-  const Autocast autocast(precision);
+Score score_of(Runner& step, const Task& task) {
   double loss = 0;
   int64_t right = 0, all = 0;
   for (int64_t i = 0; i < task.test_batches; ++i) {
     const data::Batch batch = task.test_batch(i);
-    const Tensor logits = (*task.model)(batch.x);
+    const std::vector<Tensor> results = step.evaluate({batch.x, batch.y});
     const int64_t n = batch.y.count();
-    loss += cross_entropy(logits, batch.y).item() * static_cast<double>(n);
-    const auto guesses = argmax(logits, -1).to_vector<int64_t>();
+    loss += results[0].item() * static_cast<double>(n);
+    const auto guesses = results[1].to_vector<int64_t>();
     const auto labels = batch.y.to_vector<int64_t>();
     for (size_t k = 0; k < labels.size(); ++k) right += guesses[k] == labels[k];
     all += n;
   }
   return {loss / static_cast<double>(all), static_cast<double>(right) / static_cast<double>(all)};
+}
+
+// The inputs of the first test batch, and of the last, which may be smaller.
+std::vector<Metas> evaluation_inputs(const Task& task) {
+  std::vector<Metas> all;
+  for (const int64_t index : {int64_t{0}, task.test_batches - 1}) {
+    const data::Batch batch = task.test_batch(index);
+    all.push_back({batch.x.meta(), batch.y.meta()});
+  }
+  return all;
 }
 
 // AdamW as GPT is trained: matrices decay, gains and biases do not.
@@ -133,6 +146,8 @@ void train(const TextOptions& options) {
   ReportFile report(options.json);
   Pictures pictures(options);
   const Device device = device_named(options.device);
+  PooledAllocator& pool = *default_pool(device);
+  Budget budget(options, pool);
   const Precision precision = precision_named(options.precision);
   nn::Build build{.seed = options.seed, .placement = {.device = device}};
   const Task task = naming_data(options, [&] { return make_task(options, build); });
@@ -159,7 +174,16 @@ void train(const TextOptions& options) {
       return std::vector{loss};
     };
   };
-  Runner step(train_step(precision), options.captured(), step_options(options), &window);
+  const auto evaluation = [&](Precision type) -> StepFunction {
+    return [&, type](std::span<const Tensor> in) {
+      const NoGrad no_grad;
+      const Autocast scope(type);
+      const Tensor logits = (*task.model)(in[0]);
+      return std::vector{cross_entropy(logits, in[1]), argmax(logits, -1)};
+    };
+  };
+  Runner step(train_step(precision), options.captured(), budget.step_options(), &window,
+              evaluation(precision));
 
   std::printf("%s, %lld parameters, %s, %s, %s\n", options.model.c_str(),
               static_cast<long long>(task.model->parameter_count()), options.data.c_str(),
@@ -167,10 +191,10 @@ void train(const TextOptions& options) {
   ApplyMode mode = apply_mode();
   mode.check_finite = options.find_nan;
   const ApplyModeScope scope(mode);
-  PooledAllocator& pool = *default_pool(device);
   const auto start = std::chrono::steady_clock::now();
   Json rows = Json::array();
-  int64_t planned = 0, peak = 0, evaluation_peak = 0, tokens = 0;
+  Planned planned;
+  int64_t peak = 0, evaluation_peak = 0, tokens = 0;
   double loss = 0;
   Score score{.loss = 0, .accuracy = -1};
   Progress progress("step", options.steps, "tokens/s");
@@ -184,7 +208,9 @@ void train(const TextOptions& options) {
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number));
       if (number == 0) {
         const Metas metas{batch.x.meta(), batch.y.meta(), key.meta()};
-        planned = print_plan(step, metas, options, train_step, window, {options.accumulate});
+        planned = budget.plan(
+            step, {metas, {options.accumulate}, evaluation_inputs(task), task.data_bytes}, window,
+            train_step, evaluation);
         pictures.draw_plan(step, metas, train_step(precision), window);
         if (options.plan_only) return;
       }
@@ -194,14 +220,15 @@ void train(const TextOptions& options) {
       tokens += batch.x.count();
     }
     loss = loss_sum / static_cast<double>(options.accumulate);
-    progress.update(i + 1, tokens, status_line(loss, score.accuracy, planned));
+    progress.update(i + 1, tokens, status_line(loss, score.accuracy, planned.training));
     if ((i + 1) % options.eval_every != 0 && i + 1 != options.steps) continue;
     progress.finish();
     peak = std::max(peak, pool.stats().peak.bytes);
-    step.release_arena();  // an evaluation is not planned: it takes its memory op by op
+    step.release_arena();
     pool.reset_peak();
-    score = evaluate(task, precision);
+    score = score_of(step, task);
     evaluation_peak = std::max(evaluation_peak, pool.stats().peak.bytes);
+    step.release_arena();
     pool.reset_peak();
     std::printf("step %lld  loss %.9g  validation loss %.4f  accuracy %.4f\n",
                 static_cast<long long>(i + 1), loss, score.loss, score.accuracy);
@@ -224,7 +251,8 @@ void train(const TextOptions& options) {
                   {"accuracy", score.accuracy},
                   {"peak_bytes", peak},
                   {"evaluation_peak_bytes", evaluation_peak},
-                  {"planned_bytes", planned},
+                  {"planned_bytes", planned.training},
+                  {"evaluation_planned_bytes", planned.evaluation},
                   {"skipped_steps", options.steps - optimizer.steps_made()},
                   {"seconds", seconds}}}});
 }

@@ -25,11 +25,16 @@ BudgetPlanner::Order::Order(Program given, const BudgetOptions& options, size_t 
     : program(std::move(given)),
       costs(instruction_costs(program, options.costs)),
       timeline(recompute::problem_of(program, costs)),
-      frontier(recompute::search(timeline, search_options(options, orders))) {}
+      search(search_options(options, orders)) {}
+
+const recompute::Frontier& BudgetPlanner::Order::frontier() const {
+  if (!found) found = recompute::search(timeline, search);
+  return *found;
+}
 
 Program BudgetPlanner::Order::rewritten(size_t point) const {
   recompute::Simulator simulator(timeline);
-  return recompute::rewrite(program, simulator.schedule(frontier[point].choices));
+  return recompute::rewrite(program, simulator.schedule(frontier()[point].choices));
 }
 
 const Plan& BudgetPlanner::Order::planned(size_t point) const {
@@ -41,9 +46,8 @@ const Plan& BudgetPlanner::Order::planned(size_t point) const {
 BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
   Program early = update_early(program);
   const size_t orders = early.instructions == program.instructions ? 1 : 2;
-  const Plan keep = make_plan(early);
-  largest_ = keep.total_bytes();
-  outside_ = keep.total_bytes() - keep.arena_bytes;
+  keep_ = make_plan(early);
+  outside_ = keep_.total_bytes() - keep_.arena_bytes;
   orders_.emplace_back(std::move(early), options, orders);
   if (orders == 2) orders_.emplace_back(std::move(program), options, orders);
 }
@@ -51,8 +55,8 @@ BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
 int64_t BudgetPlanner::smallest() const {
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const Order& order : orders_)
-    for (size_t point = 0; point < order.frontier.size(); ++point) {
-      if (outside_ + order.frontier[point].peak >= least) break;  // peaks rise
+    for (size_t point = 0; point < order.frontier().size(); ++point) {
+      if (outside_ + order.frontier()[point].peak >= least) break;  // peaks rise
       least = std::min(least, order.planned(point).total_bytes());
     }
   return least;
@@ -60,21 +64,29 @@ int64_t BudgetPlanner::smallest() const {
 
 // The cheapest plan of one order within the budget; its number of points when none is.
 size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
-  for (size_t point = order.frontier.size(); point-- > 0;)  // costs rise
-    if (outside_ + order.frontier[point].peak <= budget &&
+  for (size_t point = order.frontier().size(); point-- > 0;)  // costs rise
+    if (outside_ + order.frontier()[point].peak <= budget &&
         order.planned(point).total_bytes() <= budget)
       return point;
-  return order.frontier.size();
+  return order.frontier().size();
 }
 
 Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
   const int64_t budget = asked - elsewhere;
+  const auto seconds = [](const Order& order) {
+    return std::accumulate(order.costs.begin(), order.costs.end(), 0.0);
+  };
+  if (largest() <= budget) {  // there is nothing to search for
+    Fitted fitted{orders_.front().program, keep_};
+    fitted.plan.recompute = {.budget = asked, .step_seconds = seconds(orders_.front())};
+    return fitted;
+  }
   const Order* best = nullptr;
   size_t best_point = 0;
   for (const Order& order : orders_) {
     const size_t point = cheapest(order, budget);
-    if (point == order.frontier.size()) continue;
-    if (best && best->frontier[best_point].cost <= order.frontier[point].cost) continue;
+    if (point == order.frontier().size()) continue;
+    if (best && best->frontier()[best_point].cost <= order.frontier()[point].cost) continue;
     best = &order;
     best_point = point;
   }
@@ -86,13 +98,12 @@ Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
   double bound = std::numeric_limits<double>::infinity();
   for (const Order& order : orders_)
     bound = std::min(bound, recompute::least_added_cost(order.timeline, budget - outside_));
-  fitted.plan.recompute = {
-      .budget = asked,
-      .repetitions =
-          static_cast<int>(fitted.program.instructions.size() - best->program.instructions.size()),
-      .step_seconds = std::accumulate(best->costs.begin(), best->costs.end(), 0.0),
-      .added_seconds = best->frontier[best_point].cost,
-      .least_added_seconds = bound};
+  fitted.plan.recompute = {.budget = asked,
+                           .repetitions = static_cast<int>(fitted.program.instructions.size() -
+                                                           best->program.instructions.size()),
+                           .step_seconds = seconds(*best),
+                           .added_seconds = best->frontier()[best_point].cost,
+                           .least_added_seconds = bound};
   return fitted;
 }
 

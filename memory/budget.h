@@ -13,6 +13,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "memory/costs.h"
 #include "memory/plan.h"
@@ -37,8 +38,8 @@ class BudgetPlanner {
   // ValueError when search_seconds is not a number above 0.
   BudgetPlanner(Program program, const BudgetOptions& options);
 
-  int64_t smallest() const;                     // of Plan::total_bytes() over all plans found
-  int64_t largest() const { return largest_; }  // without recompute
+  int64_t smallest() const;  // of Plan::total_bytes() over all plans found
+  int64_t largest() const { return keep_.total_bytes(); }  // without recompute
 
   // The cheapest plan with total_bytes() + elsewhere <= budget, where `elsewhere` is held besides
   // it. BudgetError naming the smallest budget that would do.
@@ -51,17 +52,19 @@ class BudgetPlanner {
     Order(Program given, const BudgetOptions& options, size_t orders);
     Program rewritten(size_t point) const;
     const Plan& planned(size_t point) const;
+    const recompute::Frontier& frontier() const;  // searched when it is asked for first
 
     Program program;
     std::vector<double> costs;  // of each instruction
     recompute::Timeline timeline;
-    recompute::Frontier frontier;
+    recompute::SearchOptions search;
+    mutable std::optional<recompute::Frontier> found;
     mutable std::map<size_t, Plan> plans;  // of the points that were looked at
   };
   size_t cheapest(const Order& order, int64_t budget) const;
 
   std::vector<Order> orders_;
-  int64_t largest_ = 0;
+  Plan keep_;            // of the first of them, without recompute
   int64_t outside_ = 0;  // bytes besides the arena, the same in every plan
 };
 

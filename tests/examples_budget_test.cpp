@@ -1,6 +1,10 @@
 // Budgets on the command line.
-#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "autograd/gradients.h"
+#include "examples/common/budget.h"
+#include "ops/ops.h"
+#include "tests/data_testing.h"
 #include "tests/examples_testing.h"
 
 namespace plimsoll::examples {
@@ -47,6 +51,67 @@ TEST(ExamplesBudget, TrainingUnderItGivesTheSameLoss) {
   EXPECT_EQ(loss(free), loss(tight));
   EXPECT_NE(tight.output.find("instructions run again"), std::string::npos) << tight.output;
   EXPECT_LE(number_after(tight.output, "; total "), 12'000'000);
+}
+
+// Evaluations are planned too, and the pool has the budget as its limit: at the smallest one, where
+// one granule less is refused, training runs through with the bits of a training without.
+TEST(ExamplesBudget, TrainingAndEvaluationFitIntoTheSmallest) {
+  const std::string small =
+      "train_transformer --layers 2 --width 32 --context 32 --steps 4 "
+      "--eval-every 2 --cost model --plan-seconds 0.2";
+  const data::TemporaryFolder dir;
+  const std::string file = dir.text("run.json");
+  for (const std::string& train :
+       {small, small + " --accumulate 3 --precision f16",
+        std::string("train_cnn --model resnet8 --batch 300 --epochs 1 --cost model "
+                    "--plan-seconds 0.2")}) {
+    SCOPED_TRACE(train);
+    const auto report = [&](const std::string& options) {
+      const Outcome outcome = run(train + options + " --json " + file);
+      EXPECT_EQ(outcome.code, 0) << outcome.output;
+      return nlohmann::json::parse(data::read_text(file));
+    };
+    const std::string refusal = run(train + " --budget 10kB").output;
+    const int64_t least = number_after(refusal, "the smallest plan found takes ");
+    ASSERT_GT(least, 0) << refusal;
+    const auto free = report(""), tight = report(" --budget " + std::to_string(least));
+    const char* rows = free.contains("steps") ? "steps" : "epochs";
+    EXPECT_EQ(free[rows], tight[rows]);
+    int64_t most = 0;
+    for (const auto& figures : {free["final"], tight["final"]}) {
+      EXPECT_EQ(figures["peak_bytes"], figures["planned_bytes"]);
+      EXPECT_EQ(figures["evaluation_peak_bytes"], figures["evaluation_planned_bytes"]);
+      most = std::max(figures["peak_bytes"].get<int64_t>(),
+                      figures["evaluation_peak_bytes"].get<int64_t>());
+    }
+    EXPECT_EQ(most, least);
+    EXPECT_LT(least, free["final"]["peak_bytes"]);
+    EXPECT_EQ(run(train + " --plan-only --budget " + std::to_string(least - 64)).code, 2);
+  }
+}
+
+TEST(ExamplesBudget, IsAHardLimitOfThePool) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  Options options;
+  options.budget = "64KiB";
+  options.batch = 8;
+  Budget budget(options, *pool);
+  const Tensor weight = zeros({16});
+  const auto square = [&](Precision) -> StepFunction {
+    return [&](std::span<const Tensor> in) {
+      return std::vector{sum(mul(add(in[0], weight), in[1]))};
+    };
+  };
+  optim::Accumulation window(std::array{weight}, 1);
+  Runner step(square(Precision::f32), true, budget.step_options(), &window, square(Precision::f32));
+  const Metas inputs{{{8, 16}}, {{8, 16}}};
+  const Planned planned = budget.plan(step, {inputs, {1}, {inputs}}, window, square, square);
+  EXPECT_LE(planned.training, 64 << 10);
+  EXPECT_EQ(planned.evaluation, planned.training);
+  const int64_t left = (64 << 10) - pool->stats().in_use;
+  EXPECT_THROW(Tensor::empty({{left / 4 + 1}}), OutOfMemory);
+  EXPECT_NO_THROW(Tensor::empty({{left / 4}}));
 }
 
 }  // namespace

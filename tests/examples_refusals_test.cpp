@@ -61,7 +61,7 @@ TEST(ExamplesRefuse, Options) {
        "--budget: only a captured step is planned: --mode eager. Use --mode captured."},
       {"train_cnn --plan-seconds 0", 2, "--plan-seconds: not a number above 0: 0\n"},
       {"train_cnn --budget 1MiB --cost model --plan-seconds 0.1", 2,
-       "--budget 1MiB: step: the budget is too small: 1048576 bytes, and the smallest plan found takes "},
+       "--budget 1MiB: it is too small: 1048576 bytes, and the smallest plan found takes "},
       {"train_cnn --lr", 2, "--lr: 1 required"},
       {"train_cnn --nonsense", 2, "--nonsense"},
       {"train_transformer --dropout 1.5", 2, "--dropout: not a number from 0 to below 1: 1.5\n"},

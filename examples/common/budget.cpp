@@ -1,7 +1,6 @@
 #include "examples/common/budget.h"
 
-#include "memory/dead_code.h"
-#include "memory/provider.h"
+#include <set>
 
 namespace plimsoll::examples {
 namespace {
@@ -25,25 +24,21 @@ BudgetOptions planning(const Options& options) {
           .search_seconds = options.plan_seconds};
 }
 
-// What would fit: half the batch, and half of that, and so on, in this precision and in bf16.
-std::string advice(const Options& options, int64_t budget, const Metas& inputs,
-                   const TrainStep& train_step) {
-  std::string text;
-  std::vector<std::string> names{options.precision};
-  if (options.precision == "f32") names.emplace_back("bf16");
-  for (const std::string& name : names)
-    for (int64_t batch = options.batch; batch > 0; batch /= 2) {
-      if (batch == options.batch && name == options.precision) continue;
-      Metas fewer = inputs;
-      fewer[0].shape[0] = fewer[1].shape[0] = batch;
-      const BudgetPlanner planner(remove_dead(capture(train_step(precision_named(name)), fewer)),
-                                  {.costs = CostModel::model, .search_seconds = 0.2});
-      if (planner.smallest() > budget) continue;
-      text += cat(text.empty() ? " It would do with " : " or ", "--batch ", batch);
-      if (name != options.precision) text += cat(" --precision ", name);
-      break;
+// The smallest budget for programs that run one after another, while all that is outside of any of
+// them stays.
+int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& planning) {
+  std::set<const Storage*> outside;
+  int64_t pinned = 0, most = 0;
+  for (const Program& program : programs) {
+    int64_t own = 0;
+    for (const Buffer& buffer : program.buffers) {
+      if (buffer.kind != Buffer::Kind::external) continue;
+      own += block_bytes(buffer.bytes);
+      if (outside.insert(buffer.storage.get()).second) pinned += block_bytes(buffer.bytes);
     }
-  return text.empty() ? " No smaller batch fits either." : text + ".";
+    most = std::max(most, BudgetPlanner(program, planning).smallest() - own);
+  }
+  return pinned + most;
 }
 
 }  // namespace
@@ -64,26 +59,62 @@ void add_budget_options(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
-StepOptions step_options(const Options& options) {
+Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options), pool_(pool) {
   if (options.plan_only || !options.budget.empty())
     check<UsageError>(options.captured(), options.plan_only ? "--plan-only" : "--budget",
                       ": only a captured step is planned: --mode ", options.mode,
                       ". Use --mode captured.");
-  if (options.budget.empty()) return {};
-  return {.budget =
-              options.budget == "auto" ? host_provider().available() : parse_bytes(options.budget),
-          .planning = planning(options)};
+  if (options.budget.empty()) return;
+  bytes_ = options.budget == "auto" ? host_provider().available() : parse_bytes(options.budget);
+  // A limit that nothing meets: what is cut before there is one would stay cut.
+  pool_.set_limit(PooledAllocator::kUnlimited - 1);
 }
 
-int64_t print_plan(Runner& step, const Metas& inputs, const Options& options,
-                   const TrainStep& train_step, optim::Accumulation& window,
-                   std::initializer_list<int64_t> sizes) {
+StepOptions Budget::step_options() const {
+  return {.budget = bytes_, .planning = planning(options_)};
+}
+
+Planned Budget::plan(Runner& step, const Workload& work, optim::Accumulation& window,
+                     const Typed& train, const Typed& evaluate) {
   try {
-    return step.plan_windows(inputs, window, sizes);
-  } catch (const BudgetError& e) {
-    fail<UsageError>("--budget ", options.budget, ": ", e.what(),
-                     advice(options, step_options(options).budget, inputs, train_step));
+    const Planned planned = step.plan_all(work, window);
+    if (bytes_ == StepOptions::kNoBudget) return planned;
+    std::printf("  evaluation takes %s of it; outside of it are %s of data\n",
+                bytes_text(planned.evaluation).c_str(), bytes_text(work.data_bytes).c_str());
+    pool_.set_limit(bytes_);
+    return planned;
+  } catch (const BudgetError&) {
+    fail<UsageError>("--budget ", options_.budget, ": it is too small: ", bytes_,
+                     " bytes, and the smallest plan found takes ",
+                     smallest_for(step.capture_all(work, window), planning(options_)),
+                     ". Allow that many, or search longer.", advice(work, window, train, evaluate));
   }
+}
+
+// What would fit: half the batch, and half of that, and so on, in this precision and in bf16.
+std::string Budget::advice(const Workload& work, optim::Accumulation& window, const Typed& train,
+                           const Typed& evaluate) const {
+  std::string text;
+  std::vector<std::string> names{options_.precision};
+  if (options_.precision == "f32") names.emplace_back("bf16");
+  for (const std::string& name : names) {
+    const Precision type = precision_named(name);
+    Runner shorter(train(type), /*captured=*/true, {}, &window, evaluate(type));
+    for (int64_t batch = options_.batch; batch > 0; batch /= 2) {
+      if (batch == options_.batch && name == options_.precision) continue;
+      Workload fewer = work;
+      for (Metas* metas : {&fewer.inputs, &fewer.evaluation.front()})
+        (*metas)[0].shape[0] = (*metas)[1].shape[0] = batch;
+      fewer.evaluation.resize(1);
+      const int64_t least = smallest_for(shorter.capture_all(fewer, window),
+                                         {.costs = CostModel::model, .search_seconds = 0.2});
+      if (least > bytes_) continue;
+      text += cat(text.empty() ? " It would do with " : " or ", "--batch ", batch);
+      if (name != options_.precision) text += cat(" --precision ", name);
+      break;
+    }
+  }
+  return text.empty() ? " No smaller batch fits either." : text + ".";
 }
 
 }  // namespace plimsoll::examples

@@ -1,29 +1,46 @@
 // The command line of training under a budget, and what is said when the budget is too small.
 //
 //   add_budget_options(app, options);
-//   Runner step(train_step(precision), options.captured(), step_options(options), &window);
-//   print_plan(step, metas, options, train_step, window, {accumulate});
+//   Budget budget(options, *default_pool(device));            // before the first tensor
+//   Runner step(train(precision), options.captured(), budget.step_options(), &window,
+//               evaluate(precision));
+//   const Planned planned = budget.plan(step, work, window, train, evaluate);
 #pragma once
 
 #include "examples/common/options.h"
 #include "examples/common/runner.h"
+#include "memory/pooled_allocator.h"
 
 namespace plimsoll::examples {
 
 // --budget, --plan-only, --plan-seconds, --cost.
 void add_budget_options(CLI::App& app, Options& options);
 
-// UsageError for a budget without --mode captured. `auto` is what the device has free now.
-StepOptions step_options(const Options& options);
+// A function in a precision.
+using Typed = std::function<StepFunction(Precision)>;
 
-// The training step in a precision. Its first two inputs have the batch as their first axis.
-using TrainStep = std::function<StepFunction(Precision)>;
+class Budget {
+ public:
+  // UsageError for --budget or --plan-only without --mode captured. `auto` is what the device has
+  // free now. With a budget the pool is exact from here on.
+  Budget(const Options& options, PooledAllocator& pool);
 
-// Prints the plan and returns its bytes. A budget that is too small is a UsageError naming the
-// smallest that would do, and which smaller batch or shorter type fits into the one that was asked.
-// `window` and `sizes`: as for Runner::plan_windows(). 0 in eager mode.
-int64_t print_plan(Runner& step, const Metas& inputs, const Options& options,
-                   const TrainStep& train_step, optim::Accumulation& window,
-                   std::initializer_list<int64_t> sizes);
+  StepOptions step_options() const;
+
+  // Prints the plan and returns its bytes; from here on the budget is the pool's hard limit, so
+  // that what no plan foresaw is an OutOfMemory and not a byte more. One that is too small is a
+  // UsageError naming the smallest that would do, and which smaller batch or shorter type fits into
+  // it. The first two inputs of `train` and `evaluate` have the batch as their first axis.
+  Planned plan(Runner& step, const Workload& work, optim::Accumulation& window, const Typed& train,
+               const Typed& evaluate);
+
+ private:
+  std::string advice(const Workload& work, optim::Accumulation& window, const Typed& train,
+                     const Typed& evaluate) const;
+
+  const Options& options_;
+  PooledAllocator& pool_;
+  int64_t bytes_ = StepOptions::kNoBudget;
+};
 
 }  // namespace plimsoll::examples
