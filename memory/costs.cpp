@@ -43,11 +43,21 @@ View scratch(const Operand& operand, std::vector<std::shared_ptr<Storage>>& stor
   return {storages.back()->data(), operand.meta, operand.strides};
 }
 
-double measured(const Instruction& instruction) {
+// What lies outside of the step is there already, and only read.
+View outside(const Operand& operand, const Storage& storage) {
+  return {storage.data() + operand.offset * size_of(operand.meta.dtype), operand.meta,
+          operand.strides};
+}
+
+double measured(const Instruction& instruction, const std::vector<Buffer>& buffers) {
   if (instruction.op->mutates) return modelled(instruction);
   std::vector<std::shared_ptr<Storage>> storages;
   std::vector<View> in, out;
-  for (const Operand& operand : instruction.in) in.push_back(scratch(operand, storages));
+  for (const Operand& operand : instruction.in) {
+    const Buffer& buffer = buffers[operand.buffer];
+    in.push_back(buffer.kind == Buffer::Kind::external ? outside(operand, *buffer.storage)
+                                                       : scratch(operand, storages));
+  }
   for (const Operand& operand : instruction.out) out.push_back(scratch(operand, storages));
   if (std::ranges::all_of(instruction.out, [](const auto& o) { return count(o.meta.shape) == 0; }))
     return 0;
@@ -91,14 +101,14 @@ struct Known {
   double cost;
 };
 
-double measured_once(const Instruction& instruction) {
+double measured_once(const Instruction& instruction, const std::vector<Buffer>& buffers) {
   static std::mutex mutex;
   static std::unordered_map<const OpDef*, std::vector<Known>> table;
   const std::scoped_lock lock(mutex);
   std::vector<Known>& known = table[instruction.op];
   for (const Known& k : known)
     if (same_kind(k.instruction, instruction)) return k.cost;
-  known.push_back({instruction, measured(instruction)});
+  known.push_back({instruction, measured(instruction, buffers)});
   return known.back().cost;
 }
 
@@ -107,13 +117,15 @@ double measured_once(const Instruction& instruction) {
 std::vector<double> instruction_costs(const Program& program, CostModel model) {
   // The null device has nothing to measure.
   const bool measure = model == CostModel::measured && program.device != Device::null;
+  const auto pool = std::make_shared<PooledAllocator>(
+      program.device == Device::cuda ? cuda_provider() : host_provider());
   std::optional<AllocatorScope> scope;
-  if (measure)
-    scope.emplace(std::make_shared<PooledAllocator>(
-        program.device == Device::cpu ? host_provider() : cuda_provider()));
+  if (measure) scope.emplace(pool);
   std::vector<double> costs;
-  for (const Instruction& instruction : program.instructions)
-    costs.push_back(measure ? measured_once(instruction) : modelled(instruction));
+  for (const Instruction& instruction : program.instructions) {
+    costs.push_back(measure ? measured_once(instruction, program.buffers) : modelled(instruction));
+    pool->trim();  // the process holds one instruction's operands, not all that were measured
+  }
   return costs;
 }
 

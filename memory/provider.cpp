@@ -31,6 +31,42 @@ void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] int64_t by
 #endif
 }
 
+// Large blocks are mapped, and unmapped when they are released: the system has them back at once,
+// where a heap would keep them for what comes next. Not under AddressSanitizer, which guards what
+// the heap hands out.
+bool is_mapped([[maybe_unused]] int64_t bytes) {
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+  return bytes >= int64_t{1} << 20;
+#else
+  return false;
+#endif
+}
+
+void* acquire_on_host(int64_t bytes) {
+  const auto size = static_cast<size_t>(bytes);
+  void* data = nullptr;
+  if (is_mapped(bytes)) {
+#ifdef __linux__
+    data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return nullptr;
+#endif
+  } else {
+    data = std::aligned_alloc(kGranule, size);
+  }
+  prefer_large_pages(data, bytes);
+  return data;
+}
+
+void release_on_host(void* data, [[maybe_unused]] int64_t bytes) {
+#ifdef __linux__
+  if (is_mapped(bytes)) {
+    munmap(data, static_cast<size_t>(bytes));
+    return;
+  }
+#endif
+  std::free(data);
+}
+
 // What Linux says could be taken without swapping; where it does not say, what is free.
 int64_t available_on_host() {
   std::ifstream file("/proc/meminfo");
@@ -45,13 +81,7 @@ int64_t available_on_host() {
 }  // namespace
 
 Provider host_provider() {
-  return {Device::cpu,
-          [](int64_t bytes) {
-            void* data = std::aligned_alloc(kGranule, static_cast<size_t>(bytes));
-            prefer_large_pages(data, bytes);
-            return data;
-          },
-          [](void* data, int64_t) { std::free(data); }, available_on_host};
+  return {Device::cpu, acquire_on_host, release_on_host, available_on_host};
 }
 
 Provider cuda_provider() {
