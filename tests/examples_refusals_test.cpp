@@ -132,6 +132,10 @@ TEST(ExamplesRefuse, ReportsThatCannotBeWritten) {
                  "--json: it is there and no regular file: /. Name another file.");
   expect_refusal("compare_memory --json " + dir.path().string(), 2,
                  "--json: it is there and no regular file: " + dir.path().string() + ".");
+  expect_refusal("compare_memory --html /nowhere/table.html", 2,
+                 "--html: the file cannot be written: /nowhere/table.html (No such file or "
+                 "directory).");
+  expect_refusal("compare_memory --html ''", 2, "--html: the name is empty");
   expect_refusal("train_transformer --json .", 2,
                  "--json: it is there and no regular file: .. Name another file.");
   expect_refusal("train_cnn --json /nowhere/run.json", 2,

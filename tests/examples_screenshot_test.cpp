@@ -1,5 +1,5 @@
-// The page of --report in a real browser, where there is one: Debian's chromium, or the program
-// named by PLIMSOLL_CHROMIUM.
+// The pages of --report and of compare_memory in a real browser, where there is one: Debian's
+// chromium, or the program named by PLIMSOLL_CHROMIUM.
 #include <zlib.h>
 
 #include <set>
@@ -86,25 +86,19 @@ Image decode_png(const std::string& file) {
   return image;
 }
 
-TEST(Screenshot, OfTheReportShowsItInLightAndDark) {
-  if (browser().empty()) GTEST_SKIP() << "there is no chromium";
-  const TemporaryFolder dir;
-  const Outcome outcome =
-      run("train_transformer --plan-only --layers 2 --width 64 --budget 16MiB --cost model "
-          "--plan-seconds 0.2 --report " +
-          dir.text("gpt.html"));
-  ASSERT_EQ(outcome.code, 0) << outcome.output;
-
-  const std::string page = "file://" + dir.text("gpt.html");
+// The page as the browser makes it; how many marks or rectangles its script drew.
+std::string document_of(const TemporaryFolder& dir, const std::string& page, int* drawn) {
   const std::string dom = browse(dir, "--dump-dom " + page);
   EXPECT_EQ(dom.find("data-error"), dom.rfind("data-error"))  // only where the script says so
       << dom.substr(0, 400);
-  const size_t drawn = dom.find("data-drawn=\"");
-  ASSERT_NE(drawn, std::string::npos) << "the script did not end: " << dom.substr(0, 400);
-  EXPECT_GT(std::stoi(dom.substr(drawn + 12)), 50);
-  EXPECT_NE(dom.find("<h2>Without recompute "), std::string::npos);
-  EXPECT_NE(dom.find("budget 16.0 MiB</text>"), std::string::npos);
+  const size_t at = dom.find("data-drawn=\"");
+  EXPECT_NE(at, std::string::npos) << "the script did not end: " << dom.substr(0, 400);
+  *drawn = at == std::string::npos ? 0 : std::stoi(dom.substr(at + 12));
+  return dom;
+}
 
+// In dark and in light: the ground, and a share of the pixels in the colours of what is drawn.
+void expect_readable(const TemporaryFolder& dir, const std::string& page, double least_coloured) {
   for (const bool dark : {true, false}) {
     SCOPED_TRACE(dark ? "dark" : "light");
     const std::string file = dir.text(dark ? "dark.png" : "light.png");
@@ -117,22 +111,59 @@ TEST(Screenshot, OfTheReportShowsItInLightAndDark) {
     ASSERT_EQ(image.height, 768);
     double brightness = 0;
     std::set<std::tuple<int, int, int>> colors;
-    int64_t coloured = 0;  // pixels of areas and rectangles: neither text nor ground
+    int64_t coloured = 0;  // pixels of areas, rectangles and marks: neither text nor ground
     for (size_t i = 0; i < image.pixels.size(); i += static_cast<size_t>(image.channels)) {
       const int r = image.pixels[i], g = image.pixels[i + 1], b = image.pixels[i + 2];
       brightness += (r + g + b) / 3.0;
       colors.insert({r, g, b});
       coloured += std::max({r, g, b}) - std::min({r, g, b}) > 60;
     }
-    const int64_t pixels = int64_t{1366} * 768;
+    const double pixels = 1366 * 768;
     EXPECT_GT(colors.size(), 100U);
-    EXPECT_GT(coloured, pixels / 20);
-    EXPECT_LT(coloured, pixels / 2);
+    EXPECT_GT(static_cast<double>(coloured) / pixels, least_coloured);
+    EXPECT_LT(static_cast<double>(coloured) / pixels, 0.5);
     if (dark)
-      EXPECT_LT(brightness / static_cast<double>(pixels), 90);
+      EXPECT_LT(brightness / pixels, 90);
     else
-      EXPECT_GT(brightness / static_cast<double>(pixels), 180);
+      EXPECT_GT(brightness / pixels, 180);
   }
+}
+
+TEST(Screenshot, OfTheReportShowsItInLightAndDark) {
+  if (browser().empty()) GTEST_SKIP() << "there is no chromium";
+  const TemporaryFolder dir;
+  const Outcome outcome =
+      run("train_transformer --plan-only --layers 2 --width 64 --budget 16MiB --cost model "
+          "--plan-seconds 0.2 --report " +
+          dir.text("gpt.html"));
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const std::string page = "file://" + dir.text("gpt.html");
+  int drawn = 0;
+  const std::string dom = document_of(dir, page, &drawn);
+  EXPECT_GT(drawn, 50);
+  EXPECT_NE(dom.find("<h2>Without recompute "), std::string::npos);
+  EXPECT_NE(dom.find("budget 16.0 MiB</text>"), std::string::npos);
+  expect_readable(dir, page, 0.05);
+}
+
+TEST(Screenshot, OfTheComparisonShowsEveryRowInLightAndDark) {
+  if (browser().empty()) GTEST_SKIP() << "there is no chromium";
+  const TemporaryFolder dir;
+  const Outcome outcome =
+      run("compare_memory --models resnet8,sepcnn --batches 8 --precisions f32,bf16 --steps 2 "
+          "--budgets 1,smallest --html " +
+          dir.text("table.html"));
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const std::string page = "file://" + dir.text("table.html");
+  int drawn = 0;
+  const std::string dom = document_of(dir, page, &drawn);
+  EXPECT_EQ(drawn, 2 * 2 * 5);  // one percent is refused
+  EXPECT_NE(dom.find("<h2>resnet8, batch 8</h2>"), std::string::npos);
+  EXPECT_NE(dom.find(" is less than any plan found</td>"), std::string::npos);
+  size_t lines = 0;
+  for (size_t at = 0; (at = dom.find("<td>captured</td>", at)) != std::string::npos; ++at) ++lines;
+  EXPECT_EQ(lines, 2U * 2 * 4);
+  expect_readable(dir, page, 0.0005);
 }
 
 }  // namespace

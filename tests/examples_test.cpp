@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -117,7 +118,7 @@ TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
   const fs::path file = folder.path / "rows.json";
   const Outcome outcome =
       run("compare_memory --models lenet,sepcnn,resnet8,gpt,textcls "
-          "--batches 8 --precisions f32,bf16,f16 --budgets smallest --steps 3 --json " +
+          "--batches 8 --budgets smallest --steps 3 --json " +
           file.string());
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   const json rows = read(file);
@@ -126,15 +127,44 @@ TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
     EXPECT_TRUE(row["same_bits"]) << row;
     if (row["mode"] == "captured") {
       EXPECT_EQ(row["planned_bytes"], row["measured_bytes"]) << row;
+      EXPECT_GE(row["planned_bytes"], row["lower_bound_bytes"]) << row;
     }
     if (!row["budget_bytes"].is_null()) {
       EXPECT_EQ(row["budget_bytes"], row["measured_bytes"]) << row;  // the smallest is exact
     }
-    for (const char* key :
-         {"model", "batch", "precision", "mode", "checkpoint", "budget_bytes", "planned_bytes",
-          "measured_bytes", "lower_bound_bytes", "ms_per_step", "loss"})
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)  // whose heap is larger
+    EXPECT_GT(row["process_bytes"], row["measured_bytes"]) << row;
+    if (row["mode"] == "captured") {
+      EXPECT_TRUE(row["process_within"]) << row;
+    }
+#endif
+    for (const char* key : {"model", "batch", "precision", "mode", "saving", "checkpoint",
+                            "budget_bytes", "planned_bytes", "measured_bytes", "lower_bound_bytes",
+                            "process_bytes", "process_within", "ms_per_step", "time_ratio", "loss"})
       EXPECT_TRUE(row.contains(key)) << key;
   }
+}
+
+// The default table: models x types x {eager, captured, budgets}.
+TEST(CompareMemory, MakesARowForEachCombination) {
+  const Folder folder;
+  const fs::path file = folder.path / "rows.json";
+  const Outcome outcome =
+      run("compare_memory --models resnet8 --batches 4,8 --precisions f32,f16 --steps 2 --json " +
+          file.string());
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  std::set<std::string> kinds;
+  for (const json& row : read(file)) {
+    kinds.insert(row["batch"].dump() + row["precision"].dump() + row["mode"].dump() +
+                 row["saving"].dump());
+    if (row["refused"]) {
+      EXPECT_EQ(row["measured_bytes"], 0) << row;
+      EXPECT_TRUE(row["process_bytes"].is_null()) << row;
+    } else if (!row["budget_bytes"].is_null()) {
+      EXPECT_LE(row["measured_bytes"], row["budget_bytes"]) << row;
+    }
+  }
+  EXPECT_EQ(kinds.size(), 2U * 2U * (4U + 5U));
 }
 
 TEST(FirstStep, PrintsTheTableOfTheReadme) {

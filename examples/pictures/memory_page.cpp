@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "examples/common/report.h"
+#include "examples/pictures/page.h"
 #include "memory_page_html.h"
 
 namespace plimsoll::examples {
@@ -67,17 +67,6 @@ Json tiles(const Plan& plan) {
   return tiles;
 }
 
-// JSON that may stand inside a script element: nothing in it ends the element.
-std::string embedded(const Json& json) {
-  std::string text;
-  for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace))
-    if (c == '<')
-      text += "\\u003c";
-    else
-      text += c;
-  return text;
-}
-
 }  // namespace
 
 std::string memory_page(const std::string& title, const std::string& about,
@@ -88,19 +77,16 @@ std::string memory_page(const std::string& title, const std::string& about,
   for (const Drawn& run : runs) drawn.push_back(json_of(run));
   for (const Rectangle& rectangle : timeline.rectangles) rectangles.push_back(json_of(rectangle));
 
-  const std::string_view mark = "@DATA@";
-  const size_t at = kMemoryPage.find(mark);
-  return cat(kMemoryPage.substr(0, at),
-             embedded({{"title", title},
-                       {"about", about},
-                       {"budget", plan.recompute.budget},
-                       {"tiles", tiles(plan)},
-                       {"classes", classes},
-                       {"runs", drawn},
-                       {"arena_bytes", plan.arena_bytes},
-                       {"rectangles", rectangles},
-                       {"largest", largest_at(timeline, plan.peak_instruction, kRowsOfTable)}}),
-             kMemoryPage.substr(at + mark.size()));
+  return page_with(kMemoryPage,
+                   {{"title", title},
+                    {"about", about},
+                    {"budget", plan.recompute.budget},
+                    {"tiles", tiles(plan)},
+                    {"classes", classes},
+                    {"runs", drawn},
+                    {"arena_bytes", plan.arena_bytes},
+                    {"rectangles", rectangles},
+                    {"largest", largest_at(timeline, plan.peak_instruction, kRowsOfTable)}});
 }
 
 }  // namespace plimsoll::examples
