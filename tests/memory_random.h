@@ -57,8 +57,11 @@ class RandomStep {
       case 7:
         return {rows(x, n / 4, n - n / 4)};
       default:
-        for (const Tensor& total : state_)
-          if (total.shape() == x.shape()) add_to(total, scale(x, 0.5f));
+        for (const Tensor& total : state_) {
+          if (total.shape() != x.shape()) continue;
+          const bool other = y.value().storage != total.value().storage;
+          add_to(total, other ? y : scale(x, 0.5f));  // y may be old: this could run earlier
+        }
         return {};
     }
   }
