@@ -19,6 +19,8 @@
 // The first batch writes its gradients into tensors kept for that, the others add to them, and the
 // last one divides. Clipping, loss scaling, update and schedule belong behind add(): once a window.
 // A captured step is another program in each phase; Step keeps them side by side in one arena.
+// When a batch fails (out of memory, a label out of range), its part of the gradients may have been
+// added already: begin the window again, from part 0. Nothing of the window is used before its end.
 #pragma once
 
 #include <span>

@@ -2,137 +2,124 @@
 // smaller, and full at each allocation of a step in turn.
 #include <gtest/gtest.h>
 
-#include "autograd/gradients.h"
-#include "examples/common/cnn_models.h"
-#include "examples/common/runner.h"
-#include "examples/common/transformer_models.h"
-#include "ops/ops.h"
-#include "optim/adam.h"
+#include <algorithm>
+
 #include "tests/full_pool.h"
+#include "tests/training.h"
 
 namespace plimsoll::examples {
 namespace {
 
-// A model in training, with all that it holds in the current pool. Two of them are twins.
-struct Training {
-  Training(const std::string& name, bool captured) : captured(captured) {
-    nn::Build build{.seed = 1};
-    if (name == "lenet") {
-      model = make_cnn(name, {28, 28, 1, 10}, false, build);
-      const MemoryScope scope(MemoryClass::input);
-      inputs = {uniform({4, 28, 28, 1}, 0, 1, 2), Tensor::of<int64_t>({3, 1, 4, 1}, {4}),
-                make_key(3, 0)};
-    } else {
-      const GptSize size{.vocabulary = 7, .context = 8, .layers = 1, .heads = 2, .width = 16};
-      model = make_gpt(size, false, build);
-      const MemoryScope scope(MemoryClass::input);
-      const std::vector<int64_t> tokens{3, 1, 4, 1, 5, 2, 6, 5, 3, 5, 0, 1, 2, 3, 4, 6};
-      inputs = {Tensor::of<int64_t>(tokens, {2, 8}), Tensor::of<int64_t>(tokens, {2, 8}),
-                make_key(3, 0)};
-    }
-    optimizer.emplace(model->parameters());
-    start();
-  }
-
-  void start() {
-    runner.emplace(
-        [this](std::span<const Tensor> in) {
-          const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
-          optimizer->update(gradients(loss, model->parameters()));
-          return std::vector{loss};
-        },
-        captured);
-  }
-
-  double step() { return runner->run(inputs)[0].item(); }
-
-  // Every bit that the next step depends on.
-  std::vector<std::vector<float>> state() const {
-    std::vector<std::vector<float>> values;
-    for (const Tensor& p : model->parameters()) values.push_back(p.to_vector<float>());
-    for (const auto& [name, tensor] : optimizer->state())
-      values.push_back(tensor.to_vector<float>());
-    return values;
-  }
-
-  bool captured;
-  std::unique_ptr<Staged> model;
-  std::vector<Tensor> inputs;
-  std::optional<optim::Adam> optimizer;
-  std::optional<Runner> runner;
-};
-
-class ExamplesMemory : public testing::TestWithParam<std::string> {};
+class ExamplesMemory : public testing::TestWithParam<How> {};
 
 TEST_P(ExamplesMemory, AStepRunsInAPoolOfThePlannedBytesAndNotInLess) {
+  How how = GetParam();
+  how.captured = true;
+  how.batches = 1;
   int64_t planned = 0;
   {
     const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
-    Training training(GetParam(), true);
-    planned = training.runner->planned_bytes(
-        {training.inputs[0], training.inputs[1], training.inputs[2]});
+    planned = Training(how).planned_bytes();
   }
   const auto pool = std::make_shared<PooledAllocator>(host_provider(), planned);
   const AllocatorScope scope(pool);
-  Training training(GetParam(), true);
-  for (int i = 0; i < 3; ++i) EXPECT_GT(training.step(), 0);
+  Training training(how);
+  training.planned_bytes();
+  for (int i = 0; i < 6; ++i) EXPECT_GT(training.step(), 0);
   EXPECT_EQ(pool->stats().peak.bytes, planned);
   EXPECT_LE(pool->stats().reserved, planned);
 
-  training.runner->release_arena();
+  training.release_arena();
   pool->set_limit(planned - kGranule);
   const int64_t in_use = pool->stats().in_use;
   EXPECT_THROW(training.step(), OutOfMemory);
-  training.runner->release_arena();
+  training.release_arena();
   EXPECT_EQ(pool->stats().in_use, in_use);
 }
 
-TEST_P(ExamplesMemory, EveryAllocationOfAStepCanFail) {
+// A window of batches whose allocation number `full_at` fails. A captured step that failed has
+// changed nothing and runs again; an eager one may have added to the sums of its window, which then
+// begins again. The last loss and whether anything failed.
+std::pair<double, bool> train_window(const How& how, Training& training, FullPool& pool,
+                                     int full_at) {
+  const int64_t baseline = pool.stats().in_use, storages = Storage::live();
+  bool failed = false;
+  double loss = 0;
+  pool.full_at = full_at;
+  for (int64_t left = how.accumulate; left > 0;) {
+    try {
+      loss = training.step();
+      --left;
+    } catch (const OutOfMemory& error) {
+      EXPECT_FALSE(failed);
+      failed = true;
+      EXPECT_TRUE(std::string(error.what()).ends_with(": full"));
+      if (how.captured) {
+        training.release_arena();
+      } else {
+        training.begin_window_again();
+        left = how.accumulate;
+      }
+      EXPECT_EQ(pool.stats().in_use, baseline);
+      EXPECT_EQ(Storage::live(), storages);
+    }
+  }
+  pool.full_at = 0;
+  return {loss, failed};
+}
+
+TEST_P(ExamplesMemory, EveryAllocationOfAWindowCanFail) {
   for (const bool captured : {false, true}) {
-    const auto twins = std::make_shared<PooledAllocator>(host_provider());
+    How how = GetParam();
+    how.captured = captured;
+    if (!captured) how.budget = 0;
+    SCOPED_TRACE(name_of(how));
     std::optional<Training> undisturbed;
+    const auto twins = std::make_shared<FullPool>(host_provider());
     {
       const AllocatorScope scope(twins);
-      undisturbed.emplace(GetParam(), captured);
+      undisturbed.emplace(how);
     }
     const auto pool = std::make_shared<FullPool>(host_provider());
     const AllocatorScope scope(pool);
-    Training training(GetParam(), captured);
-    const int64_t baseline = pool->stats().in_use, storages = Storage::live();
+    Training training(how);
     int failures = 0;
     for (bool failed = true; failed; ++failures) {
-      training.start();
-      pool->full_at = failures + 1;
-      failed = false;
-      try {
-        training.step();
-      } catch (const OutOfMemory& error) {
-        failed = true;
-        EXPECT_TRUE(std::string(error.what()).ends_with(": full"));
-      }
-      pool->full_at = 0;
-      training.start();
-      EXPECT_EQ(pool->stats().in_use, baseline);
-      EXPECT_EQ(Storage::live(), storages);
-      double loss = 0;
+      double loss = 0, expected = 0;
+      training.restart();  // plans and arena are made again
+      std::tie(loss, failed) = train_window(how, training, *pool, failures + 1);
       {
         const AllocatorScope twin(twins);
-        loss = undisturbed->step();
-        if (captured) undisturbed->start();
+        expected = train_window(how, *undisturbed, *twins, 0).first;
       }
-      if (failed) {
-        EXPECT_EQ(training.step(), loss) << "after failure " << failures;
-        training.start();
+      ASSERT_EQ(loss, expected) << "after failure " << failures;
+      ASSERT_EQ(training.bits(), undisturbed->bits()) << "after failure " << failures;
+      if (captured) {
+        ASSERT_EQ(training.running_statistics(), undisturbed->running_statistics());
       }
-      ASSERT_EQ(training.state(), undisturbed->state()) << "after failure " << failures;
     }
     EXPECT_GT(failures, captured ? 2 : 20);
-    std::printf("%s, %s: %d allocations failed\n", GetParam().c_str(),
-                captured ? "captured" : "eager", failures - 1);
+    EXPECT_GT(training.updates(), how.scaled ? 0 : failures - 1);
+    std::printf("%s: %d allocations failed\n", name_of(how).c_str(), failures - 1);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, ExamplesMemory, testing::Values("lenet", "gpt"));
+INSTANTIATE_TEST_SUITE_P(
+    , ExamplesMemory,
+    testing::Values(How{.model = "resnet8"}, How{.model = "gpt"}, How{.model = "gpt", .sgd = true},
+                    How{.model = "gpt", .accumulate = 2},
+                    How{.model = "resnet8", .precision = Precision::f16, .scaled = true},
+                    How{.model = "gpt",
+                        .precision = Precision::f16,
+                        .scaled = true,
+                        .accumulate = 2,
+                        .budget = 600'000},
+                    How{.model = "resnet8", .sgd = true, .budget = 2'700'000}),
+    [](const auto& info) {
+      std::string name = name_of(info.param);
+      std::ranges::replace(name, ' ', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace plimsoll::examples

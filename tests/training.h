@@ -29,6 +29,7 @@ struct How {
   bool sgd = false;        // instead of Adam
   int64_t accumulate = 1;  // batches per update
   int64_t budget = 0;      // bytes
+  int batches = 3;         // different ones, over and over
 };
 
 inline std::string name_of(const How& how) {
@@ -45,7 +46,6 @@ inline std::string name_of(const How& how) {
 
 class Training {
  public:
-  static constexpr int kBatches = 3;  // different ones, over and over
   static constexpr BudgetOptions kPlanning{.costs = CostModel::model, .search_seconds = 0.2};
 
   explicit Training(const How& how) : how_(how) {
@@ -65,7 +65,7 @@ class Training {
       optimizer_ = std::make_unique<optim::Adam>(parameters_);
     window_.emplace(parameters_, how.accumulate);
     const MemoryScope scope(MemoryClass::input);
-    for (int b = 0; b < kBatches; ++b) batches_.push_back(batch(b));
+    for (int b = 0; b < how.batches; ++b) batches_.push_back(batch(b));
     restart();
   }
   Training(const Training&) = delete;
@@ -74,7 +74,7 @@ class Training {
   // One batch; the loss.
   double step() {
     window_->at(part(), how_.accumulate);
-    const std::vector<Tensor>& in = batches_[static_cast<size_t>(batches_done_ % kBatches)];
+    const std::vector<Tensor>& in = batches_[static_cast<size_t>(batches_done_ % how_.batches)];
     const double loss = (step_ ? step_->run(in) : function()(in))[0].item();
     ++batches_done_;
     return loss;
@@ -83,6 +83,7 @@ class Training {
   int64_t part() const { return batches_done_ % how_.accumulate; }
   // Back to the first batch of the window.
   void begin_window_again() { batches_done_ -= part(); }
+  void release_arena() { step_->release_arena(); }
   // Forgets arena and plans, as when training begins.
   void restart() {
     step_.reset();
