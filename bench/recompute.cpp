@@ -258,7 +258,7 @@ void print_table(Subject subject, bool run) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const Plan all = planner.fit(planner.largest()).plan;
-  const int64_t outside = all.total_bytes() - all.arena_bytes;
+  const int64_t outside = planner.largest() - all.arena_bytes;
   std::printf("\n%s: %zu instructions, arena %.1f MiB, planned in %.1f s, %.0f ms a step\n",
               subject.name.c_str(), keep.instructions.size(),
               static_cast<double>(all.arena_bytes) / (1 << 20), seconds, 1e3 * base);

@@ -47,7 +47,7 @@ BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
   Program early = update_early(program);
   const size_t orders = early.instructions == program.instructions ? 1 : 2;
   keep_ = make_plan(early);
-  outside_ = keep_.total_bytes() - keep_.arena_bytes;
+  outside_ = keep_.total_bytes() - keep_.arena_bytes + keep_.result_bytes;
   orders_.emplace_back(std::move(early), options, orders);
   if (orders == 2) orders_.emplace_back(std::move(program), options, orders);
 }
@@ -57,7 +57,7 @@ int64_t BudgetPlanner::smallest() const {
   for (const Order& order : orders_)
     for (size_t point = 0; point < order.frontier().size(); ++point) {
       if (outside_ + order.frontier()[point].peak >= least) break;  // peaks rise
-      least = std::min(least, order.planned(point).total_bytes());
+      least = std::min(least, outside_ + order.planned(point).arena_bytes);
     }
   return least;
 }
@@ -66,7 +66,7 @@ int64_t BudgetPlanner::smallest() const {
 size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
   for (size_t point = order.frontier().size(); point-- > 0;)  // costs rise
     if (outside_ + order.frontier()[point].peak <= budget &&
-        order.planned(point).total_bytes() <= budget)
+        outside_ + order.planned(point).arena_bytes <= budget)
       return point;
   return order.frontier().size();
 }

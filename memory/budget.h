@@ -4,7 +4,7 @@
 //   const BudgetPlanner planner(program, {});
 //   planner.smallest();                        // bytes; less is refused
 //   const Fitted fitted = planner.fit(int64_t{300} << 20);
-//   fitted.plan.total_bytes()                  // <= 300 MiB
+//   fitted.plan.total_bytes()                  // <= 300 MiB - the results of the run before
 //   fitted.plan.recompute.added_seconds        // what it costs
 //
 // The plans for all budgets are searched at once (recompute/search.h), so that a larger budget
@@ -38,11 +38,13 @@ class BudgetPlanner {
   // ValueError when search_seconds is not a number above 0.
   BudgetPlanner(Program program, const BudgetOptions& options);
 
-  int64_t smallest() const;  // of Plan::total_bytes() over all plans found
-  int64_t largest() const { return keep_.total_bytes(); }  // without recompute
+  // What plans take, Plan::total_bytes() and the results of the run before once more: whoever says
+  // loss = step(x, y) holds one loss while the next is made.
+  int64_t smallest() const;  // of all plans found
+  int64_t largest() const { return outside_ + keep_.arena_bytes; }  // without recompute
 
-  // The cheapest plan with total_bytes() + elsewhere <= budget, where `elsewhere` is held besides
-  // it. BudgetError naming the smallest budget that would do.
+  // The cheapest plan that takes, with `elsewhere` that is held besides, at most the budget.
+  // BudgetError naming the smallest budget that would do.
   Fitted fit(int64_t budget, int64_t elsewhere = 0) const;
 
  private:
@@ -65,7 +67,7 @@ class BudgetPlanner {
 
   std::vector<Order> orders_;
   Plan keep_;            // of the first of them, without recompute
-  int64_t outside_ = 0;  // bytes besides the arena, the same in every plan
+  int64_t outside_ = 0;  // bytes taken besides the arena, the same by every plan
 };
 
 }  // namespace plimsoll

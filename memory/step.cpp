@@ -30,6 +30,15 @@ struct Step::Captured {
 
 namespace {
 
+// Of `held`, what the program does not use itself.
+int64_t bytes_outside(const Program& program, const std::vector<std::shared_ptr<Storage>>& held) {
+  int64_t bytes = 0;
+  for (const auto& storage : held)
+    if (std::ranges::find(program.buffers, storage, &Buffer::storage) == program.buffers.end())
+      bytes += block_bytes(storage->bytes());
+  return bytes;
+}
+
 // What costs no time is done always, recompute where a budget asks for it. `elsewhere`: bytes that
 // the step's other programs keep alive.
 Fitted fitted(const Program& captured, const StepOptions& options, int64_t elsewhere) {
@@ -82,35 +91,31 @@ Step::Captured& Step::find(const Metas& inputs) {
     // May throw: nothing changed yet.
     const uint64_t first_inside = Storage::next_born();
     Program program = remove_dead(capture(function_, inputs));
-    const int64_t elsewhere = held_elsewhere(program, first_inside);
-    Fitted runs = fitted(program, options_, elsewhere);
+    Storages held = held_with(program, first_inside);
+    Fitted runs = fitted(program, options_, bytes_outside(program, held));
     auto captured =
         std::make_unique<Captured>(inputs, variant, std::move(program), std::move(runs));
+    // What is new here makes the plans of the others too large: they are made again when they are
+    // needed.
+    if (held.size() > held_.size()) captured_.clear();
+    held_ = std::move(held);
     captured_.insert(captured_.begin(), std::move(captured));
     if (captured_.size() > kPlans) captured_.pop_back();
   }
   return *captured_.front();
 }
 
-// Under a budget each variant counts what the others keep alive too. What is new here makes their
-// plans too large: they are made again when they are needed.
-int64_t Step::held_elsewhere(const Program& program, uint64_t first_inside) {
-  if (options_.budget == StepOptions::kNoBudget || !options_.variant) return 0;
-  int64_t elsewhere = 0;
-  for (const auto& storage : held_) elsewhere += block_bytes(storage->bytes());
-  bool more = false;
-  for (const Buffer& buffer : program.buffers) {
-    if (buffer.kind != Buffer::Kind::external) continue;
-    if (buffer.storage->born() >= first_inside) continue;  // a constant: each capture makes its own
-    if (std::ranges::find(held_, buffer.storage) != held_.end()) {
-      elsewhere -= block_bytes(buffer.storage->bytes());
-    } else {
-      held_.push_back(buffer.storage);
-      more = true;
-    }
-  }
-  if (more) captured_.clear();
-  return elsewhere;
+// Under a budget each variant counts what the others keep alive too: what all programs hold, this
+// one included.
+Step::Storages Step::held_with(const Program& program, uint64_t first_inside) const {
+  Storages held = held_;
+  if (options_.budget == StepOptions::kNoBudget || !options_.variant) return held;
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.kind == Buffer::Kind::external &&
+        buffer.storage->born() < first_inside &&  // else a constant: each capture makes its own
+        std::ranges::find(held, buffer.storage) == held.end())
+      held.push_back(buffer.storage);
+  return held;
 }
 
 const Plan& Step::plan(const Metas& inputs) { return find(inputs).fitted.plan; }

@@ -30,10 +30,11 @@ namespace plimsoll {
 
 struct StepOptions {
   static constexpr int64_t kNoBudget = 0;
-  // Bytes: of parameters, optimizer state, inputs, arena and the results of one run together, over
-  // all variants; never exceeded by the step. Of several variants each counts what those before it
-  // keep alive, so call plan() for all of them before the first run. BudgetError by plan() and run() when no plan is that
-  // small, before an arena is taken.
+  // Bytes: of parameters, optimizer state, inputs, arena, the results of a run and those of the run
+  // before, which the caller may still hold, together and over all variants; never exceeded by the
+  // step. Of several variants each counts what those before it keep alive, so call plan() for all
+  // of them before the first run. BudgetError by plan() and run() when no plan is that small, before
+  // an arena is taken.
   int64_t budget = kNoBudget;
   BudgetOptions planning{};  // how to search for the plan
   // What the function depends on besides its inputs: asked before each run, one program for each
@@ -56,8 +57,8 @@ class Step {
   Step& operator=(Step&&) noexcept;
 
   // Runs the step. Errors before anything is changed: StateError for an undefined, symbolic or
-  // non-contiguous input, or one that shares its memory with what the step writes in place, or inside a checkpoint that recomputes; whatever capturing the function
-  // throws; OutOfMemory. Errors of a kernel (a label out of range) end the run where it is, with
+  // non-contiguous input, for one that shares its memory with what the step writes in place, and
+  // inside a checkpoint that recomputes; whatever capturing the function throws; OutOfMemory. Errors of a kernel (a label out of range) end the run where it is, with
   // what earlier instructions wrote in place already written; updates run as soon as their gradient
   // is there (early_update.h). Under apply_mode().check_finite,
   // NumericError at the first instruction that writes NaN or infinity.
@@ -88,20 +89,21 @@ class Step {
 
  private:
   struct Captured;  // one program with its plan and, once it has run, its replay
+  using Storages = std::vector<std::shared_ptr<Storage>>;
 
   static Metas metas_of(std::span<const Tensor> inputs);
   Captured& find(const Metas& inputs);
   Tensor run_one(std::span<const Tensor> inputs);
   std::vector<Tensor> run(Captured& captured, std::span<const Tensor> inputs);
   void recapture(const Captured& captured) const;
-  int64_t held_elsewhere(const Program& program, uint64_t first_inside);
+  Storages held_with(const Program& program, uint64_t first_inside) const;
   int64_t arena_bytes(const Captured& captured) const;
   void provide_arena(Captured& captured);
 
   StepFunction function_;
   StepOptions options_;
   std::vector<std::unique_ptr<Captured>> captured_;  // the one used last is in front
-  std::vector<std::shared_ptr<Storage>> held_;       // with a budget and variants: by all programs
+  Storages held_;                                    // with a budget and variants: by all programs
   // One arena for all plans: exactly as large as the plan that ran last needs, or the largest among
   // its variants.
   std::shared_ptr<Storage> arena_;

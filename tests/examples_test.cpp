@@ -130,7 +130,8 @@ TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
       EXPECT_GE(row["planned_bytes"], row["lower_bound_bytes"]) << row;
     }
     if (!row["budget_bytes"].is_null()) {
-      EXPECT_EQ(row["budget_bytes"], row["measured_bytes"]) << row;  // the smallest is exact
+      // The smallest is exact: there is room for one loss more, the last one.
+      EXPECT_EQ(row["budget_bytes"], row["measured_bytes"].get<int64_t>() + 64) << row;
     }
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)  // whose heap is larger
     EXPECT_GT(row["process_bytes"], row["measured_bytes"]) << row;

@@ -13,6 +13,7 @@
 #include "optim/accumulation.h"
 #include "optim/adam.h"
 #include "tests/errors.h"
+#include "tests/full_pool.h"
 
 namespace plimsoll {
 namespace {
@@ -112,7 +113,8 @@ TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
     SCOPED_TRACE(name);
     const BudgetPlanner planner(program_of(name), kModel);
     const int64_t least = planner.smallest();
-    EXPECT_EQ(planner.fit(least).plan.total_bytes(), least);
+    const Plan plan = planner.fit(least).plan;
+    EXPECT_EQ(plan.total_bytes() + plan.result_bytes, least);
     expect_error<BudgetError>(
         [&] { planner.fit(least - kGranule); },
         cat("step: the budget is too small: ", least - kGranule,
@@ -214,6 +216,53 @@ TEST(MemoryBudget, MeasuringTakesNothingFromThePool) {
   EXPECT_EQ(plan.recompute.repetitions, 0);
   EXPECT_EQ(pool->stats().allocations, before.allocations);
   EXPECT_EQ(pool->stats().peak.bytes, before.in_use);
+}
+
+// loss = step(x): one result is held while the next is made.
+TEST(MemoryBudget, IsKeptWhileTheCallerHoldsTheLastResults) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  const Tensor w = ones({1000});
+  const auto function = [&](const Tensor& x) { return exp(x * w) + w; };
+  const Tensor x = ones({1000});
+  const BudgetPlanner planner(capture(step_function(function), std::array{x.meta()}), kModel);
+  pool->set_limit(planner.smallest());
+  Step step(function, {.budget = planner.smallest(), .planning = kModel});
+  Tensor result;
+  for (int i = 0; i < 3; ++i) result = step(x);
+  EXPECT_EQ(pool->stats().peak.bytes, planner.smallest());
+}
+
+// A variant that is refused, or whose capture fails, leaves the others as they were.
+TEST(MemoryBudget, AVariantThatFailsChangesNothing) {
+  const auto pool = std::make_shared<FullPool>(host_provider());
+  const AllocatorScope scope(pool);
+  int64_t which = 0;
+  const Tensor small = ones({16});
+  std::optional<Tensor> large = ones({100'000});
+  const auto function = [&](const Tensor& x) {
+    if (which == 0) return x * small;
+    if (which == 1) return x * sum(*large);
+    return x * Tensor::of<float>({2}, {1});  // a constant, made by the capture
+  };
+  Step step(function, {.budget = 10'000, .planning = kModel, .variant = [&] { return which; }});
+  const Tensor x = ones({16});
+  const std::vector<float> expected = step(x).to_vector<float>();
+  const Plan* plan = &step.plan(x);
+  which = 1;
+  EXPECT_THROW(step.plan(x), BudgetError);
+  EXPECT_THROW(step(x), BudgetError);
+  which = 2;
+  pool->full_at = 1;
+  EXPECT_THROW(step(x), OutOfMemory);
+  which = 0;
+  EXPECT_EQ(&step.plan(x), plan);
+  EXPECT_EQ(step(x).to_vector<float>(), expected);
+  const int64_t in_use = pool->stats().in_use;
+  large.reset();  // the step does not keep what only a refused variant used
+  EXPECT_EQ(pool->stats().in_use, in_use - 400'000);
+  which = 2;
+  EXPECT_EQ(step(x).to_vector<float>(), std::vector<float>(16, 2));
 }
 
 TEST(MemoryBudget, ARefusedBudgetAllocatesNothing) {
