@@ -167,9 +167,9 @@ class Replay {
   }
 
   void repeat(const std::string& number) {
-    size_t i = 0;
-    while (i < next_ && std::to_string(i) != number) ++i;
-    if (i == next_) wrong("op " + number + " did not run before");
+    const bool digits = number.find_first_not_of("0123456789") == std::string::npos;
+    const size_t i = digits && number.size() < 19 ? std::stoull(number) : next_;
+    if (i >= next_ || std::to_string(i) != number) wrong("op " + number + " did not run before");
     start(i, true);
   }
 
@@ -228,6 +228,9 @@ int64_t peak_when_kept(const Trace& trace) {
       for (const std::string& name : *names) last[name] = i;
   }
   for (const std::string& name : trace.results) last[name] = trace.ops.size();
+  std::vector<int64_t> ending(trace.ops.size() + 1);  // bytes whose last use each op is
+  for (const auto& [name, end] : last)
+    if (trace.bytes.count(name)) ending[end] += trace.bytes.at(name);
   int64_t alive = 0, peak = 0;
   for (size_t i = 0; i < trace.ops.size(); ++i) {
     const Op& op = trace.ops[i];
@@ -237,9 +240,7 @@ int64_t peak_when_kept(const Trace& trace) {
     if (!op.over.empty() && trace.bytes.count(op.over) && last[op.over] == i)
       during -= trace.bytes.at(op.over);
     peak = std::max(peak, during);
-    alive += written;
-    for (const auto& [name, end] : last)
-      if (end == i && trace.bytes.count(name)) alive -= trace.bytes.at(name);
+    alive += written - ending[i];
   }
   return peak;
 }
