@@ -1,5 +1,7 @@
 // What recompute costs: five nets, each planned for shares of the memory it takes when all is kept,
-// beside what people do by hand: one checkpoint per block, and one per about sqrt(n) blocks.
+// beside what people do by hand: one checkpoint per block, and one per about sqrt(n) blocks; and
+// beside what a textbook's tool would do: about sqrt(n) segments of the instructions, whatever blocks
+// they belong to.
 //
 //   bench/recompute                    // plans only: added time predicted from measured op times
 //   bench/recompute --run              // also runs: measured added time, steps interleaved
@@ -17,6 +19,8 @@
 #include "autograd/gradients.h"
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
+#include "memory/recompute/program.h"
+#include "memory/recompute/search.h"
 #include "memory/step.h"
 #include "nn/checkpointed.h"
 #include "nn/nn.h"
@@ -280,20 +284,33 @@ void print_table(Subject subject, bool run) {
     }
     std::fflush(stdout);
   }
-  const auto by_hand = [&](const char* what, size_t group) {
+  const auto beside = [&](const std::string& what, int64_t arena, double added) {
+    const Recompute ours = planner.fit(outside + arena).plan.recompute;
+    std::printf("  %-22s ratio %.2f: +%5.1f %%, ours there +%5.1f %%\n", what.c_str(),
+                static_cast<double>(arena) / static_cast<double>(all.arena_bytes), 100 * added,
+                100 * ours.added_seconds / ours.step_seconds);
+  };
+  const auto by_hand = [&](const std::string& what, size_t group) {
     const Program other = update_early(program(group));
-    const Plan plan = make_plan(other);
-    const double added = total(instruction_costs(other, CostModel::measured)) / base - 1;
-    const Recompute ours = planner.fit(outside + plan.arena_bytes).plan.recompute;
-    std::printf("  %-22s ratio %.2f: +%5.1f %%, ours there +%5.1f %%\n", what,
-                static_cast<double>(plan.arena_bytes) / static_cast<double>(all.arena_bytes),
-                100 * added, 100 * ours.added_seconds / ours.step_seconds);
+    beside(what, make_plan(other).arena_bytes,
+           total(instruction_costs(other, CostModel::measured)) / base - 1);
   };
   by_hand("checkpoint per block", 1);
   if (subject.blocks > 0) {
     const auto group = static_cast<size_t>(std::sqrt(static_cast<double>(subject.blocks)));
-    by_hand(cat("checkpoint per ", group).c_str(), group);
+    by_hand(cat("checkpoint per ", group), group);
   }
+  // Of up to about 2 sqrt(n) segments of instructions, the number that takes least memory.
+  const Program early = update_early(keep);
+  const recompute::Timeline timeline(
+      recompute::problem_of(early, instruction_costs(early, CostModel::measured)));
+  recompute::Simulator simulator(timeline);
+  const auto peak = [&](const recompute::Choices& choices) { return simulator.run(choices).peak; };
+  const std::vector<recompute::Choices> plans = recompute::segment_plans(timeline);
+  const recompute::Choices& segments = *std::ranges::min_element(plans, {}, peak);
+  beside("sqrt(n) segments",
+         make_plan(recompute::rewrite(early, simulator.schedule(segments))).arena_bytes,
+         simulator.run(segments).cost / base);
 }
 
 }  // namespace
