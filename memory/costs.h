@@ -15,9 +15,9 @@ enum class CostModel {
   model      // OpDef::flops at 100 GFLOP/s and bytes at 10 GB/s: deterministic
 };
 
-// One for each instruction. Measuring takes no memory from the current pool; besides what lies
-// outside of the program, it holds one instruction's operands at a time, filled with zeros. What
-// cannot run on zeros, and what writes in place, has the model's cost.
+// One for each instruction. Measuring takes no memory from the current pool; it holds as much as the
+// step without parameters, up to 128 MiB, or one instruction's operands. Inputs are zeros. What
+// cannot run on zeros, and what writes into its inputs, has the model's cost.
 std::vector<double> instruction_costs(const Program& program, CostModel model);
 
 }  // namespace plimsoll
