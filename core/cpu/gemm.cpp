@@ -10,8 +10,8 @@ namespace {
 
 // The loops of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008:
 //
-//   for up to kWidePanels panels of columns  the operands of a round, packed by all threads, lie in
-//     for up to kDepth terms                 the cache of the last level
+//   for up to kWidePanels panels of columns  the operands of a round lie in the second-level cache
+//     for up to kDepth terms                 or, of many threads, in the last-level one
 //       for up to kHigh rows
 //         for blocks of C, in parallel       kTall strips of A lie in the second level
 //           for panels of kBlockColumns      a panel of B lies in the first level
@@ -20,18 +20,21 @@ namespace {
 // An element of C is the sum over k in the order of k, in rounds of kDepth terms, wherever the
 // blocks are cut: its bits depend on the operands alone.
 constexpr int64_t kDepth = 256, kTall = 8, kHigh = 96 * kBlockRows, kWidePanels = 32;
-constexpr int64_t kSmall = 1 << 20;  // multiply-adds of a product that is not worth packing
+constexpr int64_t kSmall = 1 << 20;    // multiply-adds of a product that is not worth packing
+constexpr int64_t kLow = 4 * kTall;    // strips of a product whose A is packed first
+constexpr int64_t kTermsPerFetch = 8;  // a line is fetched ahead every so many terms
 
-// A strip holds kBlockRows rows of A in the order in which they lie in memory, so that packing is
-// copying: row by row (their distance keeps them in different sets of the cache), or term by term.
-constexpr int64_t kRowPitch = kDepth + 16;
-constexpr int64_t kStrip = kBlockRows * kRowPitch;
+// A block of A has the rows of up to kTall strips in the order in which they lie in memory, so that
+// packing is copying: row by row, or term by term. The distances of rows and of terms keep them in
+// different sets of the cache.
+constexpr int64_t kRowPitch = kDepth + 16, kTermPitch = kTall * kBlockRows + 16;
+constexpr int64_t kBlock = std::max(kTall * kBlockRows * kRowPitch, kDepth * kTermPitch);
 
-// This thread's memory for packed operands, kept from call to call: 2.3 MB at most in f32, 3.5 in
+// This thread's memory for packed operands, kept from call to call: 1.5 MB at most in f32, 2 in
 // f64. It is the only memory of a kernel that no plan knows of.
 template <class T>
 struct Scratch {
-  std::vector<T> strips, panels;
+  std::vector<T> blocks, panels;
   static Scratch& of_thread() {
     thread_local Scratch own;
     return own;
@@ -54,32 +57,24 @@ struct Runs {
 
 template <class T>
 void copy(const T* from, int64_t n, T* to) {
+  constexpr int64_t lanes = kLanes<T>;
   int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) store(to + i, load<Vector<T>>(from + i));
+  for (; i + lanes <= n; i += lanes) store(to + i, load<Vector<T>>(from + i));
+  if (i < n && n >= lanes) {  // the last vector overlaps the one before
+    i = n - lanes;
+    store(to + i, load<Vector<T>>(from + i));
+    return;
+  }
   for (; i < n; ++i) to[i] = from[i];
 }
 
-// Strips begin ... end - 1 of A, to `to`. The terms of a column-major A are far apart, which no
-// prefetcher follows.
+// The first `rows` rows of A as a block.
 template <class T>
-void pack_strips(const MatrixRef<T>& a, const Runs& rows, int64_t begin, int64_t end, int64_t depth,
-                 T* to) {
-  if (a.col_stride == 1) {
-    for (int64_t s = begin; s < end; ++s)
-      for (int64_t i = 0; i < rows.size(s); ++i)
-        copy(a.data + (rows.first(s) + i) * a.row_stride, depth,
-             to + (s - begin) * kStrip + i * kRowPitch);
-    return;
-  }
-  constexpr int64_t ahead = 12, line = 64 / sizeof(T);
-  for (int64_t k = 0; k < depth; ++k) {
-    const T* from = a.data + k * a.col_stride;
-    for (int64_t i = rows.first(begin); i < rows.first(end); i += line)
-      __builtin_prefetch(from + ahead * a.col_stride + i);
-    for (int64_t s = begin; s < end; ++s)
-      for (int64_t i = 0; i < rows.size(s); ++i)
-        to[(s - begin) * kStrip + k * kBlockRows + i] = from[rows.first(s) + i];
-  }
+void pack_block(const MatrixRef<T>& a, int64_t rows, int64_t depth, T* to) {
+  if (a.col_stride == 1)
+    for (int64_t i = 0; i < rows; ++i) copy(a.data + i * a.row_stride, depth, to + i * kRowPitch);
+  else
+    for (int64_t k = 0; k < depth; ++k) copy(a.data + k * a.col_stride, rows, to + k * kTermPitch);
 }
 
 // `width` columns of B as [depth, kBlockColumns], filled up with zeros.
@@ -101,6 +96,37 @@ void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
       to[k * columns + j] = j < width ? b.data[k * b.row_stride + j * b.col_stride] : T(0);
 }
 
+// A matrix that will be packed next. Its lines come nearer bit by bit while products are computed:
+// packing alone would wait for memory.
+template <class T>
+class Ahead {
+ public:
+  Ahead() = default;
+  // To be complete after `fetches` calls of fetch.
+  Ahead(const MatrixRef<T>& x, int64_t rows, int64_t columns, int64_t fetches) : run_(x.data) {
+    const bool row_major = x.col_stride == 1;
+    stride_ = row_major ? x.row_stride : x.col_stride;
+    length_ = row_major ? columns : rows;
+    runs_ = row_major ? rows : columns;
+    portion_ = pieces(runs_ * pieces(length_, kLine), fetches);
+  }
+  void fetch() {
+    for (int64_t i = 0; i < portion_ && runs_ > 0; ++i) {
+      __builtin_prefetch(run_ + at_, 0, 2);
+      at_ += kLine;
+      if (at_ < length_) continue;
+      at_ = 0;
+      run_ += stride_;
+      --runs_;
+    }
+  }
+
+ private:
+  static constexpr int64_t kLine = 64 / sizeof(T);
+  const T* run_ = nullptr;
+  int64_t stride_ = 0, length_ = 0, runs_ = 0, portion_ = 0, at_ = 0;
+};
+
 // ---- the innermost loop
 
 // A strip of A or a panel of B, packed or where it lies. In a row-major strip the elements of a row
@@ -112,26 +138,32 @@ struct Operand {
   int64_t step;
 };
 
-// R x W vectors of C.
+// R x W vectors of C. Lines of C and of what comes next are asked for one by one along the way: many
+// at once would keep the operands waiting.
 template <class T, bool RowMajor, int R, int W>
-void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride, bool add) {
+void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride, bool add,
+              Ahead<T>& ahead) {
   constexpr int64_t lanes = kLanes<T>;
   using V = Vector<T>;
   const T* rows[R];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) rows[i] = a.data + i * (RowMajor ? a.step : 1);
-  if (depth >= 64)  // long enough for C to arrive meanwhile
-    for (int i = 0; i < R; ++i)
-      for (int v = 0; v < W; ++v) __builtin_prefetch(c + i * c_stride + v * lanes, 1);
   V sum[R][W] = {};
-  for (int64_t k = 0, t = 0; k < depth; ++k, t += RowMajor ? 1 : a.step, b.data += b.step) {
-    V right[W];
+  const T* c_row = c;
+  for (int64_t k = 0, t = 0; k < depth;) {
+    ahead.fetch();
+    for (int v = 0; v < W; ++v) __builtin_prefetch(c_row + v * lanes, 1);
+    if (k < (R - 1) * kTermsPerFetch) c_row += c_stride;
+    for (const int64_t end = std::min(depth, k + kTermsPerFetch); k < end;
+         ++k, t += RowMajor ? 1 : a.step, b.data += b.step) {
+      V right[W];
 #pragma GCC unroll 2
-    for (int v = 0; v < W; ++v) right[v] = load<V>(b.data + v * lanes);
+      for (int v = 0; v < W; ++v) right[v] = load<V>(b.data + v * lanes);
 #pragma GCC unroll 16
-    for (int i = 0; i < R; ++i)
+      for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
-      for (int v = 0; v < W; ++v) sum[i][v] += (RowMajor ? rows[i][t] : a.data[t + i]) * right[v];
+        for (int v = 0; v < W; ++v) sum[i][v] += (RowMajor ? rows[i][t] : a.data[t + i]) * right[v];
+    }
   }
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
@@ -145,7 +177,7 @@ void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride,
 // The same for `width` columns: those that are not whole vectors go by way of a block of their own.
 template <class T, bool RowMajor>
 void multiply_strip(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width, T* c,
-                    int64_t c_stride, bool add) {
+                    int64_t c_stride, bool add, Ahead<T>& ahead) {
   constexpr int64_t lanes = kLanes<T>, columns = kBlockColumns<T>;
   const bool narrow = width <= lanes, whole = width == (narrow ? lanes : columns);
   alignas(kVectorBytes) T own[kBlockRows * columns];
@@ -153,9 +185,9 @@ void multiply_strip(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int
   const int64_t step = whole ? c_stride : columns;
   with_count<kBlockRows>(rows, [&]<int R>() {
     if (narrow)
-      multiply<T, RowMajor, R, 1>(a, b, depth, to, step, add && whole);
+      multiply<T, RowMajor, R, 1>(a, b, depth, to, step, add && whole, ahead);
     else
-      multiply<T, RowMajor, R, 2>(a, b, depth, to, step, add && whole);
+      multiply<T, RowMajor, R, 2>(a, b, depth, to, step, add && whole, ahead);
   });
   if (whole) return;
   for (int64_t i = 0; i < rows; ++i)
@@ -163,67 +195,148 @@ void multiply_strip(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int
       c[i * c_stride + j] = add ? c[i * c_stride + j] + own[i * columns + j] : own[i * columns + j];
 }
 
-// One round: [m, depth] times [depth, n], into C. With `same_b`, B is still packed from the last.
-template <class T>
-void multiply_round(const MatrixRef<T>& a, const MatrixRef<T>& b, int64_t m, int64_t n,
-                    int64_t depth, T* c, int64_t c_stride, bool add, bool same_b) {
-  constexpr int64_t columns = kBlockColumns<T>;
-  const Runs rows(m, pieces(m, kBlockRows));
-  const int64_t panels = pieces(n, columns);
-  const auto width = [&](int64_t p) { return std::min(columns, n - p * columns); };
-  const bool row_major = a.col_stride == 1;
+// ---- the loops around it
 
-  // A small product reads its operands where they lie, but for panels that are not rows of vectors.
-  const bool small = m * n * depth <= kSmall;
+// [m, depth] times [depth, n], into C or added to it.
+template <class T>
+struct Round {
+  MatrixRef<T> a, b;
+  int64_t m, n, depth;
+  T* c;
+  int64_t c_stride;
+  bool add;
+
+  static constexpr int64_t columns = kBlockColumns<T>, panel_size = columns * kDepth;
+  Runs strips{m, pieces(m, kBlockRows)};
+  int64_t panels = pieces(n, columns);
+  bool row_major = a.col_stride == 1;
+  int64_t pitch = row_major ? kRowPitch : kTermPitch;
+
+  int64_t width(int64_t panel) const { return std::min(columns, n - panel * columns); }
+  MatrixRef<T> panel_of_b(int64_t panel) const {
+    return {b.data + panel * columns * b.col_stride, b.row_stride, b.col_stride};
+  }
+  // Rows of the strips of run number i.
+  int64_t rows(const Runs& blocks, int64_t i) const {
+    return strips.first(blocks.first(i + 1)) - strips.first(blocks.first(i));
+  }
+  MatrixRef<T> block_of_a(const Runs& blocks, int64_t i) const {
+    return {a.data + strips.first(blocks.first(i)) * a.row_stride, a.row_stride, a.col_stride};
+  }
+  void pack_panel_of_b(int64_t panel, T* to) const {
+    pack_panel(panel_of_b(panel), depth, width(panel), to);
+  }
+  void pack_block_of_a(const Runs& blocks, int64_t i, T* to) const {
+    pack_block(block_of_a(blocks, i), rows(blocks, i), depth, to);
+  }
+
+  // Calls of Ahead::fetch in so many products of a strip and a panel.
+  int64_t fetches(int64_t products) const {
+    return std::max<int64_t>(1, products * depth / kTermsPerFetch);
+  }
+  // The strips of run number i, which lie at `block`, times a panel, which lies at `right`.
+  void multiply(const Runs& blocks, int64_t i, Operand<T> block, int64_t panel, Operand<T> right,
+                Ahead<T>& ahead) const {
+    const auto product = row_major ? multiply_strip<T, true> : multiply_strip<T, false>;
+    const int64_t first = blocks.first(i), end = blocks.first(i + 1);
+    for (int64_t s = first; s < end; ++s) {
+      const int64_t row = strips.first(s), below = row - strips.first(first);
+      product({block.data + below * (row_major ? block.step : 1), block.step}, right,
+              strips.size(s), depth, width(panel), c + row * c_stride + panel * columns, c_stride,
+              add, ahead);
+    }
+  }
+};
+
+// Operands are read where they lie, but for panels that are not rows of vectors.
+template <class T>
+void multiply_small(const Round<T>& r) {
+  constexpr int64_t columns = r.columns;
   const auto lies_well = [&](int64_t p) {
-    return small && b.col_stride == 1 && (width(p) == columns || width(p) == kLanes<T>);
+    return r.b.col_stride == 1 && (r.width(p) == columns || r.width(p) == kLanes<T>);
   };
+  auto& memory = Scratch<T>::of_thread();
+  T* const right = memory.at_least(memory.panels, r.panels * r.panel_size);
+  parallel_for(r.panels, grain_for(columns * r.depth), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p)
+      if (!lies_well(p)) r.pack_panel_of_b(p, right + p * r.panel_size);
+  });
+  const int64_t wanted = 3 * num_threads();
+  const Runs down(r.strips.count, std::min(r.strips.count, wanted));
+  const Runs across(r.panels, std::min(r.panels, pieces(wanted, down.count)));
+  parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
+    Ahead<T> nothing;
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t i = piece / across.count, run = piece % across.count;
+      const Operand<T> rows{r.block_of_a(down, i).data,
+                            r.row_major ? r.a.row_stride : r.a.col_stride};
+      for (int64_t p = across.first(run); p < across.first(run + 1); ++p)
+        if (lies_well(p))
+          r.multiply(down, i, rows, p, {r.panel_of_b(p).data, r.b.row_stride}, nothing);
+        else
+          r.multiply(down, i, rows, p, {right + p * r.panel_size, r.columns}, nothing);
+    }
+  });
+}
+
+// A few rows: all of A is packed first, a panel of B by the thread that reads it, into that one's
+// first-level cache.
+template <class T>
+void multiply_low(const Round<T>& r) {
+  const Runs blocks(r.strips.count, pieces(r.strips.count, kTall));
+  auto& memory = Scratch<T>::of_thread();
+  T* const left = memory.at_least(memory.blocks, blocks.count * kBlock);
+  parallel_for(blocks.count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) r.pack_block_of_a(blocks, i, left + i * kBlock);
+  });
+  const int64_t threads = num_threads();
+  const Runs down(blocks.count, std::min(blocks.count, pieces(3 * threads, r.panels)));
+  parallel_for(down.count * r.panels, 1, [&](int64_t begin, int64_t end) {
+    auto& own = Scratch<T>::of_thread();
+    T* const right = own.at_least(own.panels, r.panel_size);
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t d = piece / r.panels, p = piece % r.panels;
+      r.pack_panel_of_b(p, right);
+      Ahead<T> ahead;
+      if (piece + threads < down.count * r.panels) {  // pieces go round
+        const int64_t next = (piece + threads) % r.panels;
+        ahead = {r.panel_of_b(next), r.depth, r.width(next),
+                 r.fetches(r.strips.count / down.count)};
+      }
+      for (int64_t i = down.first(d); i < down.first(d + 1); ++i)
+        r.multiply(blocks, i, {left + i * kBlock, r.pitch}, p, {right, r.columns}, ahead);
+    }
+  });
+}
+
+// Many rows: all panels of B are packed first, or still are from the last round; a block of A by the
+// thread that reads it, into that one's second-level cache.
+template <class T>
+void multiply_high(const Round<T>& r, bool same_b) {
+  auto& memory = Scratch<T>::of_thread();
+  T* const right = memory.at_least(memory.panels, r.panels * r.panel_size);
+  if (!same_b)
+    parallel_for(r.panels, grain_for(r.columns * r.depth), [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) r.pack_panel_of_b(p, right + p * r.panel_size);
+    });
   // Blocks span all columns unless there would be too few of them to go round.
   const int64_t threads = num_threads();
-  const Runs down(rows.count,
-                  std::min(rows.count, pieces(pieces(rows.count, kTall), threads) * threads));
-  const Runs across(panels, std::min(panels, pieces(3 * threads, down.count)));
-  // Strips that one block alone reads are packed by its own thread, into that one's cache.
-  const bool shared = !small && !row_major && across.count > 1;
-
-  auto& memory = Scratch<T>::of_thread();
-  T* const left = shared ? memory.at_least(memory.strips, rows.count * kStrip) : nullptr;
-  T* const right = memory.at_least(memory.panels, panels * columns * depth);
-  const int64_t to_pack = shared ? panels + down.count : panels;
-  parallel_for(to_pack, grain_for(columns * depth), [&](int64_t begin, int64_t end) {
-    for (int64_t i = same_b ? std::max(begin, panels) : begin; i < end; ++i)
-      if (i >= panels)
-        pack_strips(a, rows, down.first(i - panels), down.first(i - panels + 1), depth,
-                    left + down.first(i - panels) * kStrip);
-      else if (!lies_well(i))
-        pack_panel<T>({b.data + i * columns * b.col_stride, b.row_stride, b.col_stride}, depth,
-                      width(i), right + i * columns * depth);
-  });
-
-  const auto multiply = row_major ? multiply_strip<T, true> : multiply_strip<T, false>;
-  parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t s0 = down.first(block / across.count), p0 = across.first(block % across.count);
-      const int64_t s1 = s0 + down.size(block / across.count),
-                    p1 = p0 + across.size(block % across.count);
-      T* strips = shared ? left + s0 * kStrip : nullptr;
-      if (!small && !shared) {
-        auto& own = Scratch<T>::of_thread();
-        strips = own.at_least(own.strips, kTall * kStrip);
-        pack_strips(a, rows, s0, s1, depth, strips);
-      }
-      const auto strip = [&](int64_t s) -> Operand<T> {
-        if (!small) return {strips + (s - s0) * kStrip, row_major ? kRowPitch : kBlockRows};
-        return {a.data + rows.first(s) * a.row_stride, row_major ? a.row_stride : a.col_stride};
-      };
-      const auto panel = [&](int64_t p) -> Operand<T> {
-        if (lies_well(p)) return {b.data + p * columns, b.row_stride};
-        return {right + p * columns * depth, columns};
-      };
-      for (int64_t p = p0; p < p1; ++p)
-        for (int64_t s = s0; s < s1; ++s)
-          multiply(strip(s), panel(p), rows.size(s), depth, width(p),
-                   c + rows.first(s) * c_stride + p * columns, c_stride, add);
+  const Runs blocks(
+      r.strips.count,
+      std::min(r.strips.count, pieces(pieces(r.strips.count, kTall), threads) * threads));
+  const Runs across(r.panels, std::min(r.panels, pieces(3 * threads, blocks.count)));
+  parallel_for(blocks.count * across.count, 1, [&](int64_t begin, int64_t end) {
+    auto& own = Scratch<T>::of_thread();
+    T* const left = own.at_least(own.blocks, kBlock);
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t i = piece / across.count, run = piece % across.count, next = i + threads;
+      r.pack_block_of_a(blocks, i, left);
+      Ahead<T> ahead;
+      if (next < blocks.count)
+        ahead = {r.block_of_a(blocks, next), r.rows(blocks, next), r.depth,
+                 r.fetches(kTall * across.size(run))};
+      for (int64_t p = across.first(run); p < across.first(run + 1); ++p)
+        r.multiply(blocks, i, {left, r.pitch}, p, {right + p * r.panel_size, r.columns}, ahead);
     }
   });
 }
@@ -238,12 +351,23 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
   constexpr int64_t wide = kWidePanels * kBlockColumns<T>;
   for (int64_t j = 0; j < n; j += wide)
     for (int64_t t = 0; t < k; t += kDepth)
-      for (int64_t i = 0; i < m; i += kHigh)
-        multiply_round<T>(
-            {a.data + i * a.row_stride + t * a.col_stride, a.row_stride, a.col_stride},
-            {b.data + t * b.row_stride + j * b.col_stride, b.row_stride, b.col_stride},
-            std::min(kHigh, m - i), std::min(wide, n - j), std::min(kDepth, k - t),
-            c + i * c_stride + j, c_stride, store == Store::accumulate || t > 0, i > 0);
+      for (int64_t i = 0; i < m; i += kHigh) {
+        const Round<T> round{
+            .a = {a.data + i * a.row_stride + t * a.col_stride, a.row_stride, a.col_stride},
+            .b = {b.data + t * b.row_stride + j * b.col_stride, b.row_stride, b.col_stride},
+            .m = std::min(kHigh, m - i),
+            .n = std::min(wide, n - j),
+            .depth = std::min(kDepth, k - t),
+            .c = c + i * c_stride + j,
+            .c_stride = c_stride,
+            .add = store == Store::accumulate || t > 0};
+        if (round.m * round.n * round.depth <= kSmall)
+          multiply_small(round);
+        else if (round.strips.count <= kLow)
+          multiply_low(round);
+        else
+          multiply_high(round, i > 0);
+      }
 }
 
 template void gemm<float>(int64_t, int64_t, int64_t, MatrixRef<float>, MatrixRef<float>, float*,
