@@ -21,8 +21,9 @@ void set_num_threads(int threads) {
 }
 
 int num_threads() {
+  static const int cores = omp_get_num_procs();  // a system call: too slow for every small product
   const int threads = threads_to_use;
-  return threads > 0 ? threads : omp_get_num_procs();
+  return threads > 0 ? threads : cores;
 }
 
 void detail::parallel_for(int64_t n, int64_t grain, Body body, const void* context) {
