@@ -1,3 +1,4 @@
+#include "core/cpu/reduce.h"
 #include "ops/attention/scores.h"
 
 namespace plimsoll::attention_detail {
@@ -29,24 +30,12 @@ struct Area {
 template <class C>
 constexpr C kLowest = -std::numeric_limits<C>::infinity();
 
-template <class C>
-C max_of(const C* s, int64_t n) {
-  C m = kLowest<C>;
-#pragma omp simd reduction(max : m)
-  for (int64_t j = 0; j < n; ++j) m = s[j] > m ? s[j] : m;
-  return m;
-}
-
 // s becomes exp(factor (s - base)); returns the sum.
 template <class C>
 C exponentials(C* s, int64_t n, C base, C factor) {
-  C total = 0;
-#pragma omp simd reduction(+ : total)
-  for (int64_t j = 0; j < n; ++j) {
-    s[j] = math::exp_of_negative((s[j] - base) * factor);
-    total += s[j];
-  }
-  return total;
+#pragma omp simd
+  for (int64_t j = 0; j < n; ++j) s[j] = math::exp_of_negative((s[j] - base) * factor);
+  return sum_of<C>(n, [&]<class V>(int64_t j) { return load<V>(s + j); });
 }
 
 // A span of queries of head h of batch b; the area is its own.
@@ -104,7 +93,7 @@ class Span {
       const int64_t own = seen(first + r, j, m), width = whole_vectors<C>(own);
       scores_.finish(s, first_ + first + r, j, own);
       std::fill(s + own, s + width, kLowest<C>);
-      found[r] = max_of(s, width);
+      found[r] = max_of<C>(width, [&]<class V>(int64_t c) { return load<V>(s + c); });
     }
 #pragma omp simd
     for (int64_t r = 0; r < n; ++r) {

@@ -1,6 +1,7 @@
 #include "ops/layer_norm/kernels.h"
 
 #include "core/cpu/parallel.h"
+#include "core/cpu/reduce.h"
 #include "ops/broadcast.h"
 
 namespace plimsoll::layer_norm_detail {
@@ -17,9 +18,7 @@ struct Split {
 template <class T>
 double mean_of(const T* x, int64_t n) {
   using C = Compute<T>;
-  C total = 0;
-#pragma omp simd reduction(+ : total)
-  for (int64_t i = 0; i < n; ++i) total += static_cast<C>(x[i]);
+  const C total = sum_of<C>(n, [&]<class V>(int64_t i) { return load_as<V>(x + i); });
   return static_cast<double>(total) / static_cast<double>(n);
 }
 
@@ -35,13 +34,10 @@ template <class T>
 Row<Compute<T>> statistics(const T* x, int64_t n, double eps) {
   using C = Compute<T>;
   const C about = static_cast<C>(mean_of(x, n));
-  C first = 0, second = 0;
-#pragma omp simd reduction(+ : first, second)
-  for (int64_t i = 0; i < n; ++i) {
-    const C d = static_cast<C>(x[i]) - about;
-    first += d;
-    second += d * d;
-  }
+  const auto [first, second] = sums_of<C, 2>(n, [&]<class V>(int64_t i) {
+    const V d = load_as<V>(x + i) - about;
+    return std::array<V, 2>{d, d * d};
+  });
   const double correction = static_cast<double>(first) / static_cast<double>(n);
   const double variance = static_cast<double>(second) / static_cast<double>(n);
   const double centred = std::max(0.0, variance - correction * correction);
@@ -53,9 +49,9 @@ int64_t rows_per_piece(int64_t rows, int64_t n) {
   return std::max(grain_for(2 * n), pieces(rows, 64));
 }
 
-// One row of the gradient; adds dy * xhat to dgamma and dy to dbeta, in double: there may
-// be many rows. With xhat = (x - mean) *
-// inverse and g = dy * gamma: dx = inverse * (g - mean(g) - xhat * mean(g * xhat)).
+// One row of the gradient; adds dy * xhat to dgamma and dy to dbeta, in double: there may be many
+// rows. With xhat = (x - mean) * inverse and g = dy * gamma: dx = inverse * (g - mean(g) - xhat *
+// mean(g * xhat)).
 template <class T, class C>
 void backward_row(const T* dy, const T* x, const C* gamma, Split<C> mean, C inverse, int64_t n,
                   T* dx, double* dgamma, double* dbeta) {

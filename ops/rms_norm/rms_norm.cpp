@@ -2,6 +2,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/reduce.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
@@ -44,10 +45,10 @@ void rms_norm_cpu(const Call& call) {
       for (int64_t row = begin; row < end; ++row) {
         const T* from = x + row * n;
         T* to = y + row * n;
-        C squares = 0;
-#pragma omp simd reduction(+ : squares)
-        for (int64_t i = 0; i < n; ++i)
-          squares += static_cast<C>(from[i]) * static_cast<C>(from[i]);
+        const C squares = sum_of<C>(n, [&]<class V>(int64_t i) {
+          const V v = load_as<V>(from + i);
+          return v * v;
+        });
         const double mean = static_cast<double>(squares) / static_cast<double>(n);
         const C inverse = static_cast<C>(1 / std::sqrt(mean + eps));
         inverses[row] = inverse;

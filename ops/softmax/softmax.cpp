@@ -5,6 +5,7 @@
 #include "core/apply.h"
 #include "core/math.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/reduce.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
@@ -20,14 +21,8 @@ constexpr const char* name_of_form(Form form) {
 }
 
 template <class T>
-Compute<T> max_of(const T* x, int64_t n) {
-  Compute<T> m = -std::numeric_limits<Compute<T>>::infinity();
-#pragma omp simd reduction(max : m)
-  for (int64_t i = 0; i < n; ++i) {
-    const auto v = static_cast<Compute<T>>(x[i]);
-    m = v > m ? v : m;
-  }
-  return m;
+Compute<T> highest_of(const T* x, int64_t n) {
+  return max_of<Compute<T>>(n, [&]<class V>(int64_t i) { return load_as<V>(x + i); });
 }
 
 // f32 and f64 keep exp(x - m) in y between the passes; 16-bit rows, which would be rounded twice,
@@ -36,13 +31,15 @@ template <class T>
 void softmax_row(const T* x, int64_t n, T* y) {
   using C = Compute<T>;
   constexpr bool keep = std::is_same_v<T, C>;
-  const C m = max_of(x, n);
+  const C m = highest_of(x, n);
   C total = 0;
+  if constexpr (keep) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) y[i] = math::exp_of_negative(x[i] - m);
+    total = sum_of<C>(n, [&]<class V>(int64_t i) { return load<V>(y + i); });
+  } else {
 #pragma omp simd reduction(+ : total)
-  for (int64_t i = 0; i < n; ++i) {
-    const C e = math::exp_of_negative(static_cast<C>(x[i]) - m);
-    total += e;
-    if constexpr (keep) y[i] = e;
+    for (int64_t i = 0; i < n; ++i) total += math::exp_of_negative(static_cast<C>(x[i]) - m);
   }
   const C inverse = 1 / total;
 #pragma omp simd
@@ -54,7 +51,7 @@ void softmax_row(const T* x, int64_t n, T* y) {
 template <class T>
 void log_softmax_row(const T* x, int64_t n, T* y) {
   using C = Compute<T>;
-  const C m = max_of(x, n);
+  const C m = highest_of(x, n);
   C total = 0;
 #pragma omp simd reduction(+ : total)
   for (int64_t i = 0; i < n; ++i) total += math::exp_of_negative(static_cast<C>(x[i]) - m);
@@ -66,10 +63,12 @@ void log_softmax_row(const T* x, int64_t n, T* y) {
 template <Form form, class T>
 void gradient_row(const T* dy, const T* y, int64_t n, T* dx) {
   using C = Compute<T>;
-  C total = 0;
-#pragma omp simd reduction(+ : total)
-  for (int64_t i = 0; i < n; ++i)
-    total += static_cast<C>(dy[i]) * (form == Form::plain ? static_cast<C>(y[i]) : C(1));
+  const C total = sum_of<C>(n, [&]<class V>(int64_t i) {
+    if constexpr (form == Form::plain)
+      return load_as<V>(dy + i) * load_as<V>(y + i);
+    else
+      return load_as<V>(dy + i);
+  });
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
     const C g = static_cast<C>(dy[i]), v = static_cast<C>(y[i]);
