@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
@@ -49,12 +48,17 @@ std::pair<int64_t, int64_t> needs(const Instruction& instruction) {
   return {in, out};
 }
 
+void fill_zeros(std::byte* data, Device device, int64_t bytes) {
+  const std::vector<std::byte> zeros(static_cast<size_t>(bytes));
+  copy_bytes(data, device, zeros.data(), Device::cpu, bytes);
+}
+
 // Memory to walk through, round and round: what is taken from it was used a long time ago.
 class Ring {
  public:
   Ring(Device device, int64_t bytes)
       : storage_(Storage::allocate(device, bytes, MemoryClass::workspace, "costs")) {
-    std::memset(storage_->data(), 0, static_cast<size_t>(bytes));
+    fill_zeros(storage_->data(), device, bytes);
   }
   std::byte* take(int64_t bytes) {
     if (at_ + block_bytes(bytes) > storage_->bytes()) at_ = 0;
@@ -85,7 +89,8 @@ double measured(const Instruction& instruction, bool in_place, Scratch& scratch)
     in.push_back({scratch.zeros.take(reach(o)), o.meta, o.strides});
   for (const Operand& o : instruction.out) out.push_back({nullptr, o.meta, o.strides});
   const auto over = static_cast<size_t>(instruction.op->inplace);
-  const Kernel kernel = kernel_for(*instruction.op, instruction.out[0].meta.device);
+  const Device device = instruction.out[0].meta.device;
+  const Kernel kernel = kernel_for(*instruction.op, device);
   double best = 0;
   try {
     for (int run = 0; run <= kRuns; ++run) {
@@ -98,12 +103,13 @@ double measured(const Instruction& instruction, bool in_place, Scratch& scratch)
       }
       if (in_place) {
         in[over].data = out[0].data;
-        std::memset(out[0].data, 0, static_cast<size_t>(reach(instruction.out[0])));
+        fill_zeros(out[0].as<std::byte>(), device, reach(instruction.out[0]));
       }
       std::span<std::byte> workspace;
       if (instruction.workspace > 0) workspace = {at, static_cast<size_t>(instruction.workspace)};
       const auto start = std::chrono::steady_clock::now();
       kernel({in, out, instruction.attrs, workspace});
+      if (device == Device::cuda) cuda_api().synchronize();
       const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
       if (run > 0 && (run == 1 || time.count() < best)) best = time.count();
     }
@@ -146,8 +152,7 @@ double measured_once(const Instruction& instruction, bool in_place, Scratch& scr
 
 std::vector<double> instruction_costs(const Program& program, CostModel model) {
   std::vector<double> costs;
-  // Only memory of the host can be filled here; the null device has nothing to measure.
-  if (model == CostModel::model || program.device != Device::cpu) {
+  if (model == CostModel::model || program.device == Device::null) {  // which runs nothing
     for (const Instruction& instruction : program.instructions)
       costs.push_back(modelled(instruction));
     return costs;
@@ -164,7 +169,8 @@ std::vector<double> instruction_costs(const Program& program, CostModel model) {
     in = std::max(in, needs(instruction).first);
     out = std::max(out, needs(instruction).second);
   }
-  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
+  const AllocatorScope scope(std::make_shared<PooledAllocator>(
+      program.device == Device::cuda ? cuda_provider() : host_provider()));
   Scratch scratch{Ring(program.device, in), Ring(program.device, out)};
   for (const Instruction& instruction : program.instructions) {
     const bool in_place =
