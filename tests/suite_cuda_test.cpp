@@ -3,6 +3,7 @@
 // simulated_cuda_tests runs it everywhere.
 #include <cstring>
 
+#include "core/cpu/parallel.h"
 #include "core/trace.h"
 #include "tests/suite.h"
 
@@ -175,18 +176,24 @@ double tolerance_of(DType dtype) {
   }
 }
 
+void compare_devices(const OpCase& c, DType dtype) {
+  SCOPED_TRACE(cat(dtype));
+  const std::vector<Tensor> inputs = make_inputs(c, dtype);
+  Metas metas;
+  for (const Tensor& x : inputs) metas.push_back(x.meta());
+  const Program program =
+      capture([&](std::span<const Tensor> in) { return outputs_and_gradients(c, in); }, metas);
+  Comparison(program, inputs, tolerance_of(dtype) * c.tolerance);
+}
+
 PLIMSOLL_SUITE(Cuda) {
   if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
   const OpCase& c = GetParam().op_case;
-  for (const DType dtype : c.dtypes) {
-    SCOPED_TRACE(cat(dtype));
-    const std::vector<Tensor> inputs = make_inputs(c, dtype);
-    Metas metas;
-    for (const Tensor& x : inputs) metas.push_back(x.meta());
-    const Program program =
-        capture([&](std::span<const Tensor> in) { return outputs_and_gradients(c, in); }, metas);
-    Comparison(program, inputs, tolerance_of(dtype) * c.tolerance);
-  }
+  for (const DType dtype : c.dtypes) compare_devices(c, dtype);
+  SCOPED_TRACE("in small pieces");  // which large tensors are cut into
+  const int64_t piece = std::exchange(detail::piece_elements, 4);
+  compare_devices(c, c.dtypes.front());
+  detail::piece_elements = piece;
 }
 
 TEST(CudaCoverage, EveryOpHasAKernel) {

@@ -2,53 +2,18 @@
 
 #include <cmath>
 
+#include "ops/arithmetic/formulas.h"
 #include "ops/pointwise.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
+
+using namespace formulas;
+
+PLIMSOLL_CUDA_KERNEL(affine_cuda);
+PLIMSOLL_CUDA_KERNEL(divide_cuda);
+
 namespace {
-
-// Integers wrap around, which only unsigned ones may do in C++; u8 is promoted to int, whose low
-// bits are the same.
-template <class T, bool = std::is_integral_v<T>>
-struct Wrapping {
-  using Type = T;
-};
-template <class T>
-struct Wrapping<T, true> {
-  using Type = std::make_unsigned_t<T>;
-};
-template <class T>
-using Modular = typename Wrapping<T>::Type;
-
-struct Add {
-  static constexpr const char* name = "add";
-  template <class T>
-  static T f(T a, T b) {
-    return static_cast<T>(static_cast<Modular<T>>(a) + static_cast<Modular<T>>(b));
-  }
-};
-struct Sub {
-  static constexpr const char* name = "sub";
-  template <class T>
-  static T f(T a, T b) {
-    return static_cast<T>(static_cast<Modular<T>>(a) - static_cast<Modular<T>>(b));
-  }
-};
-struct Mul {
-  static constexpr const char* name = "mul";
-  template <class T>
-  static T f(T a, T b) {
-    return static_cast<T>(static_cast<Modular<T>>(a) * static_cast<Modular<T>>(b));
-  }
-};
-struct Div {
-  static constexpr const char* name = "div";
-  template <class T>
-  static T f(T a, T b) {
-    return a / b;
-  }
-};
 
 // The gradient of input i when the broadcast result would have gradient g(): summed over the
 // repeated axes; undefined when nobody wants it.
@@ -99,6 +64,7 @@ constexpr OpDef binary_op(Vjp vjp, Saves saves) {
   return {.name = F::name,
           .infer = infer<F>,
           .cpu = cpu<F>,
+          .cuda = binary_cuda<F>,
           .vjp = vjp,
           .saves = saves,
           .inplace = 0,
@@ -111,28 +77,17 @@ constexpr OpDef mul_op = binary_op<Mul>(mul_vjp, {.inputs = bits(0, 1)});
 constexpr OpDef div_op{.name = Div::name,
                        .infer = Binary<Div>::infer,
                        .cpu = Binary<Div>::cpu,
+                       .cuda = binary_cuda<Div>,
                        .vjp = div_vjp,
                        .saves = {.inputs = bits(1), .outputs = bits(0)},
                        .inplace = 0,
                        .strided = everything,
                        .cast = CastRule::widest};
 
-struct DivTrunc {
-  static constexpr const char* name = "div_trunc";
-};
-
-// -1 apart: the quotient of the smallest integer wraps around, where the processor would trap.
-template <class T>
-T integer_quotient(T a, T b) {
-  check<ValueError>(b != 0, "div_trunc: an integer is divided by zero: ", a,
-                    " / 0. Mask zeros out of the divisor.");
-  return std::is_signed_v<T> && b == static_cast<T>(-1) ? Sub::f(T(0), a) : static_cast<T>(a / b);
-}
-
 void div_trunc_cpu(const Call& call) {
   visit_any(call.out[0].dtype(), [&]<class T>() {
     if constexpr (!std::is_integral_v<T>) {
-      map_pairs<T, T>(call, [](Computed<T> a, Computed<T> b) { return std::trunc(a / b); });
+      map_pairs<T, T>(call, [](Computed<T> a, Computed<T> b) { return DivTrunc::f(a, b); });
     } else if constexpr (!std::is_same_v<T, bool>) {
       const Walk<2> walk(call.in, call.out[0].shape());
       const auto [a_step, b_step] = walk.step;
@@ -140,8 +95,11 @@ void div_trunc_cpu(const Call& call) {
                [&, a_step = a_step, b_step = b_step](const auto& at, int64_t begin, int64_t n) {
                  const T *a = call.in[0].as<T>() + at[0], *b = call.in[1].as<T>() + at[1];
                  T* y = call.out[0].as<T>() + begin;
-                 for (int64_t i = 0; i < n; ++i)
-                   y[i] = integer_quotient(a[i * a_step], b[i * b_step]);
+                 for (int64_t i = 0; i < n; ++i) {
+                   const T dividend = a[i * a_step], divisor = b[i * b_step];
+                   if (divisor == 0) fail_divided_by_zero(dividend);
+                   y[i] = integer_quotient(dividend, divisor);
+                 }
                });
     }
   });
@@ -149,26 +107,10 @@ void div_trunc_cpu(const Call& call) {
 constexpr OpDef div_trunc_op{.name = DivTrunc::name,
                              .infer = infer<DivTrunc>,
                              .cpu = div_trunc_cpu,
+                             .cuda = binary_cuda<DivTrunc>,
                              .inplace = 0,
                              .strided = everything,
                              .cast = CastRule::widest};
-
-bool same_bits(double a, double b) {
-  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
-}
-
-// Constants are compared by their bits: a program with a NaN in it equals itself.
-struct AffineAttrs {
-  double scale, shift;
-  bool operator==(const AffineAttrs& other) const {
-    return same_bits(scale, other.scale) && same_bits(shift, other.shift);
-  }
-};
-
-struct DivideAttrs {
-  double divisor;
-  bool operator==(const DivideAttrs& other) const { return same_bits(divisor, other.divisor); }
-};
 
 Metas affine_infer(std::span<const Meta> in, const Attrs&) {
   check<DTypeError>(is_floating(in[0].dtype), "affine: a floating type is needed: got ",
@@ -216,10 +158,18 @@ std::vector<Tensor> divide_vjp(const Backward& b) {
   return {b.grad() / b.attrs<DivideAttrs>().divisor};
 }
 
-constexpr OpDef affine_op{
-    .name = "affine", .infer = affine_infer, .cpu = affine_cpu, .vjp = affine_vjp, .inplace = 0};
-constexpr OpDef divide_op{
-    .name = "divide", .infer = divide_infer, .cpu = divide_cpu, .vjp = divide_vjp, .inplace = 0};
+constexpr OpDef affine_op{.name = "affine",
+                          .infer = affine_infer,
+                          .cpu = affine_cpu,
+                          .cuda = affine_cuda,
+                          .vjp = affine_vjp,
+                          .inplace = 0};
+constexpr OpDef divide_op{.name = "divide",
+                          .infer = divide_infer,
+                          .cpu = divide_cpu,
+                          .cuda = divide_cuda,
+                          .vjp = divide_vjp,
+                          .inplace = 0};
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace plimsoll {
 // x in f32 such that rounding it again to 16 bits gives what rounding x itself would: cut towards
 // zero, with the last bit set where anything was lost (round to odd). Rounding to nearest twice
 // would turn 1 + 2^-11 + 2^-40 into the tie 1 + 2^-11, and then into 1 instead of 1 + 2^-10.
-inline float round_to_odd(double x) {
+constexpr float round_to_odd(double x) {
   const float nearest = static_cast<float>(x);
   if (nearest == x || x != x) return nearest;
   const uint32_t word = std::bit_cast<uint32_t>(nearest);
@@ -24,7 +24,7 @@ inline float round_to_odd(double x) {
 // Among floating types: to nearest even. To an integer: towards zero, a value that does not fit
 // becomes the nearest that does, NaN becomes 0. To bool: true unless zero (so NaN is true).
 template <class To, class From>
-To convert(From from) {
+constexpr To convert(From from) {
   constexpr bool to_16_bits = std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>;
   if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
     return convert<To>(static_cast<float>(from));
@@ -37,7 +37,7 @@ To convert(From from) {
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     // 2^63 is a float, the largest int64 is not: compare with >= against the first that is too big.
     using Limits = std::numeric_limits<To>;
-    const From above = std::ldexp(From(1), Limits::digits);
+    const auto above = static_cast<From>(uint64_t{1} << Limits::digits);
     if (!(from == from)) return 0;
     if (from >= above) return Limits::max();
     if (from < static_cast<From>(Limits::min())) return Limits::min();

@@ -7,14 +7,22 @@
 #include "ops/expect.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(copy_cuda);
+PLIMSOLL_CUDA_KERNEL(cast_cuda);
+
 namespace {
 
 void copy_cpu(const Call& call) { copy_strided(call.in[0], call.out[0]); }
 
 std::vector<Tensor> copy_vjp(const Backward& b) { return {b.grad()}; }
 
-constexpr OpDef copy_op{
-    .name = "copy", .infer = same_as_input, .cpu = copy_cpu, .vjp = copy_vjp, .strided = bits(0)};
+constexpr OpDef copy_op{.name = "copy",
+                        .infer = same_as_input,
+                        .cpu = copy_cpu,
+                        .cuda = copy_cuda,
+                        .vjp = copy_vjp,
+                        .strided = bits(0)};
 
 struct CastAttrs {
   DType dtype;
@@ -42,7 +50,8 @@ std::vector<Tensor> cast_vjp(const Backward& b) {
   return {is_floating(b.input_meta(0).dtype) ? cast(b.grad(), b.input_meta(0).dtype) : Tensor()};
 }
 
-constexpr OpDef cast_op{.name = "cast", .infer = cast_infer, .cpu = cast_cpu, .vjp = cast_vjp};
+constexpr OpDef cast_op{
+    .name = "cast", .infer = cast_infer, .cpu = cast_cpu, .cuda = cast_cuda, .vjp = cast_vjp};
 
 }  // namespace
 

@@ -3,19 +3,13 @@
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
 #include "ops/copy/convert.h"
+#include "ops/full/attrs.h"
 
 namespace plimsoll {
-namespace {
 
-struct FullAttrs {
-  Meta meta;
-  double value;
-  // By its bits: a program that fills with NaN equals itself.
-  bool operator==(const FullAttrs& other) const {
-    return meta == other.meta &&
-           std::bit_cast<uint64_t>(value) == std::bit_cast<uint64_t>(other.value);
-  }
-};
+PLIMSOLL_CUDA_KERNEL(full_cuda);
+
+namespace {
 
 Metas full_infer(std::span<const Meta>, const Attrs& attrs) {
   const Meta& meta = attrs.as<FullAttrs>().meta;
@@ -33,7 +27,7 @@ void full_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef full_op{.name = "full", .infer = full_infer, .cpu = full_cpu};
+constexpr OpDef full_op{.name = "full", .infer = full_infer, .cpu = full_cpu, .cuda = full_cuda};
 
 }  // namespace
 

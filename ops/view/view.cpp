@@ -5,18 +5,17 @@
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/sum/sum.h"
+#include "ops/view/attrs.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(slice_grad_cuda);
+
 namespace {
 
 struct ShapeAttrs {  // reshape and expand: the shape wanted; permute: the order
   Shape shape;
   bool operator==(const ShapeAttrs&) const = default;
-};
-struct SliceAttrs {
-  int axis;
-  int64_t start, stop, step;
-  bool operator==(const SliceAttrs&) const = default;
 };
 
 Metas shape_infer(std::span<const Meta> in, const Attrs& attrs) {
@@ -105,12 +104,6 @@ Value slice_view(const Value& in, const Meta& out, const Attrs& attrs, int) {
   return result;
 }
 
-struct UnsliceAttrs {
-  SliceAttrs slice;
-  Shape shape;  // of the tensor that was sliced
-  bool operator==(const UnsliceAttrs&) const = default;
-};
-
 Metas unslice_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {{attrs.as<UnsliceAttrs>().shape, in[0].dtype, in[0].device}};
 }
@@ -134,6 +127,7 @@ std::vector<Tensor> unslice_vjp(const Backward& b) {
 constexpr OpDef unslice_op{.name = "slice_grad",
                            .infer = unslice_infer,
                            .cpu = unslice_cpu,
+                           .cuda = slice_grad_cuda,
                            .vjp = unslice_vjp,
                            .strided = bits(0)};
 

@@ -1,0 +1,78 @@
+#include "core/cuda/copy.h"
+
+#include "core/cuda/elements.cuh"
+#include "core/cuda/launch.cuh"
+#include "core/op.h"
+#include "ops/copy/convert.h"
+
+namespace plimsoll {
+namespace cuda {
+namespace {
+
+template <class F>
+__device__ void visit_memory(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f64:
+      return f.template operator()<double>();
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f16:
+      return f.template operator()<Half>();
+    case DType::bf16:
+      return f.template operator()<BFloat16>();
+    case DType::i64:
+      return f.template operator()<int64_t>();
+    case DType::i32:
+      return f.template operator()<int32_t>();
+    case DType::u8:
+      return f.template operator()<uint8_t>();
+    case DType::boolean:
+      break;
+  }
+  f.template operator()<bool>();
+}
+
+// convert() with the hardware's rounding to 16 bits. What C holds of narrower types is exact.
+template <class To, class C>
+__device__ To converted(C value) {
+  if constexpr (is_16_bit<To> && std::is_same_v<C, float>)
+    return to_memory<To>(value);
+  else if constexpr (is_16_bit<To>)
+    return to_memory<To>(round_to_odd(static_cast<double>(value)));
+  else
+    return convert<To>(value);
+}
+
+template <class C>
+__global__ void cast_kernel(Elements<C> x, std::byte* y, DType to, int64_t n, bool packs) {
+  const int64_t stride = packs ? kTogether : 1;
+  for (int64_t i = first_index() * stride; i < n; i += total_threads() * stride)
+    visit_memory(to, [&]<class T>() {
+      T* element = reinterpret_cast<T*>(y) + i;
+      if (packs) {
+        const auto from = x.get_several(i);
+        Pack<T, kTogether> pack;
+        for (int j = 0; j < kTogether; ++j) pack.at[j] = converted<T>(from.at[j]);
+        *reinterpret_cast<Pack<T, kTogether>*>(element) = pack;
+      } else {
+        *element = converted<T>(x.get(i));
+      }
+    });
+}
+
+}  // namespace
+}  // namespace cuda
+
+void copy_cuda(const Call& call) { cuda::copy_strided(call.in[0], call.out[0]); }
+
+void cast_cuda(const Call& call) {
+  const View &x = call.in[0], &y = call.out[0];
+  const int64_t n = count(y.shape());
+  const bool packs = cuda::in_packs(x, n) && cuda::in_packs(y, n);
+  cuda::visit_elements(x.dtype(), [&]<class C>() {
+    cuda::launch(cuda::cast_kernel<C>, cuda::blocks_for(packs ? n / cuda::kTogether : n),
+                 cuda::kThreads, cuda::elements<C>(x), y.as<std::byte>(), y.dtype(), n, packs);
+  });
+}
+
+}  // namespace plimsoll
