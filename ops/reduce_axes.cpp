@@ -15,6 +15,20 @@ MiddleAxis middle_axis(const Shape& shape, const ReduceAttrs& attrs) {
   return result;
 }
 
+int64_t cuda_chunk(const MiddleAxis& a) {
+  constexpr int64_t kEnoughBlocks = 1024;                     // 8 for each multiprocessor
+  const int64_t wide = std::clamp<int64_t>(a.inner, 1, 128);  // outputs of a block, about
+  const int64_t blocks = std::max<int64_t>(1, a.outer * pieces(a.inner, wide));
+  const int64_t chunk = std::max(pieces(a.mid, pieces(kEnoughBlocks, blocks)), grain_for(4 * wide));
+  return pieces(chunk, 8) * 8;  // of whole packs
+}
+
+int64_t cuda_reduce_bytes(const Meta& x, const ReduceAttrs& attrs) {
+  const MiddleAxis a = middle_axis(x.shape, attrs);
+  const int64_t chunks = pieces(a.mid, cuda_chunk(a));
+  return chunks > 1 ? chunks * a.outer * a.inner * kReduceState : 0;
+}
+
 Shape reduced_shape(const Shape& shape, const ReduceAttrs& attrs, Keep keep) {
   Shape result;
   for (int axis = 0; axis < shape.rank(); ++axis) {

@@ -35,6 +35,18 @@ void for_each_piece(const MiddleAxis& a, F&& f) {
   });
 }
 
+// On a GPU, mid is cut into chunks of this many rows, so that a few long sums keep it busy too.
+int64_t cuda_chunk(const MiddleAxis& a);
+
+// Scratch of a reduction of input k, or of a gradient that reduces it: nothing on the CPU; on a GPU
+// the states of all chunks, where there are several.
+constexpr int64_t kReduceState = 24;  // bytes of one
+int64_t cuda_reduce_bytes(const Meta& x, const ReduceAttrs& attrs);
+template <int k>
+int64_t reduce_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
+  return in[k].device == Device::cuda ? cuda_reduce_bytes(in[k], attrs.as<ReduceAttrs>()) : 0;
+}
+
 Shape reduced_shape(const Shape& shape, const ReduceAttrs& attrs, Keep keep);
 Shape all_axes(int rank);
 

@@ -10,6 +10,13 @@
 #include "ops/reduce_axes.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(amax_cuda);
+PLIMSOLL_CUDA_KERNEL(amin_cuda);
+PLIMSOLL_CUDA_KERNEL(argmax_cuda);
+PLIMSOLL_CUDA_KERNEL(argmin_cuda);
+PLIMSOLL_CUDA_KERNEL(amax_grad_cuda);
+
 namespace {
 
 // Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/reduce_axes.h).
@@ -119,9 +126,17 @@ void amax_grad_cpu(const Call& call) {
 
 Metas amax_grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
 
-constexpr OpDef amax_grad_op{.name = "amax_grad", .infer = amax_grad_infer, .cpu = amax_grad_cpu};
+constexpr OpDef amax_grad_op{.name = "amax_grad",
+                             .infer = amax_grad_infer,
+                             .cpu = amax_grad_cpu,
+                             .cuda = amax_grad_cuda,
+                             .workspace = reduce_workspace<1>};
 
-constexpr OpDef amin_grad_op{.name = "amin_grad", .infer = amax_grad_infer, .cpu = amax_grad_cpu};
+constexpr OpDef amin_grad_op{.name = "amin_grad",
+                             .infer = amax_grad_infer,
+                             .cpu = amax_grad_cpu,
+                             .cuda = amax_grad_cuda,
+                             .workspace = reduce_workspace<1>};
 
 template <Extreme e>
 std::vector<Tensor> amax_vjp(const Backward& b) {
@@ -133,8 +148,10 @@ template <Extreme e>
 constexpr OpDef amax_op{.name = name_for<e>("amax", "amin"),
                         .infer = amax_infer<e>,
                         .cpu = amax_cpu<e>,
+                        .cuda = e == Extreme::max ? amax_cuda : amin_cuda,
                         .vjp = amax_vjp<e>,
-                        .saves = {.inputs = bits(0), .outputs = bits(0)}};
+                        .saves = {.inputs = bits(0), .outputs = bits(0)},
+                        .workspace = reduce_workspace<0>};
 
 template <Extreme e>
 Metas argmax_infer(std::span<const Meta> in, const Attrs& attrs) {
@@ -171,8 +188,11 @@ void argmax_cpu(const Call& call) {
 }
 
 template <Extreme e>
-constexpr OpDef argmax_op{
-    .name = name_for<e>("argmax", "argmin"), .infer = argmax_infer<e>, .cpu = argmax_cpu<e>};
+constexpr OpDef argmax_op{.name = name_for<e>("argmax", "argmin"),
+                          .infer = argmax_infer<e>,
+                          .cpu = argmax_cpu<e>,
+                          .cuda = e == Extreme::max ? argmax_cuda : argmin_cuda,
+                          .workspace = reduce_workspace<0>};
 
 constexpr Extreme kMax = Extreme::max, kMin = Extreme::min;
 

@@ -9,6 +9,11 @@
 #include "ops/view/view.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(sum_cuda);
+PLIMSOLL_CUDA_KERNEL(mean_cuda);
+PLIMSOLL_CUDA_KERNEL(sum_integers_cuda);
+
 namespace {
 
 // x [outer, mid, inner] is summed over mid. A piece is a block of at most 1024 neighbouring columns
@@ -99,6 +104,7 @@ void sum_typed(const Cut& cut, const T* x, T* y, double* partial, double divisor
 }
 
 int64_t sum_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
+  if (in[0].device == Device::cuda) return cuda_reduce_bytes(in[0], attrs.as<ReduceAttrs>());
   const Cut cut(middle_axis(in[0].shape, attrs.as<ReduceAttrs>()));
   if (cut.chunks == 1) return 0;
   return cut.outer * cut.chunks * cut.inner * static_cast<int64_t>(sizeof(double));
@@ -135,6 +141,7 @@ constexpr OpDef sum_like(const char* name) {
   return {.name = name,
           .infer = reduce_infer,
           .cpu = sum_cpu<over>,
+          .cuda = over == Over::count ? mean_cuda : sum_cuda,
           .vjp = sum_vjp<over>,
           .workspace = sum_workspace,
           .cast = CastRule::full};
@@ -172,8 +179,11 @@ void integer_sum_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef integer_sum_op{
-    .name = "sum_integers", .infer = integer_sum_infer, .cpu = integer_sum_cpu};
+constexpr OpDef integer_sum_op{.name = "sum_integers",
+                               .infer = integer_sum_infer,
+                               .cpu = integer_sum_cpu,
+                               .cuda = sum_integers_cuda,
+                               .workspace = reduce_workspace<0>};
 
 }  // namespace
 
