@@ -1,9 +1,8 @@
 #include "ops/compare/compare.h"
 
-#include <functional>
-
 #include "core/apply.h"
 #include "ops/broadcast.h"
+#include "ops/compare/kernels.h"
 #include "ops/copy/convert.h"
 #include "ops/expect.h"
 #include "ops/full/full.h"
@@ -67,6 +66,7 @@ template <class F>
 constexpr OpDef compare_op{.name = kName<F>,
                            .infer = compare_infer<F>,
                            .cpu = compare_cpu<F>,
+                           .cuda = compare_cuda<F>,
                            .strided = everything,
                            .cast = CastRule::widest};
 
@@ -74,6 +74,7 @@ template <class F>
 constexpr OpDef logical_op{.name = kName<F>,
                            .infer = logical_infer<F>,
                            .cpu = logical_cpu<F>,
+                           .cuda = compare_cuda<F>,
                            .inplace = 0,
                            .strided = everything};
 

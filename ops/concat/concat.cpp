@@ -2,16 +2,15 @@
 
 #include "core/apply.h"
 #include "core/cpu/copy.h"
+#include "ops/concat/attrs.h"
 #include "ops/expect.h"
 #include "ops/view/view.h"
 
 namespace plimsoll {
-namespace {
 
-struct ConcatAttrs {
-  int axis;
-  bool operator==(const ConcatAttrs&) const = default;
-};
+PLIMSOLL_CUDA_KERNEL(concat_cuda);
+
+namespace {
 
 Metas concat_infer(std::span<const Meta> in, const Attrs& attrs) {
   const int axis = attrs.as<ConcatAttrs>().axis;
@@ -56,6 +55,7 @@ std::vector<Tensor> concat_vjp(const Backward& b) {
 constexpr OpDef concat_op{.name = "concat",
                           .infer = concat_infer,
                           .cpu = concat_cpu,
+                          .cuda = concat_cuda,
                           .vjp = concat_vjp,
                           .strided = everything,
                           .cast = CastRule::widest};

@@ -5,26 +5,18 @@
 #include "core/apply.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
+#include "ops/extrema/formulas.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
+
+using formulas::Maximum, formulas::Minimum;
+
+PLIMSOLL_CUDA_KERNEL(share_cuda);
+PLIMSOLL_CUDA_KERNEL(clamp_cuda);
+PLIMSOLL_CUDA_KERNEL(clamp_grad_cuda);
+
 namespace {
-
-struct Maximum {
-  static constexpr const char* name = "maximum";
-  template <class T>
-  static T f(T a, T b) {  // b is taken when b is NaN: nothing is larger
-    return a > b || a != a ? a : b;
-  }
-};
-
-struct Minimum {
-  static constexpr const char* name = "minimum";
-  template <class T>
-  static T f(T a, T b) {
-    return a < b || a != a ? a : b;
-  }
-};
 
 template <class F>
 Metas infer(std::span<const Meta> in, const Attrs&) {
@@ -42,16 +34,15 @@ void cpu(const Call& call) {
 // Inputs: dy, u, v. Output: what u gets of dy when the larger of u and v was taken.
 void share_cpu(const Call& call) {
   visit_floating("share_of_larger", call.out[0].dtype(), [&]<class T>() {
-    map_triples<T, T, T, T>(call, [](auto dy, auto u, auto v) {
-      const auto kept = u == v ? dy / 2 : dy;
-      return u < v ? decltype(kept)(0) : kept;
-    });
+    map_triples<T, T, T, T>(
+        call, [](auto dy, auto u, auto v) { return formulas::share_of_larger(dy, u, v); });
   });
 }
 
 constexpr OpDef share_op{.name = "share_of_larger",
                          .infer = same_as_input,
                          .cpu = share_cpu,
+                         .cuda = share_cuda,
                          .inplace = 0,
                          .strided = everything};
 
@@ -73,6 +64,7 @@ constexpr OpDef extremum_op(Vjp vjp) {
   return {.name = F::name,
           .infer = infer<F>,
           .cpu = cpu<F>,
+          .cuda = binary_cuda<F>,
           .vjp = vjp,
           .saves = {.inputs = bits(0, 1)},
           .inplace = 0,
@@ -81,11 +73,6 @@ constexpr OpDef extremum_op(Vjp vjp) {
 }
 constexpr OpDef maximum_op = extremum_op<Maximum>(maximum_vjp);
 constexpr OpDef minimum_op = extremum_op<Minimum>(minimum_vjp);
-
-struct ClampAttrs {
-  double low, high;
-  bool operator==(const ClampAttrs&) const = default;
-};
 
 Metas clamp_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [low, high] = attrs.as<ClampAttrs>();
@@ -105,11 +92,8 @@ void clamp_cpu(const Call& call) {
     T* y = call.out[0].as<T>();
     parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
-      for (int64_t i = begin; i < end; ++i) {
-        const C v = static_cast<C>(x[i]);
-        const C raised = v < low ? low : v;
-        y[i] = static_cast<T>(raised > high ? high : raised);
-      }
+      for (int64_t i = begin; i < end; ++i)
+        y[i] = static_cast<T>(formulas::clamp(static_cast<C>(x[i]), low, high));
     });
   });
 }
@@ -127,6 +111,7 @@ void clamp_grad_cpu(const Call& call) {
 constexpr OpDef clamp_grad_op{.name = "clamp_grad",
                               .infer = same_as_input,
                               .cpu = clamp_grad_cpu,
+                              .cuda = clamp_grad_cuda,
                               .inplace = 0,
                               .strided = everything};
 
@@ -137,6 +122,7 @@ std::vector<Tensor> clamp_vjp(const Backward& b) {
 constexpr OpDef clamp_op{.name = "clamp",
                          .infer = clamp_infer,
                          .cpu = clamp_cpu,
+                         .cuda = clamp_cuda,
                          .vjp = clamp_vjp,
                          .saves = {.inputs = bits(0)},
                          .inplace = 0};

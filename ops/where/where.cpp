@@ -7,6 +7,9 @@
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(where_cuda);
+
 namespace {
 
 Metas where_infer(std::span<const Meta> in, const Attrs&) {
@@ -49,6 +52,7 @@ std::vector<Tensor> where_vjp(const Backward& b) {
 constexpr OpDef where_op{.name = "where",
                          .infer = where_infer,
                          .cpu = where_cpu,
+                         .cuda = where_cuda,
                          .vjp = where_vjp,
                          .saves = {.inputs = bits(0)},
                          .inplace = 2,
