@@ -3,19 +3,17 @@
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
 #include "ops/copy/copy.h"
+#include "ops/cumsum/attrs.h"
 #include "ops/expect.h"
 #include "ops/reduce_axes.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(cumsum_cuda);
+
 namespace {
 
 constexpr int64_t kColumns = 64;  // running sums that one thread holds at a time
-
-struct CumsumAttrs {
-  int axis = 0;
-  bool exclusive = false, reverse = false;
-  bool operator==(const CumsumAttrs&) const = default;
-};
 
 Metas cumsum_infer(std::span<const Meta> in, const Attrs&) {
   Metas out{in[0]};
@@ -84,6 +82,7 @@ std::vector<Tensor> cumsum_vjp(const Backward& b) {
 constexpr OpDef cumsum_op{.name = "cumsum",
                           .infer = cumsum_infer,
                           .cpu = cumsum_cpu,
+                          .cuda = cumsum_cuda,
                           .vjp = cumsum_vjp,
                           .inplace = 0,
                           .cast = CastRule::full};

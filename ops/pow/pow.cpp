@@ -2,29 +2,22 @@
 
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/pointwise.h"
+#include "ops/pow/formulas.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
+
+using namespace formulas;
+
+PLIMSOLL_CUDA_KERNEL(pow_cuda);
+PLIMSOLL_CUDA_KERNEL(pow_grad_cuda);
+
 namespace {
 
-// Constants are compared by their bits: a program with a NaN in it equals itself.
-struct PowAttrs {
-  double exponent;
-  bool operator==(const PowAttrs& other) const {
-    return std::bit_cast<uint64_t>(exponent) == std::bit_cast<uint64_t>(other.exponent);
-  }
-};
-
 // Calls f with a function for x^c. The cheap exponents become vector code; libm's pow does not.
-// sqrt(|x|) only differs from sqrt(x) where std::pow has rules of its own: pow(-0, 0.5) = 0 and
-// pow(-inf, 0.5) = inf.
 template <class F>
 void with_power(double c, F&& f) {
-  const auto root = []<class C>(C x) {
-    const bool bare = x < 0 && x > -std::numeric_limits<C>::infinity();
-    const C r = std::sqrt(std::abs(x));
-    return bare ? std::numeric_limits<C>::quiet_NaN() : r;
-  };
+  const auto root = [](auto x) { return power_of_half(x); };
   if (c == 0)
     f([](auto x) { return decltype(x)(1); });
   else if (c == 1)
@@ -80,8 +73,11 @@ void pow_grad_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef pow_grad_op{
-    .name = "pow_grad", .infer = same_as_input, .cpu = pow_grad_cpu, .inplace = 0};
+constexpr OpDef pow_grad_op{.name = "pow_grad",
+                            .infer = same_as_input,
+                            .cpu = pow_grad_cpu,
+                            .cuda = pow_grad_cuda,
+                            .inplace = 0};
 
 std::vector<Tensor> pow_vjp(const Backward& b) {
   const auto& attrs = b.attrs<PowAttrs>();
@@ -92,38 +88,18 @@ std::vector<Tensor> pow_vjp(const Backward& b) {
 constexpr OpDef pow_op{.name = "pow",
                        .infer = pow_infer,
                        .cpu = pow_cpu,
+                       .cuda = pow_cuda,
                        .vjp = pow_vjp,
                        .saves = {.inputs = bits(0)},
                        .inplace = 0,
                        .cast = CastRule::full};
-
-struct Power {
-  static constexpr const char* name = "pow";
-  template <class T>
-  static T f(T a, T b) {
-    return std::pow(a, b);
-  }
-};
-struct PowerByBase {
-  static constexpr const char* name = "pow_base_grad";
-  template <class T>
-  static T f(T a, T b) {
-    return b == 0 ? T(0) : b * std::pow(a, b - 1);
-  }
-};
-struct PowerByExponent {
-  static constexpr const char* name = "pow_exponent_grad";
-  template <class T>
-  static T f(T a, T b) {
-    return a == 0 && b >= 0 ? T(0) : std::pow(a, b) * std::log(a);
-  }
-};
 
 template <class F>
 constexpr OpDef binary_op(Vjp vjp = nullptr, Saves saves = {}, CastRule cast = CastRule::keep) {
   return {.name = F::name,
           .infer = Binary<F>::infer,
           .cpu = Binary<F>::cpu,
+          .cuda = binary_cuda<F>,
           .vjp = vjp,
           .saves = saves,
           .inplace = 0,
