@@ -1,37 +1,23 @@
 #include "ops/logsumexp/logsumexp.h"
 
 #include <array>
-#include <limits>
 
-#include "core/math.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
+#include "ops/logsumexp/exponentials.h"
 #include "ops/reduce_axes.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(logsumexp_cuda);
+PLIMSOLL_CUDA_KERNEL(logsumexp_grad_cuda);
+
 namespace {
 
 // Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/reduce_axes.h).
 
 constexpr int64_t kColumns = 64;  // whose maxima and sums are kept side by side
-
-template <class C>
-constexpr C kLowest = -std::numeric_limits<C>::infinity();
-
-// The largest of some x_j, and the sum of exp(x_j - largest).
-template <class C>
-struct Exponentials {
-  C largest = kLowest<C>;
-  double sum = 0;
-  C log() const { return static_cast<C>(static_cast<double>(largest) + std::log(sum)); }
-};
-
-// What to subtract from x_j: an infinite maximum must not be subtracted from itself.
-template <class C>
-C finite_or_zero(C m) {
-  return m - m == 0 ? m : C(0);
-}
 
 template <class T, class C = Compute<T>>
 Exponentials<C> of_row(const T* x, int64_t n) {
@@ -100,16 +86,6 @@ void logsumexp_cpu(const Call& call) {
   });
 }
 
-// dx = dy exp(x - largest) / sum. A saved y could not take their place: rounded, to 16 bits above
-// all, it is off by as much as the exponentials then are in proportion.
-template <class C>
-struct Share {
-  C shift, factor;
-  Share(C dy, const Exponentials<C>& e)
-      : shift(e.largest == kLowest<C> ? C(0) : e.largest),
-        factor(e.sum == 0 ? C(0) : static_cast<C>(static_cast<double>(dy) / e.sum)) {}
-};
-
 void grad_cpu(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[1].shape(), call.attrs.as<ReduceAttrs>());
   visit_floating("logsumexp", call.out[0].dtype(), [&]<class T>() {
@@ -147,8 +123,12 @@ void grad_cpu(const Call& call) {
 
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
 
-constexpr OpDef grad_op{
-    .name = "logsumexp_grad", .infer = grad_infer, .cpu = grad_cpu, .inplace = 1};
+constexpr OpDef grad_op{.name = "logsumexp_grad",
+                        .infer = grad_infer,
+                        .cpu = grad_cpu,
+                        .cuda = logsumexp_grad_cuda,
+                        .inplace = 1,
+                        .workspace = reduce_workspace<1>};
 
 std::vector<Tensor> logsumexp_vjp(const Backward& b) {
   return {apply1(grad_op, {contiguous(b.grad()), b.input(0)}, b.attrs<ReduceAttrs>())};
@@ -157,8 +137,10 @@ std::vector<Tensor> logsumexp_vjp(const Backward& b) {
 constexpr OpDef logsumexp_op{.name = "logsumexp",
                              .infer = reduce_infer,
                              .cpu = logsumexp_cpu,
+                             .cuda = logsumexp_cuda,
                              .vjp = logsumexp_vjp,
                              .saves = {.inputs = bits(0)},
+                             .workspace = reduce_workspace<0>,
                              .cast = CastRule::full};
 
 }  // namespace

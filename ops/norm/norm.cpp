@@ -4,9 +4,16 @@
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/math/math.h"
+#include "ops/norm/formulas.h"
 #include "ops/reduce_axes.h"
 
 namespace plimsoll {
+
+using namespace formulas;
+
+PLIMSOLL_CUDA_KERNEL(norm_cuda);
+PLIMSOLL_CUDA_KERNEL(norm_grad_cuda);
+
 namespace {
 
 // Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/reduce_axes.h).
@@ -16,35 +23,6 @@ constexpr int64_t kColumns = 64;  // whose sums are kept side by side
 template <class T>
 double wide(T v) {
   return static_cast<double>(static_cast<Compute<T>>(v));
-}
-
-// |x|^p, its sum's root, and the derivative of the root; the loops are made once for each.
-struct One {
-  static double term(double x, double) { return std::abs(x); }
-  static double root(double total, double) { return total; }
-  static double slope(double x, double, double) { return x > 0 ? 1 : (x < 0 ? -1 : x); }
-};
-struct Two {
-  static double term(double x, double) { return x * x; }
-  static double root(double total, double) { return std::sqrt(total); }
-  static double slope(double x, double y, double) { return y == 0 ? 0 : x / y; }
-};
-struct General {
-  static double term(double x, double p) { return std::pow(std::abs(x), p); }
-  static double root(double total, double p) { return std::pow(total, 1 / p); }
-  static double slope(double x, double y, double p) {
-    return x == 0 ? 0 : std::copysign(std::pow(std::abs(x) / y, p - 1), x);
-  }
-};
-
-template <class F>
-void with_p(double p, const F& f) {
-  if (p == 1)
-    f(One());
-  else if (p == 2)
-    f(Two());
-  else
-    f(General());
 }
 
 template <class P, class T>
@@ -116,7 +94,11 @@ void grad_cpu(const Call& call) {
 
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
 
-constexpr OpDef grad_op{.name = "norm_grad", .infer = grad_infer, .cpu = grad_cpu, .inplace = 1};
+constexpr OpDef grad_op{.name = "norm_grad",
+                        .infer = grad_infer,
+                        .cpu = grad_cpu,
+                        .cuda = norm_grad_cuda,
+                        .inplace = 1};
 
 std::vector<Tensor> norm_vjp(const Backward& b) {
   return {apply1(grad_op, {contiguous(b.grad()), b.input(0), b.output(0)}, b.attrs<ReduceAttrs>())};
@@ -125,8 +107,10 @@ std::vector<Tensor> norm_vjp(const Backward& b) {
 constexpr OpDef norm_op{.name = "norm",
                         .infer = reduce_infer,
                         .cpu = norm_cpu,
+                        .cuda = norm_cuda,
                         .vjp = norm_vjp,
                         .saves = {.inputs = bits(0), .outputs = bits(0)},
+                        .workspace = reduce_workspace<0>,
                         .cast = CastRule::full};
 
 }  // namespace

@@ -5,6 +5,10 @@
 #include "ops/reduce_axes.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(prod_cuda);
+PLIMSOLL_CUDA_KERNEL(prod_grad_cuda);
+
 namespace {
 
 // Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/reduce_axes.h).
@@ -97,7 +101,11 @@ void grad_cpu(const Call& call) {
 
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
 
-constexpr OpDef grad_op{.name = "prod_grad", .infer = grad_infer, .cpu = grad_cpu};
+constexpr OpDef grad_op{.name = "prod_grad",
+                        .infer = grad_infer,
+                        .cpu = grad_cpu,
+                        .cuda = prod_grad_cuda,
+                        .workspace = reduce_workspace<1>};
 
 std::vector<Tensor> prod_vjp(const Backward& b) {
   return {apply1(grad_op, {contiguous(b.grad()), b.input(0)}, b.attrs<ReduceAttrs>())};
@@ -106,8 +114,10 @@ std::vector<Tensor> prod_vjp(const Backward& b) {
 constexpr OpDef prod_op{.name = "prod",
                         .infer = reduce_infer,
                         .cpu = prod_cpu,
+                        .cuda = prod_cuda,
                         .vjp = prod_vjp,
                         .saves = {.inputs = bits(0)},
+                        .workspace = reduce_workspace<0>,
                         .cast = CastRule::full};
 
 }  // namespace

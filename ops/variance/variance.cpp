@@ -6,6 +6,12 @@
 #include "ops/view/view.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(variance_cuda);
+PLIMSOLL_CUDA_KERNEL(stddev_cuda);
+PLIMSOLL_CUDA_KERNEL(variance_grad_cuda);
+PLIMSOLL_CUDA_KERNEL(stddev_grad_cuda);
+
 namespace {
 
 // Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/reduce_axes.h).
@@ -124,7 +130,9 @@ Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
 template <Root root>
 constexpr OpDef grad_op{.name = root == Root::yes ? "stddev_grad" : "variance_grad",
                         .infer = grad_infer,
-                        .cpu = grad_cpu<root>};
+                        .cpu = grad_cpu<root>,
+                        .cuda = root == Root::yes ? stddev_grad_cuda : variance_grad_cuda,
+                        .workspace = reduce_workspace<1>};
 
 template <Root root>
 std::vector<Tensor> vjp(const Backward& b) {
@@ -136,8 +144,10 @@ template <Root root>
 constexpr OpDef op{.name = root == Root::yes ? "stddev" : "variance",
                    .infer = reduce_infer,
                    .cpu = variance_cpu<root>,
+                   .cuda = root == Root::yes ? stddev_cuda : variance_cuda,
                    .vjp = vjp<root>,
                    .saves = {.inputs = bits(0), .outputs = bits(0)},
+                   .workspace = reduce_workspace<0>,
                    .cast = CastRule::full};
 
 // Over no axes each element is a group of its own, along an axis that x does not have yet.
