@@ -19,13 +19,16 @@ inline void check_id_dtype(const char* op, const Meta& ids) {
                     ": the ids are not integers: ", ids, ". Cast them to i64 or i32.");
 }
 
+[[noreturn]] inline void fail_id(const char* op, int64_t position, int64_t id, int64_t size) {
+  fail<IndexError>(op, ": an id is out of range: ", id, " at position ", position,
+                   " for a size of ", size, ". Use ids from 0 and below ", size, ".");
+}
+
 // IndexError for the first id that is not from 0 and below `size`.
 inline void check_ids(const char* op, const View& ids, int64_t size) {
   visit_ids(ids, [&](const auto* id) {
     for (int64_t i = 0; i < count(ids.shape()); ++i)
-      check<IndexError>(id[i] >= 0 && id[i] < size, op, ": an id is out of range: ", id[i],
-                        " at position ", i, " for a size of ", size, ". Use ids from 0 and below ",
-                        size, ".");
+      if (id[i] < 0 || id[i] >= size) fail_id(op, i, id[i], size);
   });
 }
 

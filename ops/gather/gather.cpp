@@ -9,6 +9,10 @@
 #include "ops/view/view.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(gather_cuda);
+PLIMSOLL_CUDA_KERNEL(one_hot_cuda);
+
 namespace {
 
 // ids must not reach beyond x along the axes that are not indexed.
@@ -55,16 +59,11 @@ std::vector<Tensor> gather_vjp(const Backward& b) {
 constexpr OpDef gather_op{.name = "gather",
                           .infer = gather_infer,
                           .cpu = gather_cpu,
+                          .cuda = gather_cuda,
                           .vjp = gather_vjp,
                           .saves = {.inputs = bits(1)}};
 
 // --- one_hot
-
-struct OneHotAttrs {
-  int64_t classes;
-  DType dtype;
-  bool operator==(const OneHotAttrs&) const = default;
-};
 
 Metas one_hot_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [classes, dtype] = attrs.as<OneHotAttrs>();
@@ -91,7 +90,8 @@ void one_hot_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef one_hot_op{.name = "one_hot", .infer = one_hot_infer, .cpu = one_hot_cpu};
+constexpr OpDef one_hot_op{
+    .name = "one_hot", .infer = one_hot_infer, .cpu = one_hot_cpu, .cuda = one_hot_cuda};
 
 }  // namespace
 

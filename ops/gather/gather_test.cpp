@@ -54,6 +54,13 @@ OpCase scatters(const char* name, Shape x, InputSpec ids, Shape src, int axis) {
               }};
 }
 
+// More ids than a GPU counts at once; too many to be differentiated numerically.
+OpCase many() {
+  OpCase c = scatters("scatter_many", {5000}, index({70000}, 5000), {70000}, 0);
+  c.differentiable = false;
+  return c;
+}
+
 OpCase selects(const char* name, Shape x, InputSpec ids, int axis) {
   return {.name = name,
           .inputs = {real(x), ids},
@@ -167,6 +174,7 @@ OpCases gather_cases() {
                    scatters("scatter_smaller", {3, 4, 5}, index({2, 6, 3}, 4), {3, 7, 3}, 1),
                    scatters("scatter_wide", {3, 130}, index({4, 129}, 3), {4, 129}, 0),
                    scatters("scatter_one_place", {2}, index({200}, 1), {200}, 0),
+                   many(),
                    scatters("scatter_nothing", {3, 4}, index({3, 0}, 4), {3, 0}, 1),
                    selects("select_rows", {5, 3}, index({7}, 5), 0),
                    selects("select_columns", {3, 5}, index({4}, 5), 1),

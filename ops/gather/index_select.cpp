@@ -1,4 +1,5 @@
 // index_select: x [outer, n, inner], ids [k] -> y [outer, k, inner].
+#include "core/cuda/sort.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/gather/gather.h"
@@ -6,13 +7,11 @@
 #include "ops/ids.h"
 
 namespace plimsoll {
-namespace {
 
-struct SelectAttrs {
-  int axis;
-  int64_t size;  // of x along the axis
-  bool operator==(const SelectAttrs&) const = default;
-};
+PLIMSOLL_CUDA_KERNEL(index_select_cuda);
+PLIMSOLL_CUDA_KERNEL(index_select_grad_cuda);
+
+namespace {
 
 struct Around {
   int64_t outer = 1, inner = 1;
@@ -55,6 +54,7 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
+  if (in[1].device == Device::cuda) return cuda::sort_bytes(in[1].shape[0]);
   return (attrs.as<SelectAttrs>().size + 1 + in[1].shape[0]) *
          static_cast<int64_t>(sizeof(int64_t));
 }
@@ -109,8 +109,11 @@ void grad_cpu(const Call& call) {
 
 extern const OpDef index_select_op, index_select_grad_op;
 
-constexpr OpDef index_select_grad_op{
-    .name = "index_select_grad", .infer = grad_infer, .cpu = grad_cpu, .workspace = grad_workspace};
+constexpr OpDef index_select_grad_op{.name = "index_select_grad",
+                                     .infer = grad_infer,
+                                     .cpu = grad_cpu,
+                                     .cuda = index_select_grad_cuda,
+                                     .workspace = grad_workspace};
 
 namespace {
 
@@ -124,6 +127,7 @@ std::vector<Tensor> select_vjp(const Backward& b) {
 constexpr OpDef index_select_op{.name = "index_select",
                                 .infer = select_infer,
                                 .cpu = select_cpu,
+                                .cuda = index_select_cuda,
                                 .vjp = select_vjp,
                                 .saves = {.inputs = bits(1)}};
 

@@ -1,11 +1,15 @@
 // scatter_add: a copy of x, to which each line of src is added in order.
 #include "core/cpu/copy.h"
+#include "core/cuda/sort.h"
 #include "ops/copy/copy.h"
 #include "ops/gather/gather.h"
 #include "ops/gather/walk.h"
 #include "ops/ids.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(scatter_add_cuda);
+
 namespace {
 
 template <class T>
@@ -21,6 +25,7 @@ Metas scatter_infer(std::span<const Meta> in, const Attrs&) {
 
 // Sums of 16-bit elements are kept in f32 until the last is added.
 int64_t scatter_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
+  if (in[0].device == Device::cuda) return cuda::sort_bytes(count(in[1].shape));
   const bool narrow = in[0].dtype == DType::f16 || in[0].dtype == DType::bf16;
   return narrow ? count(in[0].shape) * static_cast<int64_t>(sizeof(float)) : 0;
 }
@@ -73,6 +78,7 @@ extern const OpDef scatter_add_op;
 constexpr OpDef scatter_add_op{.name = "scatter_add",
                                .infer = scatter_infer,
                                .cpu = scatter_cpu,
+                               .cuda = scatter_add_cuda,
                                .vjp = scatter_vjp,
                                .saves = {.inputs = bits(1)},
                                .strided = bits(0),

@@ -6,13 +6,9 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "ops/gather/attrs.h"
 
 namespace plimsoll {
-
-struct AxisAttrs {
-  int axis;
-  bool operator==(const AxisAttrs&) const = default;
-};
 
 // `width` neighbouring places, each a line of `length` ids.
 struct Block {
