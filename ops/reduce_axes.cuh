@@ -30,6 +30,14 @@
 
 namespace plimsoll::cuda {
 
+// The smallest power of 2 from n on, of at most `most`, which is one.
+inline int power_of_2(int64_t n, int64_t most) {
+  return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(n, 1, most))));
+}
+
+// Neighbouring columns of one block, where it walks down them with all its threads.
+inline int neighbours_across(int64_t columns) { return power_of_2(columns, kWarp); }
+
 struct ReduceCut {
   int64_t outer, mid, inner, outputs;
   int64_t chunk, chunks;  // of mid
@@ -47,16 +55,12 @@ struct ReduceCut {
         chunks(std::max<int64_t>(1, pieces(mid, chunk))),
         rows(inner == 1),
         packs(in_packs) {
-    const auto power_up_to = [](int64_t n, int64_t most) {
-      return static_cast<int>(
-          std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(n, 1, most))));
-    };
     const int64_t together = packs ? kTogether : 1;
     if (rows) {
-      along = power_up_to(pieces(std::min(mid, chunk), together), kThreads);
+      along = power_of_2(pieces(std::min(mid, chunk), together), kThreads);
     } else {
-      along = kThreads / power_up_to(pieces(inner, together), kWarp);
-      along = std::min(along, power_up_to(std::min(mid, chunk), kThreads));
+      along = kThreads / neighbours_across(pieces(inner, together));
+      along = std::min(along, power_of_2(std::min(mid, chunk), kThreads));
     }
     across = kThreads / along;
     groups = pieces(outputs / width(), across);
@@ -189,8 +193,7 @@ void reduce(const Call& call, const View& x, const MiddleAxis& a, const F& f,
   };
   run(false);
   if (cut.chunks == 1) return;
-  const int along = static_cast<int>(
-      std::bit_ceil(static_cast<uint64_t>(std::min<int64_t>(cut.chunks, kThreads))) / 2);
+  const int along = power_of_2(cut.chunks, kThreads) / 2;
   const int across = kThreads / along;
   launch(join_kernel<F>, pieces(cut.outputs, across), kThreads, states, cut.chunks, cut.outputs,
          across, along, f);

@@ -45,8 +45,7 @@ void cumsum_cuda(const Call& call) {
   const auto& attrs = call.attrs.as<CumsumAttrs>();
   const View &x = call.in[0], &y = call.out[0];
   const MiddleAxis a = middle_axis(x.shape(), {attrs.axis, attrs.axis + 1});
-  const int across = static_cast<int>(
-      std::bit_ceil(static_cast<uint64_t>(std::min<int64_t>(a.inner, cuda::kWarp))));
+  const int across = cuda::neighbours_across(a.inner);
   cuda::visit_elements(x.dtype(), [&]<class C>() {
     using Sum = std::conditional_t<std::is_integral_v<C>, int64_t, double>;
     cuda::launch(cuda::cumsum_kernel<C, Sum>, pieces(a.outer * a.inner, across), cuda::kThreads,

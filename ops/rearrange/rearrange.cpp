@@ -6,35 +6,29 @@
 #include "ops/concat/concat.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
+#include "ops/rearrange/attrs.h"
 #include "ops/split/split.h"
 #include "ops/view/view.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(flip_cuda);
+PLIMSOLL_CUDA_KERNEL(triangle_cuda);
+
 namespace {
 
-struct FlipAttrs {
-  Bits axes;
-  bool operator==(const FlipAttrs&) const = default;
-};
-
-// x is walked backwards, with negative strides from its last element on.
 void flip_cpu(const Call& call) {
-  const Bits axes = call.attrs.as<FlipAttrs>().axes;
-  View from = call.in[0];
-  int64_t last = 0;
-  for (int axis = 0; axis < from.shape().rank(); ++axis) {
-    if (!has(axes, axis)) continue;
-    last += (from.shape()[axis] - 1) * from.strides[axis];
-    from.strides[axis] = -from.strides[axis];
-  }
-  from.data = from.as<std::byte>() + last * size_of(from.dtype());
-  copy_strided(from, call.out[0]);
+  copy_strided(flipped(call.in[0], call.attrs.as<FlipAttrs>().axes), call.out[0]);
 }
 
 std::vector<Tensor> flip_vjp(const Backward& b);
 
-constexpr OpDef flip_op{
-    .name = "flip", .infer = same_as_input, .cpu = flip_cpu, .vjp = flip_vjp, .strided = bits(0)};
+constexpr OpDef flip_op{.name = "flip",
+                        .infer = same_as_input,
+                        .cpu = flip_cpu,
+                        .cuda = flip_cuda,
+                        .vjp = flip_vjp,
+                        .strided = bits(0)};
 
 std::vector<Tensor> flip_vjp(const Backward& b) {
   return {apply1(flip_op, {b.grad()}, b.attrs<FlipAttrs>())};
@@ -42,28 +36,19 @@ std::vector<Tensor> flip_vjp(const Backward& b) {
 
 // --- tril, triu
 
-struct TriangleAttrs {
-  bool lower;
-  int64_t diagonal;
-  bool operator==(const TriangleAttrs&) const = default;
-};
-
-// A row keeps columns [0, i + diagonal] or [i + diagonal, columns). Bits are copied, so only the
-// width of the type matters.
+// Bits are copied, so only the width of the type matters.
 template <class T>
 void triangle_typed(const Call& call) {
   const TriangleAttrs attrs = call.attrs.as<TriangleAttrs>();
   const bool lower = attrs.lower;
   const Shape& shape = call.out[0].shape();
   const int64_t columns = shape.back(), rows = shape[shape.rank() - 2];
-  // Far beyond the corners a diagonal changes nothing; there i + diagonal + 1 would overflow.
-  const int64_t shift = std::clamp(attrs.diagonal, -rows - 1, columns + 1);
+  const int64_t shift = triangle_shift(attrs, rows, columns);
   const T* x = call.in[0].as<T>();
   T* y = call.out[0].as<T>();
   parallel_for(count(shape) / columns, grain_for(columns), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const int64_t i = row % rows + shift + (lower ? 1 : 0);
-      const int64_t cut = std::clamp<int64_t>(i, 0, columns);
+      const int64_t cut = std::clamp<int64_t>(row % rows + shift, 0, columns);
       const T* from = x + row * columns;
       T* to = y + row * columns;
       for (int64_t j = 0; j < cut; ++j) to[j] = lower ? from[j] : T(0);
@@ -90,6 +75,7 @@ std::vector<Tensor> triangle_vjp(const Backward& b);
 constexpr OpDef triangle_op{.name = "triangle",
                             .infer = same_as_input,
                             .cpu = triangle_cpu,
+                            .cuda = triangle_cuda,
                             .vjp = triangle_vjp,
                             .inplace = 0};
 

@@ -10,16 +10,13 @@
 #include "ops/gather/gather.h"
 #include "ops/reduce_axes.h"
 #include "ops/slots.h"
+#include "ops/top_k/attrs.h"
 
 namespace plimsoll {
-namespace {
 
-struct TopKAttrs {
-  int64_t k;
-  int axis;
-  Order order;
-  bool operator==(const TopKAttrs&) const = default;
-};
+PLIMSOLL_CUDA_KERNEL(top_k_cuda);
+
+namespace {
 
 MiddleAxis sizes_of(const Shape& x, const Attrs& attrs) {
   const int axis = attrs.as<TopKAttrs>().axis;
@@ -39,16 +36,11 @@ Metas top_k_infer(std::span<const Meta> in, const Attrs& attrs) {
   return out;
 }
 
-// NaN is the largest.
-template <class C>
-bool larger(C a, C b) {
-  return a > b || (a != a && b == b);
-}
-
 // Columns of one work item.
 int64_t columns_per_item(const MiddleAxis& a) { return grain_for(a.mid); }
 
 int64_t top_k_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
+  if (in[0].device == Device::cuda) return 0;
   const MiddleAxis a = sizes_of(in[0].shape, attrs);
   return slots_bytes(pieces(a.outer * a.inner, columns_per_item(a)),
                      a.mid * static_cast<int64_t>(sizeof(int64_t)));
@@ -61,10 +53,7 @@ void column_top_k(const T* x, int64_t n, int64_t step, const TopKAttrs& attrs, i
   using C = Computed<T>;
   const auto at = [&](int64_t i) { return static_cast<C>(x[i * step]); };
   const auto before = [&](int64_t i, int64_t j) {
-    const C a = at(i), b = at(j);
-    if (larger(a, b)) return attrs.order == Order::largest;
-    if (larger(b, a)) return attrs.order == Order::smallest;
-    return i < j;
+    return comes_before<C>(attrs.order, at(i), i, at(j), j);
   };
   std::iota(order_of, order_of + n, int64_t{0});
   std::partial_sort(order_of, order_of + attrs.k, order_of + n, before);
@@ -105,6 +94,7 @@ std::vector<Tensor> top_k_vjp(const Backward& b) {
 constexpr OpDef top_k_op{.name = "top_k",
                          .infer = top_k_infer,
                          .cpu = top_k_cpu,
+                         .cuda = top_k_cuda,
                          .vjp = top_k_vjp,
                          .saves = {.outputs = bits(1)},
                          .workspace = top_k_workspace};
