@@ -26,13 +26,18 @@ Tensor class_weights(const Tensor& weight, const Tensor& scores) {
   return contiguous(cast(weight.detach(), loss_dtype(scores.dtype())));
 }
 
+void throw_bad_label(const char* op, int64_t position, int64_t label, int64_t classes,
+                     int64_t ignore_index) {
+  fail<IndexError>(op, ": a label is out of range: ", label, " at position ", position, " for ",
+                   classes, " classes. Use labels from 0 and below ", classes, ", or ",
+                   ignore_index, " for rows to leave out.");
+}
+
 void check_labels(const char* op, const View& labels, int64_t classes, int64_t ignore_index) {
   const int64_t* label = labels.as<int64_t>();
   for (int64_t row = 0; row < count(labels.shape()); ++row)
-    check<IndexError>(label[row] == ignore_index || (label[row] >= 0 && label[row] < classes), op,
-                      ": a label is out of range: ", label[row], " at position ", row, " for ",
-                      classes, " classes. Use labels from 0 and below ", classes, ", or ",
-                      ignore_index, " for rows to leave out.");
+    if (label[row] != ignore_index && (label[row] < 0 || label[row] >= classes)) [[unlikely]]
+      throw_bad_label(op, row, label[row], classes, ignore_index);
 }
 
 }  // namespace plimsoll

@@ -19,7 +19,10 @@ void check_classes(const char* op, const char* what, const Meta& scores, const M
 // undefined.
 Tensor class_weights(const Tensor& weight, const Tensor& scores);
 
-// IndexError for the first label that is neither a class nor ignore_index.
+// IndexError: the one at `position` is neither a class nor ignore_index.
+[[noreturn]] void throw_bad_label(const char* op, int64_t position, int64_t label, int64_t classes,
+                                  int64_t ignore_index);
+// The same for the first such label.
 void check_labels(const char* op, const View& labels, int64_t classes, int64_t ignore_index);
 
 // What each row counts: the weight of its label; nothing where that is ignore_index.

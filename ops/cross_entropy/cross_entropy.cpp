@@ -6,6 +6,9 @@
 
 namespace plimsoll {
 
+PLIMSOLL_CUDA_KERNEL(cross_entropy_cuda);
+PLIMSOLL_CUDA_KERNEL(cross_entropy_grad_cuda);
+
 CrossEntropyAttrs cross_entropy_attrs(const char* op, const CrossEntropyOptions& options) {
   const double e = options.label_smoothing;
   check<ValueError>(e >= 0 && e <= 1, op, ": label_smoothing is not from 0 to 1: ", e,
@@ -32,10 +35,12 @@ Metas cross_entropy_infer(std::span<const Meta> in, const Attrs& attrs) {
 
 int64_t rows_per_piece(int64_t classes) { return grain_for(4 * classes); }
 
-// One partial loss per piece of rows.
+// One partial loss per piece of rows; on a GPU one loss per row.
 int64_t cross_entropy_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  return pieces(count(in[1].shape), rows_per_piece(in[0].shape.back())) *
-         static_cast<int64_t>(sizeof(double));
+  const int64_t rows = count(in[1].shape);
+  const int64_t losses =
+      in[0].device == Device::cuda ? rows : pieces(rows, rows_per_piece(in[0].shape.back()));
+  return losses * static_cast<int64_t>(sizeof(double));
 }
 
 void cross_entropy_cpu(const Call& call) {
@@ -63,6 +68,11 @@ void cross_entropy_cpu(const Call& call) {
   });
 }
 
+// A GPU keeps what the gradient is divided by.
+int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
+  return in[0].device == Device::cuda ? static_cast<int64_t>(sizeof(double)) : 0;
+}
+
 // Inputs: dy, logits, labels, LogSum, perhaps weights. Output: the gradient of the logits.
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
 
@@ -87,8 +97,12 @@ void grad_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef grad_op{
-    .name = "cross_entropy_grad", .infer = grad_infer, .cpu = grad_cpu, .inplace = 1};
+constexpr OpDef grad_op{.name = "cross_entropy_grad",
+                        .infer = grad_infer,
+                        .cpu = grad_cpu,
+                        .cuda = cross_entropy_grad_cuda,
+                        .inplace = 1,
+                        .workspace = grad_workspace};
 
 std::vector<Tensor> cross_entropy_vjp(const Backward& b) {
   std::vector<Tensor> in{contiguous(b.grad()), b.input(0), b.input(1), b.output(1)};
@@ -101,6 +115,7 @@ std::vector<Tensor> cross_entropy_vjp(const Backward& b) {
 constexpr OpDef cross_entropy_op{.name = "cross_entropy",
                                  .infer = cross_entropy_infer,
                                  .cpu = cross_entropy_cpu,
+                                 .cuda = cross_entropy_cuda,
                                  .vjp = cross_entropy_vjp,
                                  .saves = {.inputs = bits(0, 1, 2), .outputs = bits(1)},
                                  .workspace = cross_entropy_workspace};

@@ -11,27 +11,15 @@
 #include "core/math.h"
 #include "ops/broadcast.h"
 #include "ops/class_loss.h"
+#include "ops/cross_entropy/attrs.h"
 #include "ops/cross_entropy/cross_entropy.h"
 
 namespace plimsoll {
 
-struct CrossEntropyAttrs {
-  int64_t ignore_index;
-  double label_smoothing;
-  Reduction reduction;
-  bool operator==(const CrossEntropyAttrs&) const = default;
-};
-
 // Checks and takes the options apart. ValueError.
 CrossEntropyAttrs cross_entropy_attrs(const char* op, const CrossEntropyOptions& options);
 
-// z in two parts, a pair of which the tape keeps for each row. Their sum would have forgotten the
-// logarithm where logits are large: from 1e9 on in f32, from 1e17 on in f64.
-template <class C>
-struct LogSum {
-  C highest, log_total;  // the largest x; log(sum_c exp(x_c - highest))
-};
-// All of them, as a tensor [..., 2].
+// The LogSums of all rows, as a tensor [..., 2].
 Meta log_sums_of(const Meta& labels, DType logits);
 
 template <class C>

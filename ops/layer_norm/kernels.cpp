@@ -7,14 +7,6 @@
 namespace plimsoll::layer_norm_detail {
 namespace {
 
-// A number in double as the sum of two in C.
-template <class C>
-struct Split {
-  C high, rest;
-  explicit Split(double value)
-      : high(static_cast<C>(value)), rest(static_cast<C>(value - static_cast<double>(high))) {}
-};
-
 template <class T>
 double mean_of(const T* x, int64_t n) {
   using C = Compute<T>;

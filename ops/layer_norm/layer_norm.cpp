@@ -1,17 +1,19 @@
 #include "ops/layer_norm/layer_norm.h"
 
 #include "core/apply.h"
+#include "ops/columns.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/layer_norm/kernels.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(layer_norm_cuda);
+PLIMSOLL_CUDA_KERNEL(layer_norm_grad_cuda);
+
 namespace {
 
-struct LayerNormAttrs {
-  double eps;
-  bool operator==(const LayerNormAttrs&) const = default;
-};
+using layer_norm_detail::LayerNormAttrs;
 
 // Inputs: x [..., D], gamma [D], beta [D]. Outputs: y, and one mean and one inverse deviation a
 // row.
@@ -41,12 +43,15 @@ Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1], in[2],
 void grad_cpu(const Call& call) { layer_norm_detail::backward(call); }
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
+  if (in[0].device == Device::cuda)
+    return cuda::column_sums_bytes(2, count(in[3].shape), in[2].shape[0]);
   return layer_norm_detail::backward_workspace(in[1], in[2]);
 }
 
 constexpr OpDef grad_op{.name = "layer_norm_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
+                        .cuda = layer_norm_grad_cuda,
                         .inplace = 0,
                         .workspace = grad_workspace};
 
@@ -57,6 +62,7 @@ std::vector<Tensor> layer_norm_vjp(const Backward& b) {
 constexpr OpDef layer_norm_op{.name = "layer_norm",
                               .infer = layer_norm_infer,
                               .cpu = layer_norm_cpu,
+                              .cuda = layer_norm_cuda,
                               .vjp = layer_norm_vjp,
                               .saves = {.inputs = bits(0, 1), .outputs = bits(1, 2)},
                               .inplace = 0};

@@ -3,16 +3,13 @@
 #include "core/apply.h"
 #include "ops/class_loss.h"
 #include "ops/copy/copy.h"
+#include "ops/nll_loss/attrs.h"
 
 namespace plimsoll {
-namespace {
 
-struct NllAttrs {
-  int64_t ignore_index;
-  Reduction reduction;
-  Meta log_p;  // the gradient does not need its values
-  bool operator==(const NllAttrs&) const = default;
-};
+PLIMSOLL_CUDA_KERNEL(nll_loss_cuda);
+PLIMSOLL_CUDA_KERNEL(nll_loss_grad_cuda);
+namespace {
 
 // Inputs: log_p, labels and, where there are any, the weights.
 Metas nll_infer(std::span<const Meta> in, const Attrs& attrs) {
@@ -24,7 +21,9 @@ Metas nll_infer(std::span<const Meta> in, const Attrs& attrs) {
 int64_t rows_per_piece() { return grain_for(16); }  // a row is one look far away
 
 int64_t nll_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  return pieces(count(in[1].shape), rows_per_piece()) * static_cast<int64_t>(sizeof(double));
+  const int64_t rows = count(in[1].shape);
+  const int64_t losses = in[0].device == Device::cuda ? rows : pieces(rows, rows_per_piece());
+  return losses * static_cast<int64_t>(sizeof(double));
 }
 
 void nll_cpu(const Call& call) {
@@ -47,6 +46,11 @@ void nll_cpu(const Call& call) {
       *y = static_cast<C>(reduced_loss(partial, pieces(rows, rows_per_piece()),
                                        weights.divisor(rows, attrs.reduction)));
   });
+}
+
+// A GPU keeps what the gradient is divided by.
+int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
+  return in[0].device == Device::cuda ? static_cast<int64_t>(sizeof(double)) : 0;
 }
 
 // Inputs: dy, labels and weights. Output: the gradient of log_p.
@@ -74,7 +78,11 @@ void grad_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef grad_op{.name = "nll_loss_grad", .infer = grad_infer, .cpu = grad_cpu};
+constexpr OpDef grad_op{.name = "nll_loss_grad",
+                        .infer = grad_infer,
+                        .cpu = grad_cpu,
+                        .cuda = nll_loss_grad_cuda,
+                        .workspace = grad_workspace};
 
 std::vector<Tensor> nll_vjp(const Backward& b) {
   std::vector<Tensor> in{contiguous(b.grad()), b.input(1)};
@@ -87,6 +95,7 @@ std::vector<Tensor> nll_vjp(const Backward& b) {
 constexpr OpDef nll_op{.name = "nll_loss",
                        .infer = nll_infer,
                        .cpu = nll_cpu,
+                       .cuda = nll_loss_cuda,
                        .vjp = nll_vjp,
                        .saves = {.inputs = bits(1, 2)},
                        .workspace = nll_workspace};

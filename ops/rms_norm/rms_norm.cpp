@@ -4,16 +4,17 @@
 #include "core/cpu/parallel.h"
 #include "core/cpu/reduce.h"
 #include "ops/broadcast.h"
+#include "ops/columns.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
+#include "ops/rms_norm/attrs.h"
 
 namespace plimsoll {
-namespace {
 
-struct RmsNormAttrs {
-  double eps;
-  bool operator==(const RmsNormAttrs&) const = default;
-};
+PLIMSOLL_CUDA_KERNEL(rms_norm_cuda);
+PLIMSOLL_CUDA_KERNEL(rms_norm_grad_cuda);
+
+namespace {
 
 // Inputs: x [..., D], gamma [D]. Outputs: y, and 1 / sqrt(mean(x^2) + eps) of each row.
 Metas rms_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
@@ -90,6 +91,7 @@ Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1], in[2]}
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
   const int64_t n = in[2].shape[0], rows = count(in[3].shape);
+  if (in[0].device == Device::cuda) return cuda::column_sums_bytes(1, rows, n);
   return pieces(rows, rows_per_piece(rows, n)) * n * static_cast<int64_t>(sizeof(double));
 }
 
@@ -120,6 +122,7 @@ void grad_cpu(const Call& call) {
 constexpr OpDef grad_op{.name = "rms_norm_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
+                        .cuda = rms_norm_grad_cuda,
                         .inplace = 0,
                         .workspace = grad_workspace};
 
@@ -130,6 +133,7 @@ std::vector<Tensor> rms_norm_vjp(const Backward& b) {
 constexpr OpDef rms_norm_op{.name = "rms_norm",
                             .infer = rms_norm_infer,
                             .cpu = rms_norm_cpu,
+                            .cuda = rms_norm_cuda,
                             .vjp = rms_norm_vjp,
                             .saves = {.inputs = bits(0, 1), .outputs = bits(1)},
                             .inplace = 0};

@@ -3,15 +3,21 @@
 #include <limits>
 
 #include "core/apply.h"
-#include "core/math.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/reduce.h"
+#include "core/math.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/view/view.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(softmax_cuda);
+PLIMSOLL_CUDA_KERNEL(softmax_grad_cuda);
+PLIMSOLL_CUDA_KERNEL(log_softmax_cuda);
+PLIMSOLL_CUDA_KERNEL(log_softmax_grad_cuda);
+
 namespace {
 
 enum class Form { plain, log };
@@ -126,14 +132,17 @@ struct Softmax {
   static constexpr OpDef op{.name = name_of_form(form),
                             .infer = infer,
                             .cpu = cpu,
+                            .cuda = form == Form::plain ? softmax_cuda : log_softmax_cuda,
                             .vjp = vjp,
                             .saves = {.outputs = bits(0)},
                             .inplace = 0,
                             .cast = CastRule::full};
-  static constexpr OpDef grad{.name = form == Form::plain ? "softmax_grad" : "log_softmax_grad",
-                              .infer = same_as_input,
-                              .cpu = grad_cpu,
-                              .inplace = 0};
+  static constexpr OpDef grad{
+      .name = form == Form::plain ? "softmax_grad" : "log_softmax_grad",
+      .infer = same_as_input,
+      .cpu = grad_cpu,
+      .cuda = form == Form::plain ? softmax_grad_cuda : log_softmax_grad_cuda,
+      .inplace = 0};
 };
 
 }  // namespace

@@ -1,0 +1,76 @@
+// Kernels that give every row of a tensor a block of threads.
+//
+//   template <class C>
+//   __global__ void centre_kernel(Elements<C> x, Elements<C> y, int64_t n, bool packs) {
+//     const Row<C> from{x, blockIdx.x * n}, to{y, blockIdx.x * n};
+//     C total = 0;
+//     read_row(n, packs, [&](int64_t, C v) { total += v; }, from);
+//     const C mean = over_block(total, Plus()) / static_cast<C>(n);
+//     write_row(n, packs, to, [&](int64_t, C v) { return v - mean; }, from);
+//   }
+//   launch(centre_kernel<C>, rows, row_threads(n), x, y, n, in_packs(n, x_view, y_view));
+//
+// Threads see the same elements in every pass over a row, so a row may be written over itself.
+#pragma once
+
+#include "core/cuda/elements.cuh"
+#include "core/cuda/launch.cuh"
+
+namespace plimsoll::cuda {
+
+// `n` neighbours from element `start` of a tensor on.
+template <class C>
+struct Row {
+  Elements<C> of;
+  int64_t start;
+
+  __device__ C get(int64_t i) const { return of.get(start + i); }
+  __device__ void set(int64_t i, C value) const { of.set(start + i, value); }
+  __device__ auto get_several(int64_t i) const { return of.get_several(start + i); }
+  __device__ void set_several(int64_t i, const typename Elements<C>::Several& values) const {
+    of.set_several(start + i, values);
+  }
+};
+
+// f(i, in[i]...) for the elements i of rows of n that fall to this thread.
+template <class F, class... Rows>
+__device__ void read_row(int64_t n, bool packs, const F& f, const Rows&... in) {
+  const int64_t together = packs ? kTogether : 1;
+  for (int64_t i = threadIdx.x * together; i < n; i += blockDim.x * together) {
+    if (packs)
+      [&](const auto&... x) {
+        for (int j = 0; j < kTogether; ++j) f(i + j, x.at[j]...);
+      }(in.get_several(i)...);
+    else
+      f(i, in.get(i)...);
+  }
+}
+
+// out[i] = f(i, in[i]...).
+template <class C, class F, class... Rows>
+__device__ void write_row(int64_t n, bool packs, const Row<C>& out, const F& f, const Rows&... in) {
+  const int64_t together = packs ? kTogether : 1;
+  for (int64_t i = threadIdx.x * together; i < n; i += blockDim.x * together) {
+    if (packs)
+      [&](const auto&... x) {
+        typename Elements<C>::Several y;
+        for (int j = 0; j < kTogether; ++j) y.at[j] = f(i + j, x.at[j]...);
+        out.set_several(i, y);
+      }(in.get_several(i)...);
+    else
+      out.set(i, f(i, in.get(i)...));
+  }
+}
+
+// Whole warps, one pack to a thread where there are not too many.
+inline int row_threads(int64_t n) {
+  const int64_t warps = (n + kTogether * kWarp - 1) / (kTogether * kWarp);
+  return kWarp * static_cast<int>(std::clamp<int64_t>(warps, 1, kThreads / kWarp));
+}
+
+template <class... Views>
+bool in_packs(int64_t n, const Views&... views) {
+  return (in_packs(views, n) && ...);
+}
+
+}  // namespace plimsoll::cuda
