@@ -3,8 +3,18 @@
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
 #include "ops/copy/copy.h"
+#include "ops/embedding/kernels.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(embedding_cuda);
+PLIMSOLL_CUDA_KERNEL(embedding_grad_cuda);
+
+void embedding_detail::throw_bad_id(int64_t position, int64_t id, int64_t rows) {
+  fail<IndexError>("embedding: an id is out of range: ", id, " at position ", position, " for ",
+                   rows, " rows. Use ids from 0 and below ", rows, ".");
+}
+
 namespace {
 
 Metas embedding_infer(std::span<const Meta> in, const Attrs&) {
@@ -24,9 +34,8 @@ template <class F>
 void for_each_id(const View& ids, int64_t rows, F&& f) {
   const auto walk = [&](const auto* id) {
     for (int64_t i = 0; i < count(ids.shape()); ++i) {
-      check<IndexError>(id[i] >= 0 && id[i] < rows, "embedding: an id is out of range: ", id[i],
-                        " at position ", i, " for ", rows, " rows. Use ids from 0 and below ", rows,
-                        ".");
+      if (id[i] < 0 || id[i] >= rows) [[unlikely]]
+        embedding_detail::throw_bad_id(i, id[i], rows);
       f(i, static_cast<int64_t>(id[i]));
     }
   };
@@ -64,6 +73,9 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
+  if (in[0].device == Device::cuda)
+    return embedding_detail::GradSizes{count(in[1].shape), out[0].shape[0], out[0].shape[1]}.bytes(
+        out[0].dtype);
   return (out[0].shape[0] + 1 + count(in[1].shape)) * static_cast<int64_t>(sizeof(int64_t));
 }
 
@@ -107,8 +119,11 @@ void grad_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef grad_op{
-    .name = "embedding_grad", .infer = grad_infer, .cpu = grad_cpu, .workspace = grad_workspace};
+constexpr OpDef grad_op{.name = "embedding_grad",
+                        .infer = grad_infer,
+                        .cpu = grad_cpu,
+                        .cuda = embedding_grad_cuda,
+                        .workspace = grad_workspace};
 
 std::vector<Tensor> embedding_vjp(const Backward& b) {
   return {apply1(grad_op, {contiguous(b.grad()), b.input(1)}, TableAttrs{b.input_meta(0).shape[0]}),
@@ -118,6 +133,7 @@ std::vector<Tensor> embedding_vjp(const Backward& b) {
 constexpr OpDef embedding_op{.name = "embedding",
                              .infer = embedding_infer,
                              .cpu = embedding_cpu,
+                             .cuda = embedding_cuda,
                              .vjp = embedding_vjp,
                              .saves = {.inputs = bits(1)},
                              .cast = CastRule::low};

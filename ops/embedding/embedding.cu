@@ -1,0 +1,215 @@
+#include "core/cuda/faults.cuh"
+#include "core/op.h"
+#include "ops/embedding/kernels.h"
+#include "ops/rows.cuh"
+
+namespace plimsoll {
+namespace {
+
+using namespace cuda;
+using namespace embedding_detail;
+
+template <class C>
+__global__ void embedding_kernel(Elements<C> table, Elements<int64_t> ids, int64_t rows,
+                                 uint64_t* fault, Elements<C> y, int64_t features, bool packs) {
+  const int64_t i = blockIdx.x, id = ids.get(i);
+  const Row<C> to{y, i * features};
+  if (id >= 0 && id < rows) {
+    write_row(
+        features, packs, to, [](int64_t, C v) { return v; }, Row<C>{table, id * features});
+  } else {
+    note_fault(fault, i, id);
+    write_row(features, packs, to, [](int64_t) { return C(0); });
+  }
+}
+
+// The gradient. Positions are sorted by the row that they looked up, in their order within a row:
+// by one digit after the other, from the lowest, each time in their order (a radix sort).
+
+// Ids out of range become `rows`, and so come last.
+__global__ void places_kernel(Elements<int64_t> ids, GradSizes sizes, uint64_t* fault,
+                              Place* places) {
+  for (int64_t i = first_index(); i < sizes.ids; i += total_threads()) {
+    const int64_t id = ids.get(i);
+    const bool good = id >= 0 && id < sizes.rows;
+    if (!good) note_fault(fault, i, id);
+    places[i] = {good ? id : sizes.rows, i};
+  }
+}
+
+// Walks over a chunk of places with every thread looking for the digit that is its number.
+template <class F>
+__device__ void for_own_digit(const Place* places, int64_t n, int64_t chunk, int shift,
+                              const F& f) {
+  const int64_t first = blockIdx.x * chunk, end = n < first + chunk ? n : first + chunk;
+  for (int64_t i = first; i < end; ++i)
+    if ((places[i].id >> shift) % kDigits == threadIdx.x) f(places[i]);
+}
+
+__global__ void count_digits_kernel(const Place* places, int64_t n, int64_t chunk, int shift,
+                                    int64_t* counts) {
+  int64_t own = 0;
+  for_own_digit(places, n, chunk, shift, [&](const Place&) { ++own; });
+  counts[blockIdx.x * kDigits + threadIdx.x] = own;
+}
+
+// From how often each digit is in each chunk to where its places begin. One block.
+__global__ void digit_offsets_kernel(int64_t chunks, int64_t* counts) {
+  __shared__ int64_t of_digit[kDigits];
+  int64_t own = 0;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) own += counts[chunk * kDigits + threadIdx.x];
+  of_digit[threadIdx.x] = own;
+  __syncthreads();
+  int64_t offset = 0;
+  for (unsigned lower = 0; lower < threadIdx.x; ++lower) offset += of_digit[lower];
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    int64_t& count = counts[chunk * kDigits + threadIdx.x];
+    const int64_t next = offset + count;
+    count = offset;
+    offset = next;
+  }
+}
+
+__global__ void move_digits_kernel(const Place* places, int64_t n, int64_t chunk, int shift,
+                                   const int64_t* offsets, Place* to) {
+  int64_t next = offsets[blockIdx.x * kDigits + threadIdx.x];
+  for_own_digit(places, n, chunk, shift, [&](const Place& place) { to[next++] = place; });
+}
+
+// starts[v] = the first place of row v or a higher one.
+__global__ void starts_kernel(const Place* places, GradSizes sizes, int64_t* starts) {
+  for (int64_t v = first_index(); v <= sizes.rows; v += total_threads()) {
+    int64_t low = 0, high = sizes.ids;
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      if (places[middle].id < v)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    starts[v] = low;
+  }
+}
+
+// kTogether columns of a matrix, or as many as there are.
+template <class C>
+struct Columns {
+  Elements<C> of;
+  int64_t features, first;
+  bool packs;
+
+  __device__ auto get(int64_t row) const {
+    const int64_t at = row * features + first;
+    if (packs) return of.get_several(at);
+    typename Elements<C>::Several values{};
+    for (int j = 0; j < kTogether && first + j < features; ++j) values.at[j] = of.get(at + j);
+    return values;
+  }
+  __device__ void set(int64_t row, const typename Elements<C>::Several& values) const {
+    const int64_t at = row * features + first;
+    if (packs) return of.set_several(at, values);
+    for (int j = 0; j < kTogether && first + j < features; ++j) of.set(at + j, values.at[j]);
+  }
+};
+
+template <class C>
+__device__ void add(typename Elements<C>::Several& total,
+                    const typename Elements<C>::Several& values) {
+  for (int j = 0; j < kTogether; ++j) total.at[j] += values.at[j];
+}
+
+// Sums over runs of sorted places. A row whose places lie in one run is done; of all others the
+// run's share is left in sums [runs, 2, D]: in the first where the row has begun before or begins
+// with the run, else in the second.
+template <class C>
+__global__ void sum_runs_kernel(Elements<C> dy, const Place* places, const int64_t* starts,
+                                GradSizes sizes, int64_t run, bool packs, Elements<C> table,
+                                Elements<C> sums) {
+  const int64_t tile = blockDim.x * kTogether, tiles = (sizes.features + tile - 1) / tile;
+  const int64_t column = blockIdx.x % tiles * tile + threadIdx.x * kTogether;
+  if (column >= sizes.features) return;
+  const int64_t number = blockIdx.x / tiles, first = number * run;
+  const int64_t end = sizes.ids < first + run ? sizes.ids : first + run;
+  const Columns<C> from{dy, sizes.features, column, packs};
+  for (int64_t place = first; place < end;) {
+    const int64_t id = places[place].id;
+    if (id >= sizes.rows) break;
+    const int64_t stop = starts[id + 1] < end ? starts[id + 1] : end;
+    typename Elements<C>::Several total{};
+    for (; place < stop; ++place) add<C>(total, from.get(places[place].position));
+    if (starts[id] >= first && starts[id + 1] <= end)
+      Columns<C>{table, sizes.features, column, packs}.set(id, total);
+    else
+      Columns<C>{sums, sizes.features, column, packs}.set(2 * number + (starts[id] > first ? 1 : 0),
+                                                          total);
+  }
+}
+
+// The rows that are not done: those of several runs, and those that nobody looked up.
+template <class C>
+__global__ void sum_rows_kernel(const int64_t* starts, GradSizes sizes, int64_t run, bool packs,
+                                Elements<C> sums, Elements<C> table) {
+  const int64_t row = blockIdx.x, begin = starts[row], end = starts[row + 1];
+  const int64_t first = begin / run, last = (end - 1) / run;
+  if (begin < end && first == last) return;
+  for (int64_t column = threadIdx.x * kTogether; column < sizes.features;
+       column += blockDim.x * kTogether) {
+    const Columns<C> from{sums, sizes.features, column, packs};
+    typename Elements<C>::Several total{};
+    for (int64_t number = first; begin < end && number <= last; ++number)
+      add<C>(total, from.get(2 * number + (number == first && begin % run != 0 ? 1 : 0)));
+    Columns<C>{table, sizes.features, column, packs}.set(row, total);
+  }
+}
+
+// Sorts places, with as many again to work in; returns which of the two holds the result.
+Place* sort(const GradSizes& sizes, Place* places, Place* other, int64_t* counts) {
+  for (int shift = 0; sizes.rows >> shift > 0; shift += 8) {
+    launch(count_digits_kernel, sizes.chunks(), kDigits, places, sizes.ids, sizes.chunk(), shift,
+           counts);
+    launch(digit_offsets_kernel, 1, kDigits, sizes.chunks(), counts);
+    launch(move_digits_kernel, sizes.chunks(), kDigits, places, sizes.ids, sizes.chunk(), shift,
+           counts, other);
+    std::swap(places, other);
+  }
+  return places;
+}
+
+}  // namespace
+
+void embedding_cuda(const Call& call) {
+  const View &table = call.in[0], &ids = call.in[1], &y = call.out[0];
+  const int64_t rows = table.shape()[0], features = table.shape()[1];
+  visit_floating_elements(y.dtype(), [&]<class C>() {
+    launch(embedding_kernel<C>, count(ids.shape()), row_threads(features), elements<C>(table),
+           elements<int64_t>(ids), rows, fault_word(throw_bad_id, rows), elements<C>(y), features,
+           in_packs(features, table, y));
+  });
+}
+
+void embedding_grad_cuda(const Call& call) {
+  const View &dy = call.in[0], &ids = call.in[1], &table = call.out[0];
+  const GradSizes sizes{count(ids.shape()), table.shape()[0], table.shape()[1]};
+  auto* places = reinterpret_cast<Place*>(call.workspace.data() + sizes.sums_bytes(table.dtype()));
+  auto* counts = reinterpret_cast<int64_t*>(places + 2 * sizes.ids);
+  int64_t* starts = counts + kDigits * sizes.chunks();
+  if (sizes.ids > 0) {
+    launch(places_kernel, blocks_for(sizes.ids), kThreads, elements<int64_t>(ids), sizes,
+           fault_word(throw_bad_id, sizes.rows), places);
+    places = sort(sizes, places, places + sizes.ids, counts);
+  }
+  launch(starts_kernel, blocks_for(sizes.rows + 1), kThreads, places, sizes, starts);
+  visit_floating_elements(table.dtype(), [&]<class C>() {
+    const Elements<C> sums{call.workspace.data(), dtype_of<C>};
+    const bool packs = in_packs(sizes.features, dy, table);
+    const int threads = row_threads(sizes.features);
+    const int64_t tiles = pieces(sizes.features, threads * kTogether);
+    if (sizes.ids > 0)
+      launch(sum_runs_kernel<C>, sizes.runs() * tiles, threads, elements<C>(dy), places, starts,
+             sizes, sizes.run(), packs, elements<C>(table), sums);
+    launch(sum_rows_kernel<C>, sizes.rows, threads, starts, sizes, sizes.run(), packs, sums,
+           elements<C>(table));
+  });
+}
+
+}  // namespace plimsoll
