@@ -47,10 +47,14 @@ void check_skip(const char* op, const Meta& skip) {
                     ". Use nonfinite().");
 }
 
+void throw_bad_step(const char* op, int64_t step) {
+  fail<ValueError>(op, ": the step is counted from 1: got ", step,
+                   ". Call increment() on it first.");
+}
+
 double read_step(const char* op, const View& counter) {
   const int64_t step = *counter.as<int64_t>();
-  check<ValueError>(step >= 1, op, ": the step is counted from 1: got ", step,
-                    ". Call increment() on it first.");
+  if (step < 1) throw_bad_step(op, step);
   return static_cast<double>(step);
 }
 

@@ -1,4 +1,5 @@
-// Ops that update one parameter are one struct each; the driver here makes kernel and OpDef.
+// Ops that update one parameter are one struct each, in a header that the kernels of a GPU share
+// (ops/update.cuh); the driver here makes the CPU's kernel and the OpDef.
 // They write their inputs in place and have no outputs; what changes from step to step (learning
 // rate, step count) reaches them as tensors.
 //
@@ -7,8 +8,8 @@
 //     static constexpr std::array slots{"velocity"};              // its state, one tensor for each
 //     using Options = MomentumUpdate;                             // check_options() knows them
 //     template <class C> struct Step {                            // C: double for f64, else float
-//       Step(const Options& o, double lr, double t);              // the same for all elements
-//       C operator()(C p, C g, C& v) const { v = beta * v + g; return p - rate * v; }
+//       constexpr Step(const Options& o, double lr, double t);              // the same for all elements
+//       constexpr C operator()(C p, C g, C& v) const { v = beta * v + g; return p - rate * v; }
 //     };
 //   };
 //   update<Momentum>(w, dw, step, lr, options, skip, velocity);
@@ -20,6 +21,7 @@
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
 #include "ops/copy/copy.h"
+#include "ops/step_count.h"
 
 namespace plimsoll {
 
@@ -45,6 +47,10 @@ void check_skip(const char* op, const Meta& skip);
 // ValueError, in the name of `op`: a number below 0, or a share that is not in [0, 1).
 void check_number(const char* op, const char* name, double value);
 void check_share(const char* op, const char* name, double value);
+
+// The kernel of a GPU, defined in ops/update.cuh for the rules that a .cu file names.
+template <class F>
+PLIMSOLL_CUDA_KERNEL(update_cuda);
 
 // Inputs: param, grad, step, lr, slots..., perhaps skip.
 template <class F>
@@ -87,6 +93,7 @@ struct Update {
   static constexpr OpDef op{.name = F::name,
                             .infer = infer,
                             .cpu = cpu,
+                            .cuda = update_cuda<F>,
                             .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4)};
 };
 

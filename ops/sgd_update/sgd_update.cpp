@@ -1,43 +1,11 @@
 #include "ops/sgd_update/sgd_update.h"
 
+#include "ops/sgd_update/rule.h"
 #include "ops/update.h"
 
 namespace plimsoll {
-namespace {
 
-template <class C>
-struct SgdStep {
-  C lr, l2, beta, gain;
-  bool nesterov;
-
-  SgdStep(const SgdUpdate& o, double rate, double t)
-      : lr(static_cast<C>(rate)),
-        l2(static_cast<C>(o.weight_decay)),
-        beta(static_cast<C>(o.momentum)),
-        gain(static_cast<C>(t == 1 ? 1 : 1 - o.damping)),
-        nesterov(o.nesterov) {}
-
-  C operator()(C p, C grad) const { return p - lr * (grad + l2 * p); }
-  C operator()(C p, C grad, C& velocity) const {
-    const C g = grad + l2 * p;
-    velocity = beta * velocity + gain * g;
-    return p - lr * (nesterov ? g + beta * velocity : velocity);
-  }
-};
-
-struct Plain {
-  static constexpr const char* name = "sgd_update";
-  static constexpr std::array<const char*, 0> slots{};
-  using Options = SgdUpdate;
-  template <class C>
-  using Step = SgdStep<C>;
-};
-
-struct Momentum : Plain {
-  static constexpr std::array slots{"velocity"};
-};
-
-}  // namespace
+using namespace update_rules;
 
 void check_options(const char* op, const SgdUpdate& o) {
   check_number(op, "momentum", o.momentum);
@@ -51,17 +19,17 @@ void check_options(const char* op, const SgdUpdate& o) {
 
 void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity, const Tensor& step,
                 const Tensor& lr, const SgdUpdate& options, const Tensor& skip) {
-  check<ValueError>(velocity.defined() == (options.momentum != 0), Plain::name,
+  check<ValueError>(velocity.defined() == (options.momentum != 0), Sgd::name,
                     ": a velocity goes with momentum: momentum ", options.momentum,
                     velocity.defined() ? " with a velocity" : " without a velocity",
                     ". Pass both or neither.");
   if (velocity.defined())
-    update<Momentum>(param, grad, step, lr, options, skip, velocity);
+    update<SgdMomentum>(param, grad, step, lr, options, skip, velocity);
   else
-    update<Plain>(param, grad, step, lr, options, skip);
+    update<Sgd>(param, grad, step, lr, options, skip);
 }
 
 extern const std::vector<const OpDef*> sgd_update_ops;
-const std::vector<const OpDef*> sgd_update_ops{&Update<Plain>::op, &Update<Momentum>::op};
+const std::vector<const OpDef*> sgd_update_ops{&Update<Sgd>::op, &Update<SgdMomentum>::op};
 
 }  // namespace plimsoll
