@@ -3,6 +3,9 @@
 #include "ops/update.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(accumulate_cuda);
+
 namespace {
 
 constexpr const char* kName = "accumulate";
@@ -42,7 +45,8 @@ void cpu(const Call& call) {
   visit_floating(kName, call.in[1].dtype(), [&]<class T>() { accumulate_typed<T>(call); });
 }
 
-constexpr OpDef accumulate_op{.name = kName, .infer = infer, .cpu = cpu, .mutates = bits(0)};
+constexpr OpDef accumulate_op{
+    .name = kName, .infer = infer, .cpu = cpu, .cuda = accumulate_cuda, .mutates = bits(0)};
 
 }  // namespace
 

@@ -4,14 +4,16 @@
 #include "core/cpu/parallel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
+#include "ops/global_norm/attrs.h"
+#include "ops/many.h"
 #include "ops/update.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(global_norm_cuda);
+PLIMSOLL_CUDA_KERNEL(scale_to_norm_cuda);
+
 namespace {
-
-constexpr int64_t kChunk = 16384;  // elements behind one partial sum
-
-int64_t chunks(const Meta& meta) { return pieces(count(meta.shape), kChunk); }
 
 Metas norm_infer(std::span<const Meta> in, const Attrs&) {
   Meta out{{}, DType::f32, in[0].device};
@@ -25,7 +27,7 @@ Metas norm_infer(std::span<const Meta> in, const Attrs&) {
 
 int64_t norm_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
   int64_t total = 0;
-  for (const Meta& meta : in) total += chunks(meta);
+  for (const Meta& meta : in) total += chunks_of(meta);
   return total * static_cast<int64_t>(sizeof(double));
 }
 
@@ -49,7 +51,7 @@ void norm_cpu(const Call& call) {
   for (const View& x : call.in) {
     visit_floating("global_norm", x.dtype(),
                    [&]<class T>() { sums_of_squares<T>(x, partial + used); });
-    used += chunks(x.meta);
+    used += chunks_of(x.meta);
   }
   double total = 0;
   for (int64_t i = 0; i < used; ++i) total += partial[i];
@@ -59,13 +61,11 @@ void norm_cpu(const Call& call) {
     *call.out[0].as<float>() = static_cast<float>(std::sqrt(total));
 }
 
-constexpr OpDef norm_op{
-    .name = "global_norm", .infer = norm_infer, .cpu = norm_cpu, .workspace = norm_workspace};
-
-struct ScaleAttrs {
-  double max_norm;
-  bool operator==(const ScaleAttrs&) const = default;
-};
+constexpr OpDef norm_op{.name = "global_norm",
+                        .infer = norm_infer,
+                        .cpu = norm_cpu,
+                        .cuda = global_norm_cuda,
+                        .workspace = norm_workspace};
 
 Metas scale_infer(std::span<const Meta> in, const Attrs&) {
   check<DTypeError>(is_floating(in[0].dtype), "scale_to_norm: a floating type is needed: got ",
@@ -88,8 +88,11 @@ void scale_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef scale_op{
-    .name = "scale_to_norm", .infer = scale_infer, .cpu = scale_cpu, .inplace = 0};
+constexpr OpDef scale_op{.name = "scale_to_norm",
+                         .infer = scale_infer,
+                         .cpu = scale_cpu,
+                         .cuda = scale_to_norm_cuda,
+                         .inplace = 0};
 
 }  // namespace
 

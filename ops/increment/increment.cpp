@@ -3,6 +3,9 @@
 #include "ops/update.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(increment_cuda);
+
 namespace {
 
 Metas increment_infer(std::span<const Meta> in, const Attrs&) {
@@ -15,8 +18,11 @@ void increment_cpu(const Call& call) {
   if (call.in.size() == 1 || !*call.in[1].as<bool>()) ++*call.in[0].as<int64_t>();
 }
 
-constexpr OpDef increment_op{
-    .name = "increment", .infer = increment_infer, .cpu = increment_cpu, .mutates = bits(0)};
+constexpr OpDef increment_op{.name = "increment",
+                             .infer = increment_infer,
+                             .cpu = increment_cpu,
+                             .cuda = increment_cuda,
+                             .mutates = bits(0)};
 
 }  // namespace
 

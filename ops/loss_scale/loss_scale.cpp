@@ -10,6 +10,11 @@
 #include "ops/update.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(nonfinite_cuda);
+PLIMSOLL_CUDA_KERNEL(unscale_cuda);
+PLIMSOLL_CUDA_KERNEL(update_loss_scale_cuda);
+
 namespace {
 
 Metas nonfinite_infer(std::span<const Meta> in, const Attrs&) {
@@ -45,7 +50,8 @@ void nonfinite_cpu(const Call& call) {
   *call.out[0].as<bool>() = found;
 }
 
-constexpr OpDef nonfinite_op{.name = "nonfinite", .infer = nonfinite_infer, .cpu = nonfinite_cpu};
+constexpr OpDef nonfinite_op{
+    .name = "nonfinite", .infer = nonfinite_infer, .cpu = nonfinite_cpu, .cuda = nonfinite_cuda};
 
 Metas unscale_infer(std::span<const Meta> in, const Attrs&) {
   check<DTypeError>(is_floating(in[0].dtype), "unscale: a floating type is needed: got ", in[0],
@@ -67,8 +73,11 @@ void unscale_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef unscale_op{
-    .name = "unscale", .infer = unscale_infer, .cpu = unscale_cpu, .inplace = 0};
+constexpr OpDef unscale_op{.name = "unscale",
+                           .infer = unscale_infer,
+                           .cpu = unscale_cpu,
+                           .cuda = unscale_cuda,
+                           .inplace = 0};
 
 constexpr const char* kUpdate = "update_loss_scale";
 
@@ -97,8 +106,11 @@ void update_cpu(const Call& call) {
   }
 }
 
-constexpr OpDef update_op{
-    .name = kUpdate, .infer = update_infer, .cpu = update_cpu, .mutates = bits(0, 1)};
+constexpr OpDef update_op{.name = kUpdate,
+                          .infer = update_infer,
+                          .cpu = update_cpu,
+                          .cuda = update_loss_scale_cuda,
+                          .mutates = bits(0, 1)};
 
 }  // namespace
 
