@@ -11,7 +11,7 @@
 
 namespace plimsoll {
 
-inline std::array<uint32_t, 4> philox(std::array<uint32_t, 2> key, std::array<uint32_t, 4> c) {
+constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 2> key, std::array<uint32_t, 4> c) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{0xD2511F53u} * c[0];
     const uint64_t p1 = uint64_t{0xCD9E8D57u} * c[2];
@@ -24,10 +24,10 @@ inline std::array<uint32_t, 4> philox(std::array<uint32_t, 2> key, std::array<ui
 }
 
 // Uniform in [0, 1) with 24 bits, as f32 holds them.
-inline float unit_float(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+constexpr float unit_float(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 
 // Four words for elements 4 * block ... 4 * block + 3 of a 64-bit key and a 64-bit stream number.
-inline std::array<uint32_t, 4> random_words(uint64_t key, uint64_t stream, uint64_t block) {
+constexpr std::array<uint32_t, 4> random_words(uint64_t key, uint64_t stream, uint64_t block) {
   return philox({static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)},
                 {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32),
                  static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)});

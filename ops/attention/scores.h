@@ -4,7 +4,7 @@
 
 #include "core/math.h"
 #include "ops/attention/blocks.h"
-#include "ops/dropout/bits.h"
+#include "ops/dropout/draw.h"
 
 namespace plimsoll::attention_detail {
 

@@ -2,33 +2,34 @@
 // function of (seed, step, site, element), so nobody stores a mask.
 //
 //   const DropoutBits bits(p, site, key.as<int64_t>());     // the key is {seed, step}
+//   y[i] = bits.keeps(bits.word(i / 4, i % 4)) ? x[i] / (1 - p) : 0;
 //   bits.draw(first / 4, n, words);                         // elements first ... first + n - 1
-//   y[i] = bits.keeps(words[i]) ? x[i] / (1 - p) : 0;
 #pragma once
 
-#include <cmath>
-
-#include "core/cpu/philox.h"
+#include "core/philox.h"
 
 namespace plimsoll {
 
 class DropoutBits {
  public:
   // The seed and the site make one key; the step is the stream. Without a key nothing may be drawn.
-  DropoutBits(double p, uint64_t site, const int64_t* seed_and_step) {
+  constexpr DropoutBits(double p, uint64_t site, const int64_t* seed_and_step) {
     if (!seed_and_step) return;
     constexpr uint64_t kDropoutStream = 0x64726f70;
     const auto words = random_words(static_cast<uint64_t>(seed_and_step[0]), kDropoutStream, site);
     key_ = uint64_t{words[0]} << 32 | words[1];
     stream_ = static_cast<uint64_t>(seed_and_step[1]);
-    threshold_ = static_cast<uint32_t>(std::ceil(p * 0x1p24));  // of 24 random bits
+    threshold_ = static_cast<uint32_t>(p * 0x1p24);  // of 24 random bits, rounded up
+    threshold_ += static_cast<double>(threshold_) < p * 0x1p24;
   }
 
   // n words, four to a block; n is rounded up to whole blocks, for which `words` has room.
-  void draw(int64_t first_block, int64_t n, uint32_t* words) const {
-    draw_words(key_, stream_, static_cast<uint64_t>(first_block), n, words);
+  void draw(int64_t first_block, int64_t n, uint32_t* words) const;  // of the CPU: draw.h
+  // One of them: number `place` of a block.
+  constexpr uint32_t word(int64_t block, int64_t place) const {
+    return random_words(key_, stream_, static_cast<uint64_t>(block))[static_cast<size_t>(place)];
   }
-  bool keeps(uint32_t word) const { return word >> 8 >= threshold_; }
+  constexpr bool keeps(uint32_t word) const { return word >> 8 >= threshold_; }
 
  private:
   uint64_t key_ = 0, stream_ = 0;

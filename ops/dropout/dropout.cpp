@@ -4,7 +4,7 @@
 #include "core/cpu/parallel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
-#include "ops/dropout/bits.h"
+#include "ops/dropout/draw.h"
 #include "ops/expect.h"
 
 namespace plimsoll {
