@@ -25,6 +25,9 @@ class DropoutBits {
 
   // n words, four to a block; n is rounded up to whole blocks, for which `words` has room.
   void draw(int64_t first_block, int64_t n, uint32_t* words) const;  // of the CPU: draw.h
+  constexpr std::array<uint32_t, 4> words(int64_t block) const {
+    return random_words(key_, stream_, static_cast<uint64_t>(block));
+  }
   // One of them: number `place` of a block.
   constexpr uint32_t word(int64_t block, int64_t place) const {
     return random_words(key_, stream_, static_cast<uint64_t>(block))[static_cast<size_t>(place)];

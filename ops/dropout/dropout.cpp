@@ -4,17 +4,15 @@
 #include "core/cpu/parallel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
+#include "ops/dropout/attrs.h"
 #include "ops/dropout/draw.h"
 #include "ops/expect.h"
 
 namespace plimsoll {
-namespace {
 
-struct DropoutAttrs {
-  double p;
-  uint64_t site;
-  bool operator==(const DropoutAttrs&) const = default;
-};
+PLIMSOLL_CUDA_KERNEL(dropout_cuda);
+
+namespace {
 
 Metas dropout_infer(std::span<const Meta> in, const Attrs&) {
   check<DTypeError>(is_floating(in[0].dtype), "dropout: a floating type is needed: got ", in[0],
@@ -60,6 +58,7 @@ std::vector<Tensor> dropout_vjp(const Backward& b) {
 constexpr OpDef dropout_op{.name = "dropout",
                            .infer = dropout_infer,
                            .cpu = dropout_cpu,
+                           .cuda = dropout_cuda,
                            .vjp = dropout_vjp,
                            .saves = {.inputs = bits(1)},
                            .inplace = 0};

@@ -1,21 +1,18 @@
 #include "ops/random/random.h"
 
-#include <numbers>
-
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
-#include "core/philox.h"
 #include "ops/copy/convert.h"
+#include "ops/random/draw.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(uniform_cuda);
+PLIMSOLL_CUDA_KERNEL(normal_cuda);
+
 namespace {
 
-struct RandomAttrs {
-  Meta meta;
-  double a, b;  // low, high or mean, std
-  uint64_t key;
-  bool operator==(const RandomAttrs&) const = default;
-};
+using namespace random_detail;
 
 Metas random_infer(std::span<const Meta>, const Attrs& attrs) {
   const Meta& meta = attrs.as<RandomAttrs>().meta;
@@ -23,28 +20,7 @@ Metas random_infer(std::span<const Meta>, const Attrs& attrs) {
   return {meta};
 }
 
-using Words = std::array<uint32_t, 4>;
-using Four = std::array<double, 4>;
-
-Four four_uniform(const Words& words, double low, double high) {
-  Four y;
-  for (int k = 0; k < 4; ++k) y[k] = low + (high - low) * static_cast<double>(unit_float(words[k]));
-  return y;
-}
-
-// Two uniform numbers, one in (0, 1], make two normal ones: the radius and the angle of a point.
-Four four_normal(const Words& words, double mean, double std) {
-  Four y;
-  for (int k = 0; k < 4; k += 2) {
-    const double radius = std::sqrt(-2 * std::log((words[k] + 1.0) * 0x1p-32));
-    const double angle = 2 * std::numbers::pi * words[k + 1] * 0x1p-32;
-    y[k] = mean + std * radius * std::cos(angle);
-    y[k + 1] = mean + std * radius * std::sin(angle);
-  }
-  return y;
-}
-
-template <Four (*draw)(const Words&, double, double)>
+template <class Draw>
 void random_cpu(const Call& call) {
   const auto& [meta, a, b, key] = call.attrs.as<RandomAttrs>();
   visit_floating("random", meta.dtype, [&, a = a, b = b, key = key]<class T>() {
@@ -52,7 +28,7 @@ void random_cpu(const Call& call) {
     constexpr int64_t kGrain = 4096;  // a multiple of 4: a block never lies in two pieces
     parallel_for(count(call.out[0].shape()), kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i += 4) {
-        const Four four = draw(random_words(key, 0, static_cast<uint64_t>(i / 4)), a, b);
+        const Four four = Draw::four(random_words(key, 0, static_cast<uint64_t>(i / 4)), a, b);
         for (int64_t k = 0; k < std::min<int64_t>(4, end - i); ++k) y[i + k] = convert<T>(four[k]);
       }
     });
@@ -60,8 +36,9 @@ void random_cpu(const Call& call) {
 }
 
 constexpr OpDef uniform_op{
-    .name = "uniform", .infer = random_infer, .cpu = random_cpu<four_uniform>};
-constexpr OpDef normal_op{.name = "normal", .infer = random_infer, .cpu = random_cpu<four_normal>};
+    .name = "uniform", .infer = random_infer, .cpu = random_cpu<FourUniform>, .cuda = uniform_cuda};
+constexpr OpDef normal_op{
+    .name = "normal", .infer = random_infer, .cpu = random_cpu<FourNormal>, .cuda = normal_cuda};
 
 void check_floating(const char* op, DType dtype) {
   check<DTypeError>(is_floating(dtype), op, ": a floating type is needed: got ", dtype,
