@@ -3,12 +3,16 @@
 #include "core/apply.h"
 #include "core/cpu/gemm16.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda/product.h"
 #include "ops/copy/copy.h"
 #include "ops/matmul/matmul.h"
 #include "ops/sum/sum.h"
 #include "ops/view/view.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(linear_cuda);
+
 namespace {
 
 // Inputs: x [..., I], w [O, I] and perhaps bias [O].
@@ -55,6 +59,8 @@ void linear_typed(const View& x, const View& w, const View* bias, const View& y)
 
 int64_t linear_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
   const Shape& w = in[1].shape;
+  if (in[0].device == Device::cuda)
+    return cuda::product_bytes(1, rows_of(in[0].shape), w[0], w[1], in[0].dtype);
   return gemm_16_bit_bytes(in[0].dtype, rows_of(in[0].shape), w[0], w[1]);
 }
 
@@ -92,6 +98,7 @@ double linear_flops(std::span<const Meta> in, std::span<const Meta> out, const A
 constexpr OpDef linear_op{.name = "linear",
                           .infer = linear_infer,
                           .cpu = linear_cpu,
+                          .cuda = linear_cuda,
                           .vjp = linear_vjp,
                           .saves = {.inputs = bits(0, 1)},
                           .workspace = linear_workspace,

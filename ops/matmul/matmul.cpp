@@ -4,11 +4,15 @@
 #include "core/cpu/gemm16.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/widen.h"
+#include "core/cuda/product.h"
 #include "ops/copy/copy.h"
 #include "ops/sum/sum.h"
 #include "ops/view/view.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(matmul_cuda);
+
 namespace {
 
 Shape batch_of(const Shape& shape) { return Shape(std::span(shape.begin(), shape.rank() - 2)); }
@@ -74,6 +78,9 @@ void matmul_16_bit(const View& a, const View& b, const View& out, std::byte* scr
 // their operands widened as a whole.
 int64_t matmul_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
   const Shape& c = out[0].shape;
+  if (in[0].device == Device::cuda)
+    return cuda::product_bytes(count(batch_of(c)), c[c.rank() - 2], c.back(), in[0].shape.back(),
+                               in[0].dtype);
   if (count(batch_of(c)) == 1)
     return gemm_16_bit_bytes(out[0].dtype, c[c.rank() - 2], c.back(), in[0].shape.back());
   return widened_bytes(in[0]) + widened_bytes(in[1]) + widened_bytes(out[0]);
@@ -109,6 +116,7 @@ double matmul_flops(std::span<const Meta> in, std::span<const Meta> out, const A
 constexpr OpDef matmul_op{.name = "matmul",
                           .infer = matmul_infer,
                           .cpu = matmul_cpu,
+                          .cuda = matmul_cuda,
                           .vjp = matmul_vjp,
                           .saves = {.inputs = bits(0, 1)},
                           .strided = everything,
