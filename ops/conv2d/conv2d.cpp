@@ -3,18 +3,17 @@
 #include "core/apply.h"
 #include "ops/conv2d/dense.h"
 #include "ops/conv2d/depthwise.h"
+#include "ops/conv2d/on_cuda.h"
 #include "ops/copy/copy.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
-namespace {
 
-// Both gradients need one size that their inputs do not tell: {H, W} of x, or {KH, KW} of w.
-struct GradAttrs {
-  Conv2dAttrs conv;
-  Pair size;
-  bool operator==(const GradAttrs&) const = default;
-};
+PLIMSOLL_CUDA_KERNEL(conv2d_cuda);
+PLIMSOLL_CUDA_KERNEL(conv2d_input_grad_cuda);
+PLIMSOLL_CUDA_KERNEL(conv2d_weight_grad_cuda);
+
+namespace {
 
 // The sizes of y = conv2d(x, w, attrs), or the error that says why there is no such y.
 ConvSizes conv_sizes(const char* op, const Shape& x, const Shape& w, const Conv2dAttrs& a) {
@@ -64,15 +63,17 @@ void check_windows(const char* op, const ConvSizes& s, const Shape& dy) {
                     ". Pass the sizes and attributes of the forward convolution.");
 }
 
-ConvSizes sizes_of_forward(std::span<const Meta> in, const Attrs& attrs) {
+}  // namespace
+
+ConvSizes conv2d_sizes(std::span<const Meta> in, const Attrs& attrs) {
   check_operands("conv2d", in);
   return conv_sizes("conv2d", in[0].shape, in[1].shape, attrs.as<Conv2dAttrs>());
 }
 
-ConvSizes sizes_of_input_grad(std::span<const Meta> in, const Attrs& attrs) {
+ConvSizes conv2d_input_grad_sizes(std::span<const Meta> in, const Attrs& attrs) {
   const char* op = "conv2d_input_grad";
   check_operands(op, in);
-  const auto& a = attrs.as<GradAttrs>();
+  const auto& a = attrs.as<ConvGradAttrs>();
   const Shape &dy = in[0].shape, &w = in[1].shape;
   const Shape x{dy[0], a.size.h, a.size.w, checked_mul(w[3], a.conv.groups, op)};
   count(x);  // refuses negative sizes
@@ -81,10 +82,10 @@ ConvSizes sizes_of_input_grad(std::span<const Meta> in, const Attrs& attrs) {
   return s;
 }
 
-ConvSizes sizes_of_weight_grad(std::span<const Meta> in, const Attrs& attrs) {
+ConvSizes conv2d_weight_grad_sizes(std::span<const Meta> in, const Attrs& attrs) {
   const char* op = "conv2d_weight_grad";
   check_operands(op, in);
-  const auto& a = attrs.as<GradAttrs>();
+  const auto& a = attrs.as<ConvGradAttrs>();
   const Shape &x = in[0].shape, &dy = in[1].shape;
   const Shape w{dy[3], a.size.h, a.size.w, x[3] / std::max<int64_t>(a.conv.groups, 1)};
   count(w);
@@ -93,8 +94,10 @@ ConvSizes sizes_of_weight_grad(std::span<const Meta> in, const Attrs& attrs) {
   return s;
 }
 
+namespace {
+
 Metas conv2d_infer(std::span<const Meta> in, const Attrs& attrs) {
-  const ConvSizes s = sizes_of_forward(in, attrs);
+  const ConvSizes s = conv2d_sizes(in, attrs);
   check<DTypeError>(in.back().dtype == in[0].dtype, "conv2d: the bias is ", in.back().dtype,
                     " and the image ", in[0].dtype, ". Cast one of them.");
   check<ShapeError>(in.size() == 2 || in[2].shape == Shape{s.o},
@@ -104,25 +107,26 @@ Metas conv2d_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 Metas input_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
-  const ConvSizes s = sizes_of_input_grad(in, attrs);
+  const ConvSizes s = conv2d_input_grad_sizes(in, attrs);
   return {{{s.n, s.h, s.w, s.c}, in[0].dtype, in[0].device}};
 }
 
 Metas weight_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
-  const ConvSizes s = sizes_of_weight_grad(in, attrs);
+  const ConvSizes s = conv2d_weight_grad_sizes(in, attrs);
   return {{{s.o, s.kh, s.kw, s.group_inputs()}, in[0].dtype, in[0].device}};
 }
 
 Metas metas_of(const Call& call) { return {call.in[0].meta, call.in[1].meta}; }
 
 int64_t conv2d_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  const ConvSizes s = sizes_of_forward(in, attrs);
+  const ConvSizes s = conv2d_sizes(in, attrs);
+  if (in[0].device == Device::cuda) return conv2d_cuda_bytes(s, in[0].dtype);
   return s.depthwise() ? depthwise_workspace(s, forward_window(s), in[0].dtype)
                        : dense_workspace(dense_forward(s), in[0].dtype);
 }
 
 void conv2d_cpu(const Call& call) {
-  const ConvSizes s = sizes_of_forward(metas_of(call), call.attrs);
+  const ConvSizes s = conv2d_sizes(metas_of(call), call.attrs);
   const View bias = call.in.size() == 3 ? call.in[2] : View();
   if (s.depthwise())
     depthwise_forward_cpu(s, call.in[0], call.in[1], bias, call.out[0], call.workspace);
@@ -138,7 +142,8 @@ void for_each_part(const ConvSizes& s, F&& f) {
 }
 
 int64_t input_grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  const ConvSizes s = sizes_of_input_grad(in, attrs);
+  const ConvSizes s = conv2d_input_grad_sizes(in, attrs);
+  if (in[0].device == Device::cuda) return conv2d_input_grad_cuda_bytes(s, in[0].dtype);
   int64_t most = 0;
   for_each_part(s, [&](Pair part) {
     const int64_t bytes = s.depthwise()
@@ -150,7 +155,7 @@ int64_t input_grad_workspace(std::span<const Meta> in, std::span<const Meta>, co
 }
 
 void input_grad_cpu(const Call& call) {
-  const ConvSizes s = sizes_of_input_grad(metas_of(call), call.attrs);
+  const ConvSizes s = conv2d_input_grad_sizes(metas_of(call), call.attrs);
   for_each_part(s, [&](Pair part) {
     if (s.depthwise())
       depthwise_input_grad_cpu(s, part, call.in[0], call.in[1], call.out[0], call.workspace);
@@ -161,13 +166,14 @@ void input_grad_cpu(const Call& call) {
 }
 
 int64_t weight_grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  const ConvSizes s = sizes_of_weight_grad(in, attrs);
+  const ConvSizes s = conv2d_weight_grad_sizes(in, attrs);
+  if (in[0].device == Device::cuda) return conv2d_weight_grad_cuda_bytes(s, in[0].dtype);
   return s.depthwise() ? depthwise_weight_grad_workspace(s, in[0].dtype)
                        : dense_weight_grad_workspace(s, in[0].dtype);
 }
 
 void weight_grad_cpu(const Call& call) {
-  const ConvSizes s = sizes_of_weight_grad(metas_of(call), call.attrs);
+  const ConvSizes s = conv2d_weight_grad_sizes(metas_of(call), call.attrs);
   const auto kernel = s.depthwise() ? depthwise_weight_grad_cpu : dense_weight_grad_cpu;
   kernel(s, call.in[0], call.in[1], call.out[0], call.workspace);
 }
@@ -185,7 +191,7 @@ std::vector<Tensor> conv2d_vjp(const Backward& b) {  // y = conv2d(x, w) or conv
 }
 
 std::vector<Tensor> input_grad_vjp(const Backward& b) {  // dx = conv2d_input_grad(dy, w)
-  const auto& a = b.attrs<GradAttrs>();
+  const auto& a = b.attrs<ConvGradAttrs>();
   Tensor ddy, dw;
   if (b.needs(0)) ddy = conv2d(b.grad(), b.input(1), a.conv);
   if (b.needs(1)) dw = conv2d_weight_grad(b.grad(), b.input(0), size_of(b.input_meta(1)), a.conv);
@@ -193,7 +199,7 @@ std::vector<Tensor> input_grad_vjp(const Backward& b) {  // dx = conv2d_input_gr
 }
 
 std::vector<Tensor> weight_grad_vjp(const Backward& b) {  // dw = conv2d_weight_grad(x, dy)
-  const auto& a = b.attrs<GradAttrs>();
+  const auto& a = b.attrs<ConvGradAttrs>();
   Tensor dx, ddy;
   if (b.needs(0)) dx = conv2d_input_grad(b.input(1), b.grad(), size_of(b.input_meta(0)), a.conv);
   if (b.needs(1)) ddy = conv2d(b.input(0), b.grad(), a.conv);
@@ -211,26 +217,29 @@ double conv2d_flops(std::span<const Meta> in, std::span<const Meta>, const Attrs
 constexpr OpDef conv2d_op{.name = "conv2d",
                           .infer = conv2d_infer,
                           .cpu = conv2d_cpu,
+                          .cuda = conv2d_cuda,
                           .vjp = conv2d_vjp,
                           .saves = {.inputs = bits(0, 1)},
                           .workspace = conv2d_workspace,
                           .cast = CastRule::low,
-                          .flops = conv2d_flops<sizes_of_forward>};
+                          .flops = conv2d_flops<conv2d_sizes>};
 constexpr OpDef input_grad_op{.name = "conv2d_input_grad",
                               .infer = input_grad_infer,
                               .cpu = input_grad_cpu,
+                              .cuda = conv2d_input_grad_cuda,
                               .vjp = input_grad_vjp,
                               .saves = {.inputs = bits(0, 1)},
                               .workspace = input_grad_workspace,
                               .cast = CastRule::low,
-                              .flops = conv2d_flops<sizes_of_input_grad>};
+                              .flops = conv2d_flops<conv2d_input_grad_sizes>};
 constexpr OpDef weight_grad_op{.name = "conv2d_weight_grad",
                                .infer = weight_grad_infer,
                                .cpu = weight_grad_cpu,
+                               .cuda = conv2d_weight_grad_cuda,
                                .vjp = weight_grad_vjp,
                                .saves = {.inputs = bits(0, 1)},
                                .workspace = weight_grad_workspace,
-                               .flops = conv2d_flops<sizes_of_weight_grad>};
+                               .flops = conv2d_flops<conv2d_weight_grad_sizes>};
 
 }  // namespace
 
@@ -244,12 +253,12 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2d
 }
 
 Tensor conv2d_input_grad(const Tensor& dy, const Tensor& w, Pair image, const Conv2dAttrs& attrs) {
-  return apply1(input_grad_op, {contiguous(dy), contiguous(w)}, GradAttrs{attrs, image});
+  return apply1(input_grad_op, {contiguous(dy), contiguous(w)}, ConvGradAttrs{attrs, image});
 }
 
 Tensor conv2d_weight_grad(const Tensor& x, const Tensor& dy, Pair filter,
                           const Conv2dAttrs& attrs) {
-  return apply1(weight_grad_op, {contiguous(x), contiguous(dy)}, GradAttrs{attrs, filter});
+  return apply1(weight_grad_op, {contiguous(x), contiguous(dy)}, ConvGradAttrs{attrs, filter});
 }
 
 extern const std::vector<const OpDef*> conv2d_ops;

@@ -21,9 +21,9 @@ struct ConvSizes {
   Pair stride, padding, dilation;  // padding: above and on the left; p and q tell the rest
   int64_t groups;
 
-  int64_t group_inputs() const { return c / groups; }
-  int64_t group_outputs() const { return o / groups; }
-  int64_t taps() const { return kh * kw; }
+  constexpr int64_t group_inputs() const { return c / groups; }
+  constexpr int64_t group_outputs() const { return o / groups; }
+  constexpr int64_t taps() const { return kh * kw; }
   // Every channel for itself. With many filters each, they fill vectors of their own: like any
   // group.
   bool depthwise() const { return groups == c && c > 1 && o > 0 && o <= 4 * c; }
