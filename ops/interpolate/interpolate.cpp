@@ -7,15 +7,16 @@
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
 #include "ops/copy/copy.h"
+#include "ops/interpolate/mix.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(interpolate_cuda);
+PLIMSOLL_CUDA_KERNEL(interpolate_grad_cuda);
+
 namespace {
 
-struct GradAttrs {
-  InterpolateAttrs interpolate;
-  Shape image;
-  bool operator==(const GradAttrs&) const = default;
-};
+using Mix = InterpolationMix;
 
 int64_t scaled(const char* op, int64_t in, double scale) {
   const double size = std::floor(static_cast<double>(in) * scale);
@@ -55,48 +56,6 @@ Metas infer(std::span<const Meta> in, const Attrs& attrs) {
   return {{{x.shape[0], size.h, size.w, x.shape[3]}, x.dtype, x.device}};
 }
 
-// What one row of the result takes from rows `low` and `high` of the image; columns likewise.
-struct Mix {
-  int64_t low, high;
-  double low_weight, high_weight;
-
-  // Weight of row y: both parts, where the last row stands for its neighbour too.
-  double of(int64_t y) const { return (y == low ? low_weight : 0) + (y == high ? high_weight : 0); }
-};
-
-struct Axis {
-  int64_t in, out;
-  double scale;  // 0: none was given
-  Interpolation mode;
-  bool align_corners;
-
-  Mix operator[](int64_t i) const {
-    if (mode == Interpolation::nearest) {
-      const int64_t row =
-          scale > 0 ? static_cast<int64_t>(static_cast<double>(i) / scale) : i * in / out;
-      const int64_t low = std::min(row, in - 1);
-      return {low, low, 1, 0};
-    }
-    const double place = std::min(source(static_cast<double>(i)), static_cast<double>(in - 1));
-    const int64_t low = static_cast<int64_t>(place);
-    const double t = place - static_cast<double>(low);
-    return {low, std::min(low + 1, in - 1), 1 - t, t};
-  }
-
- private:
-  double source(double i) const {
-    if (align_corners)
-      return out > 1 ? i * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
-    const double ratio = scale > 0 ? 1 / scale : static_cast<double>(in) / static_cast<double>(out);
-    return std::max((i + 0.5) * ratio - 0.5, 0.0);
-  }
-};
-
-// The mixes of all rows and columns of the result, in the workspace.
-int64_t table_bytes(const Shape& result) {
-  return (result[1] + result[2]) * static_cast<int64_t>(sizeof(Mix));
-}
-
 struct Table {
   int64_t images, channels, rows, columns;  // of the image
   std::span<const Mix> h, w;
@@ -104,8 +63,7 @@ struct Table {
   Table(const Shape& image, const Shape& result, const InterpolateAttrs& a,
         std::span<std::byte> workspace)
       : images(image[0]), channels(image[3]), rows(image[1]), columns(image[2]) {
-    const Axis tall{image[1], result[1], a.scale.h, a.mode, a.align_corners};
-    const Axis wide{image[2], result[2], a.scale.w, a.mode, a.align_corners};
+    const auto [tall, wide] = axes_of(image, result, a);
     Mix* const first = reinterpret_cast<Mix*>(workspace.data());
     for (int64_t i = 0; i < tall.out; ++i) first[i] = tall[i];
     for (int64_t j = 0; j < wide.out; ++j) first[tall.out + j] = wide[j];
@@ -210,7 +168,7 @@ void cpu(const Call& call) {
 }
 
 Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
-  return {{attrs.as<GradAttrs>().image, in[0].dtype, in[0].device}};
+  return {{attrs.as<InterpolateGradAttrs>().image, in[0].dtype, in[0].device}};
 }
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
@@ -218,30 +176,35 @@ int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const At
 }
 
 void grad_cpu(const Call& call) {
-  const Table table(call.out[0].shape(), call.in[0].shape(), call.attrs.as<GradAttrs>().interpolate,
-                    call.workspace);
+  const Table table(call.out[0].shape(), call.in[0].shape(),
+                    call.attrs.as<InterpolateGradAttrs>().interpolate, call.workspace);
   visit_floating("interpolate_grad", call.out[0].dtype(),
                  [&]<class T>() { backward(table, call.in[0].as<T>(), call.out[0].as<T>()); });
 }
 
 // The op is linear: the gradient of its gradient is the op.
 std::vector<Tensor> grad_vjp(const Backward& b) {
-  return {interpolate(b.grad(), b.attrs<GradAttrs>().interpolate)};
+  return {interpolate(b.grad(), b.attrs<InterpolateGradAttrs>().interpolate)};
 }
 
 constexpr OpDef grad_op{.name = "interpolate_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
+                        .cuda = interpolate_grad_cuda,
                         .vjp = grad_vjp,
                         .workspace = grad_workspace};
 
 std::vector<Tensor> vjp(const Backward& b) {
   return {apply1(grad_op, {contiguous(b.grad())},
-                 GradAttrs{b.attrs<InterpolateAttrs>(), b.input_meta(0).shape})};
+                 InterpolateGradAttrs{b.attrs<InterpolateAttrs>(), b.input_meta(0).shape})};
 }
 
-constexpr OpDef op{
-    .name = "interpolate", .infer = infer, .cpu = cpu, .vjp = vjp, .workspace = workspace};
+constexpr OpDef op{.name = "interpolate",
+                   .infer = infer,
+                   .cpu = cpu,
+                   .cuda = interpolate_cuda,
+                   .vjp = vjp,
+                   .workspace = workspace};
 
 }  // namespace
 

@@ -3,15 +3,13 @@
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
 #include "ops/copy/copy.h"
+#include "ops/rope/attrs.h"
 
 namespace plimsoll {
-namespace {
 
-struct TurnAttrs {
-  RopeAttrs own;
-  bool back = false;  // turns by minus the angle: the gradient
-  bool operator==(const TurnAttrs&) const = default;
-};
+PLIMSOLL_CUDA_KERNEL(rope_cuda);
+
+namespace {
 
 // Inputs: x [B, T, H, D], cos and sin [T, R / 2] or [B, T, R / 2]. Output: as x.
 Metas rope_infer(std::span<const Meta> in, const Attrs&) {
@@ -48,7 +46,7 @@ void turn(const T* x, const A* cos, const A* sin, C sign, int64_t pairs, int64_t
 
 template <class T, class A>
 void rope_typed(const Call& call) {
-  const auto& [own, back] = call.attrs.as<TurnAttrs>();
+  const auto& [own, back] = call.attrs.as<RopeTurnAttrs>();
   const bool interleaved = own.interleaved;
   const Compute<T> sign = back ? -1 : 1;
   const Shape& shape = call.in[0].shape();
@@ -86,11 +84,12 @@ std::vector<Tensor> rope_vjp(const Backward& b);
 constexpr OpDef rope_op{.name = "rope",
                         .infer = rope_infer,
                         .cpu = rope_cpu,
+                        .cuda = rope_cuda,
                         .vjp = rope_vjp,
                         .saves = {.inputs = bits(1, 2)}};
 
 std::vector<Tensor> rope_vjp(const Backward& b) {
-  TurnAttrs attrs = b.attrs<TurnAttrs>();
+  RopeTurnAttrs attrs = b.attrs<RopeTurnAttrs>();
   attrs.back = !attrs.back;
   return {apply1(rope_op, {contiguous(b.grad()), b.input(1), b.input(2)}, attrs), {}, {}};
 }
@@ -121,7 +120,7 @@ RopeTables rope_tables(int64_t positions, int64_t width, double base, int64_t fi
 
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, const RopeAttrs& attrs) {
   return apply1(rope_op, {contiguous(x), contiguous(cos.detach()), contiguous(sin.detach())},
-                TurnAttrs{attrs});
+                RopeTurnAttrs{attrs});
 }
 
 extern const std::vector<const OpDef*> rope_ops;
