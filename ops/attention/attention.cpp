@@ -7,6 +7,11 @@
 #include "ops/view/view.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(attention_cuda);
+PLIMSOLL_CUDA_KERNEL(attention_grad_cuda);
+PLIMSOLL_CUDA_KERNEL(attention_mask_grad_cuda);
+
 namespace {
 
 using attention_detail::Extras;
@@ -93,9 +98,6 @@ Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v, const Attrs& attr
 Sizes sizes_of(std::span<const Meta> in, const Attrs& attrs) {
   return sizes_of(in[0].shape, in[1].shape, in[2].shape, attrs);
 }
-Sizes sizes_of(const Call& call) {
-  return sizes_of(call.in[0].shape(), call.in[1].shape(), call.in[2].shape(), call.attrs);
-}
 
 // Those from input `next` on.
 Extras extras_of(const Call& call, size_t next) {
@@ -107,25 +109,48 @@ Extras extras_of(const Call& call, size_t next) {
   return extras;
 }
 
-void attention_cpu(const Call& call) {
-  attention_detail::forward(call, sizes_of(call), extras_of(call, 3));
-}
-
-int64_t attention_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  return attention_detail::forward_workspace(sizes_of(in, attrs), in[0].dtype);
-}
-
 // Inputs of both gradients: q, k, v, out, Softmax, the gradient of out, and those that may be
 // missing. Outputs: the gradients of q, k and v, or that of the mask.
 constexpr size_t kGradInputs = 6;
 
+}  // namespace
+
+namespace attention_detail {
+
+Sizes sizes_of(const Call& call) {
+  return plimsoll::sizes_of(call.in[0].shape(), call.in[1].shape(), call.in[2].shape(), call.attrs);
+}
+Extras extras_of(const Call& call) { return plimsoll::extras_of(call, 3); }
+Extras extras_of_gradient(const Call& call) { return plimsoll::extras_of(call, kGradInputs); }
+
+}  // namespace attention_detail
+
+namespace {
+
+void attention_cpu(const Call& call) {
+  attention_detail::forward(call, attention_detail::sizes_of(call),
+                            attention_detail::extras_of(call));
+}
+
+int64_t attention_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
+  if (in[0].device == Device::cuda) return 0;
+  return attention_detail::forward_workspace(sizes_of(in, attrs), in[0].dtype);
+}
+
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[0], in[1], in[2]}; }
 
 void grad_cpu(const Call& call) {
-  attention_detail::backward(call, sizes_of(call), extras_of(call, kGradInputs));
+  attention_detail::backward(call, attention_detail::sizes_of(call),
+                             attention_detail::extras_of_gradient(call));
+}
+
+// Of both gradients on a GPU: delta [B, H, T].
+int64_t delta_bytes(const Meta& q) {
+  return q.shape[0] * q.shape[2] * q.shape[1] * (q.dtype == DType::f64 ? 8 : 4);
 }
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
+  if (in[0].device == Device::cuda) return delta_bytes(in[0]);
   return attention_detail::backward_workspace(sizes_of(in, attrs), in[0].dtype);
 }
 
@@ -134,11 +159,13 @@ Metas mask_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 void mask_grad_cpu(const Call& call) {
-  attention_detail::mask_backward(call, sizes_of(call), extras_of(call, kGradInputs));
+  attention_detail::mask_backward(call, attention_detail::sizes_of(call),
+                                  attention_detail::extras_of_gradient(call));
 }
 
 int64_t mask_grad_workspace(std::span<const Meta> in, std::span<const Meta> out,
                             const Attrs& attrs) {
+  if (in[0].device == Device::cuda) return delta_bytes(in[0]);
   return attention_detail::mask_backward_workspace(sizes_of(in, attrs), in[0].dtype, out[0].shape);
 }
 
@@ -154,12 +181,14 @@ constexpr Bits kGradStrided = bits(0, 1, 2, kGradInputs, kGradInputs + 1);  // q
 constexpr OpDef grad_op{.name = "attention_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
+                        .cuda = attention_grad_cuda,
                         .strided = kGradStrided,
                         .workspace = grad_workspace,
                         .flops = attention_flops<5>};
 constexpr OpDef mask_grad_op{.name = "attention_mask_grad",
                              .infer = mask_grad_infer,
                              .cpu = mask_grad_cpu,
+                             .cuda = attention_mask_grad_cuda,
                              .strided = kGradStrided,
                              .workspace = mask_grad_workspace,
                              .flops = attention_flops<3>};
@@ -186,6 +215,7 @@ std::vector<Tensor> attention_vjp(const Backward& b) {
 constexpr OpDef attention_op{.name = "attention",
                              .infer = attention_infer,
                              .cpu = attention_cpu,
+                             .cuda = attention_cuda,
                              .vjp = attention_vjp,
                              .saves = {.inputs = bits(0, 1, 2, 3, 4), .outputs = bits(0, 2)},
                              .strided = bits(0, 1, 2, 3, 4),

@@ -1,4 +1,5 @@
-// The CPU kernels of attention: blocks of queries against blocks of keys, a matrix product each.
+// What the op of attention and its kernels share. Those of the CPU compute blocks of queries against
+// blocks of keys, a matrix product each.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +16,14 @@ struct Sizes {
   AttentionAttrs attrs;      // its scale is resolved
 
   // Query heads that share a head of keys.
-  int64_t group() const { return kv_heads > 0 ? heads / kv_heads : 0; }
+  constexpr int64_t group() const { return kv_heads > 0 ? heads / kv_heads : 0; }
 
   // How many keys query i sees: always the first ones.
-  int64_t seen(int64_t i) const {
+  constexpr int64_t seen(int64_t i) const {
     return attrs.causal ? std::clamp<int64_t>(i + attrs.past + 1, 0, keys) : keys;
   }
   // The first query that sees key j.
-  int64_t first_query(int64_t j) const {
+  constexpr int64_t first_query(int64_t j) const {
     return attrs.causal ? std::clamp<int64_t>(j - attrs.past, 0, queries) : 0;
   }
 };
@@ -33,6 +34,11 @@ struct Extras {
   const View* key = nullptr;           // of the dropout
   const View* dlog_sum_exp = nullptr;  // [B, H, T]
 };
+
+// Of a call of the op, or of one of its gradients (attention.cpp).
+Sizes sizes_of(const Call& call);
+Extras extras_of(const Call& call);
+Extras extras_of_gradient(const Call& call);
 
 // What the gradients need to know of a row of scores: p = exp(s - highest - log_total). The two are
 // kept apart: where all scores are about -3e38, as under a finite mask of all keys, their sum would
