@@ -53,6 +53,9 @@ function(plimsoll_cuda_library)
   target_link_libraries(plimsoll_cuda PUBLIC plimsoll PRIVATE ${CMAKE_DL_LIBS})
   target_include_directories(plimsoll_cuda PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
   set_target_properties(plimsoll_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+  # The vendor's libraries are looked for there too (core/cuda/libraries.h).
+  target_compile_definitions(plimsoll_cuda PRIVATE
+                             PLIMSOLL_CUDA_FOLDER="${CMAKE_CUDA_COMPILER_TOOLKIT_ROOT}")
   # --expt-relaxed-constexpr: kernels call the engine's constexpr functions, formulas among them.
   target_compile_options(plimsoll_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:${PLIMSOLL_CUDA_CODE} --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra>

@@ -41,6 +41,7 @@ Elements<C> elements(const Matrices& x) {
 }  // namespace
 
 void product(const Product& p, std::span<std::byte> workspace) {
+  if (product_by_library && product_by_library(p, workspace)) return;
   visit_floating_elements(p.a.dtype, [&]<class C>() {
     Strided<C> operands{.a_along_k = p.a.column == 1,
                         .b_along_k = p.b.row == 1,

@@ -46,12 +46,25 @@ struct ProductCut {
   }
 };
 
-// Workspace of a product computed from elements of this type.
-inline int64_t product_bytes(int64_t batch, int64_t m, int64_t n, int64_t k, DType dtype) {
+// Workspace of a product computed by run_product() (product.cuh) from elements of this type.
+inline int64_t own_product_bytes(int64_t batch, int64_t m, int64_t n, int64_t k, DType dtype) {
   const int64_t splits = ProductCut(batch, m, n, k).splits;
   return splits == 1 ? 0 : splits * batch * m * n * (dtype == DType::f64 ? 8 : 4);
 }
 
+// Workspace of product(). What cuBLAS may use is bounded by the size of the product alone, so that
+// plans are the same whether it is there or not: 32 MiB, as its makers advise, for large ones.
+inline int64_t product_bytes(int64_t batch, int64_t m, int64_t n, int64_t k, DType dtype) {
+  const double terms = static_cast<double>(batch * m) * static_cast<double>(n * k);
+  const int64_t library = terms < 1e6 ? 0 : (terms < 1e9 ? int64_t{1} << 20 : int64_t{32} << 20);
+  return std::max(library, own_product_bytes(batch, m, n, k, dtype));
+}
+
+// By cuBLAS where it is there and takes such operands, else by a kernel of this engine. f32 is not
+// rounded to TF32 unless PLIMSOLL_TF32=1.
 void product(const Product& product, std::span<std::byte> workspace);
+
+// By cuBLAS alone; false: not by it. Null where the build has no vendor's libraries.
+[[gnu::weak]] bool product_by_library(const Product& product, std::span<std::byte> workspace);
 
 }  // namespace plimsoll::cuda

@@ -1,0 +1,310 @@
+// Matrix products by cuBLASLt.
+#include <cublasLt.h>
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "core/cuda/libraries.h"
+#include "core/cuda/product.h"
+#include "core/cuda/runtime.h"
+
+namespace plimsoll::cuda {
+namespace {
+
+// The functions of the library, and the one handle of the process.
+struct CublasLt {
+  Library library{{.name = "cuBLAS 13", .file = "libcublasLt.so.13", .package = "nvidia-cublas"}};
+#define PLIMSOLL_FUNCTION(name) decltype(::name)* name = library.function<decltype(::name)>(#name)
+  PLIMSOLL_FUNCTION(cublasLtGetVersion);
+  PLIMSOLL_FUNCTION(cublasLtGetStatusString);
+  PLIMSOLL_FUNCTION(cublasLtCreate);
+  PLIMSOLL_FUNCTION(cublasLtMatmul);
+  PLIMSOLL_FUNCTION(cublasLtMatmulAlgoGetHeuristic);
+  PLIMSOLL_FUNCTION(cublasLtMatmulDescCreate);
+  PLIMSOLL_FUNCTION(cublasLtMatmulDescDestroy);
+  PLIMSOLL_FUNCTION(cublasLtMatmulDescSetAttribute);
+  PLIMSOLL_FUNCTION(cublasLtMatrixLayoutCreate);
+  PLIMSOLL_FUNCTION(cublasLtMatrixLayoutDestroy);
+  PLIMSOLL_FUNCTION(cublasLtMatrixLayoutSetAttribute);
+  PLIMSOLL_FUNCTION(cublasLtMatmulPreferenceCreate);
+  PLIMSOLL_FUNCTION(cublasLtMatmulPreferenceDestroy);
+  PLIMSOLL_FUNCTION(cublasLtMatmulPreferenceSetAttribute);
+#undef PLIMSOLL_FUNCTION
+  cublasLtHandle_t handle = nullptr;
+
+  CublasLt() {
+    check<DeviceError>(cublasLtGetVersion() / 10000 == 13, "cuda: cuBLAS 13 is needed: found ",
+                       cublasLtGetVersion(), ". Install it (pip install nvidia-cublas).");
+    stream();
+    run(cublasLtCreate(&handle), "cublasLtCreate");
+  }
+  void run(cublasStatus_t status, const char* call) const {
+    check<DeviceError>(status == CUBLAS_STATUS_SUCCESS, "cuda: ", call,
+                       " failed: ", cublasLtGetStatusString(status),
+                       ". PLIMSOLL_CUDA_LIBRARIES=none does without cuBLAS.");
+  }
+};
+
+// nullptr when it cannot be had, which is said once.
+const CublasLt* cublas() {
+  static const std::unique_ptr<const CublasLt> opened = []() -> std::unique_ptr<const CublasLt> {
+    try {
+      return std::make_unique<const CublasLt>();
+    } catch (const DeviceError& error) {
+      report_missing(error.what());
+      return nullptr;
+    }
+  }();
+  return opened.get();
+}
+
+// Products of f32 may round their operands to TF32, of 10 bits, where PLIMSOLL_TF32=1.
+bool tf32_wanted() {
+  static const bool wanted = [] {
+    const char* value = std::getenv("PLIMSOLL_TF32");
+    return value && std::strcmp(value, "1") == 0;
+  }();
+  return wanted;
+}
+
+// As cuBLAS sees a matrix, in columns: rows x columns, `leading` apart; perhaps turned.
+struct Matrix {
+  cudaDataType_t type;
+  int64_t rows, columns, leading, batch_step;
+  bool turned;
+  int alignment;  // of its address: a power of two
+  auto operator<=>(const Matrix&) const = default;
+};
+
+// What an algorithm is chosen by.
+struct Key {
+  Matrix a, b, c;
+  int64_t batch;
+  bool bias, accumulate;
+  uint64_t workspace;
+  auto operator<=>(const Key&) const = default;
+};
+
+template <class T>
+using Destroy = cublasStatus_t (*)(T*);
+
+template <class T>
+using Owned = std::unique_ptr<T, Destroy<T>>;
+
+std::optional<cudaDataType_t> type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return CUDA_R_64F;
+    case DType::f32:
+      return CUDA_R_32F;
+    case DType::f16:
+      return CUDA_R_16F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+    default:
+      return std::nullopt;
+  }
+}
+
+int alignment_of(const void* data) {
+  return std::min(256, 1 << std::countr_zero(reinterpret_cast<uintptr_t>(data) | 256));
+}
+
+// The transpose of an operand of `rows` x `columns`: rows of ours are columns of theirs. Nothing
+// where neither its rows nor its columns are dense.
+std::optional<Matrix> transposed(const Matrices& x, int64_t rows, int64_t columns,
+                                 int64_t batch_step) {
+  const cudaDataType_t type = *type_of(x.dtype);
+  const int alignment = alignment_of(x.data);
+  if ((x.column == 1 || columns == 1) && (x.row >= columns || rows == 1))
+    return Matrix{type, columns, rows, std::max(x.row, columns), batch_step, false, alignment};
+  if ((x.row == 1 || rows == 1) && (x.column >= rows || columns == 1))
+    return Matrix{type, rows, columns, std::max(x.column, rows), batch_step, true, alignment};
+  return std::nullopt;
+}
+
+// A product made ready: descriptors, and the algorithm the heuristic prefers.
+class Plan {
+ public:
+  Plan(const CublasLt& lt, const Key& key, const void* bias)
+      : lt_(lt),
+        operation_(operation(lt, key, bias)),
+        a_(layout(lt, key.a, key.batch)),
+        b_(layout(lt, key.b, key.batch)),
+        c_(layout(lt, key.c, key.batch)) {
+    cublasLtMatmulPreference_t made = nullptr;
+    lt.run(lt.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
+    const Owned<std::remove_pointer_t<cublasLtMatmulPreference_t>> preference(
+        made, lt.cublasLtMatmulPreferenceDestroy);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, const auto& value) {
+      lt.run(lt.cublasLtMatmulPreferenceSetAttribute(made, name, &value, sizeof value),
+             "cublasLtMatmulPreferenceSetAttribute");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, key.workspace);
+    // Sums that are cut are added in order, in the type that they are computed in.
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(key.a.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(key.b.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<uint32_t>(key.c.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(key.c.alignment));
+    cublasLtMatmulHeuristicResult_t found{};
+    int n = 0;
+    const cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(
+        lt.handle, operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(), made, 1, &found, &n);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || n == 0) return;
+    lt.run(status, "cublasLtMatmulAlgoGetHeuristic");
+    algorithm_ = found.algo;
+  }
+
+  bool possible() const { return algorithm_.has_value(); }
+
+  // The bias of this call; the caller holds the lock under which descriptors are used.
+  void run(const Key& key, const void* a, const void* b, void* c, const void* bias,
+           std::span<std::byte> workspace) const {
+    if (key.bias) set_bias(lt_, operation_.get(), bias);
+    const double one64 = 1, zero64 = 0;
+    const float one32 = 1, zero32 = 0;
+    const bool wide = key.c.type == CUDA_R_64F;
+    const void* one = wide ? static_cast<const void*>(&one64) : &one32;
+    const void* zero = wide ? static_cast<const void*>(&zero64) : &zero32;
+    lt_.run(lt_.cublasLtMatmul(lt_.handle, operation_.get(), one, a, a_.get(), b, b_.get(),
+                               key.accumulate ? one : zero, c, c_.get(), c, c_.get(), &*algorithm_,
+                               workspace.data(), workspace.size(), stream()),
+            "cublasLtMatmul");
+  }
+
+ private:
+  using Operation = Owned<std::remove_pointer_t<cublasLtMatmulDesc_t>>;
+  using Layout = Owned<std::remove_pointer_t<cublasLtMatrixLayout_t>>;
+
+  static void set_bias(const CublasLt& lt, cublasLtMatmulDesc_t operation, const void* bias) {
+    lt.run(lt.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
+                                             sizeof bias),
+           "cublasLtMatmulDescSetAttribute");
+  }
+
+  static Operation operation(const CublasLt& lt, const Key& key, const void* bias) {
+    const bool wide = key.a.type == CUDA_R_64F;
+    const cublasComputeType_t compute =
+        wide ? CUBLAS_COMPUTE_64F
+             : (key.a.type == CUDA_R_32F && tf32_wanted() ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                          : CUBLAS_COMPUTE_32F);
+    cublasLtMatmulDesc_t made = nullptr;
+    lt.run(lt.cublasLtMatmulDescCreate(&made, compute, wide ? CUDA_R_64F : CUDA_R_32F),
+           "cublasLtMatmulDescCreate");
+    Operation result(made, lt.cublasLtMatmulDescDestroy);
+    const auto set = [&](cublasLtMatmulDescAttributes_t name, const auto& value) {
+      lt.run(lt.cublasLtMatmulDescSetAttribute(made, name, &value, sizeof value),
+             "cublasLtMatmulDescSetAttribute");
+    };
+    set(CUBLASLT_MATMUL_DESC_TRANSA, key.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, key.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (key.bias) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      set_bias(lt, made, bias);
+    }
+    return result;
+  }
+
+  static Layout layout(const CublasLt& lt, const Matrix& x, int64_t batch) {
+    cublasLtMatrixLayout_t made = nullptr;
+    lt.run(lt.cublasLtMatrixLayoutCreate(&made, x.type, static_cast<uint64_t>(x.rows),
+                                         static_cast<uint64_t>(x.columns), x.leading),
+           "cublasLtMatrixLayoutCreate");
+    Layout result(made, lt.cublasLtMatrixLayoutDestroy);
+    const auto set = [&](cublasLtMatrixLayoutAttribute_t name, const auto& value) {
+      lt.run(lt.cublasLtMatrixLayoutSetAttribute(made, name, &value, sizeof value),
+             "cublasLtMatrixLayoutSetAttribute");
+    };
+    set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<int32_t>(batch));
+    set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, x.batch_step);
+    return result;
+  }
+
+  const CublasLt& lt_;
+  Operation operation_;
+  Layout a_, b_, c_;
+  std::optional<cublasLtMatmulAlgo_t> algorithm_;
+};
+
+std::mutex mutex;
+std::map<Key, Plan> plans;  // guarded by it
+
+// The batch of a product as axes that a and b step along together, the innermost last.
+struct BatchAxis {
+  int64_t size, a, b;
+};
+std::vector<BatchAxis> axes_of(const Product& p) {
+  std::vector<BatchAxis> axes;
+  for (int axis = 0; axis < p.batch.rank(); ++axis) {
+    const BatchAxis next{p.batch[axis], p.a.batch[axis], p.b.batch[axis]};
+    if (next.size == 1) continue;
+    if (!axes.empty() && axes.back().a == next.a * next.size && axes.back().b == next.b * next.size)
+      axes.back() = {axes.back().size * next.size, next.a, next.b};
+    else
+      axes.push_back(next);
+  }
+  return axes;
+}
+
+void* at(const Matrices& x, int64_t offset) {
+  return static_cast<std::byte*>(x.data) + offset * size_of(x.dtype);
+}
+
+}  // namespace
+
+bool product_by_library(const Product& p, std::span<std::byte> workspace) {
+  if (p.a.dtype != p.b.dtype || p.m * p.n * p.k == 0) return false;
+  const CublasLt* const lt = libraries_forbidden() ? nullptr : cublas();
+  if (!lt) return false;
+  std::vector<BatchAxis> outer = axes_of(p);
+  BatchAxis inner{1, 0, 0};
+  if (!outer.empty()) {
+    inner = outer.back();
+    outer.pop_back();
+  }
+  if (inner.size > 65535) return false;
+  int64_t runs = 1;
+  for (const BatchAxis& axis : outer) runs *= axis.size;
+  for (int64_t run = 0; run < runs; ++run) {
+    Product part = p;
+    int64_t rest = run, a = 0, b = 0;
+    for (size_t axis = outer.size(); axis-- > 0; rest /= outer[axis].size) {
+      a += rest % outer[axis].size * outer[axis].a;
+      b += rest % outer[axis].size * outer[axis].b;
+    }
+    part.a.data = at(p.a, a);
+    part.b.data = at(p.b, b);
+    part.c.data = at(p.c, run * inner.size * p.m * p.n);
+    // c' = b' a': what lies in rows is theirs in columns.
+    const auto left = transposed(part.b, p.k, p.n, inner.b);
+    const auto right = transposed(part.a, p.m, p.k, inner.a);
+    if (!left || !right) return false;
+    const Matrix result{*type_of(p.c.dtype),      p.n, p.m, p.n, p.m * p.n, false,
+                        alignment_of(part.c.data)};
+    const Key key{*left,        *right,          result, inner.size, p.bias != nullptr,
+                  p.accumulate, workspace.size()};
+    const void* const bias = p.bias ? p.bias->data : nullptr;
+    const std::lock_guard lock(mutex);
+    auto known = plans.find(key);
+    if (known == plans.end())
+      known = plans
+                  .emplace(std::piecewise_construct, std::forward_as_tuple(key),
+                           std::forward_as_tuple(*lt, key, bias))
+                  .first;
+    if (!known->second.possible()) {
+      check<StateError>(run == 0, "cuda: cuBLAS multiplies only a part of a batch.");
+      return false;
+    }
+    known->second.run(key, part.b.data, part.a.data, part.c.data, bias, workspace);
+  }
+  return true;
+}
+
+}  // namespace plimsoll::cuda
