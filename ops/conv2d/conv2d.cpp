@@ -120,7 +120,7 @@ Metas metas_of(const Call& call) { return {call.in[0].meta, call.in[1].meta}; }
 
 int64_t conv2d_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
   const ConvSizes s = conv2d_sizes(in, attrs);
-  if (in[0].device == Device::cuda) return conv2d_cuda_bytes(s, in[0].dtype);
+  if (in[0].device == Device::cuda) return conv2d_cuda_bytes(s, in[0].dtype, in.size() == 3);
   return s.depthwise() ? depthwise_workspace(s, forward_window(s), in[0].dtype)
                        : dense_workspace(dense_forward(s), in[0].dtype);
 }

@@ -219,10 +219,20 @@ __global__ void add_weight_grads_kernel(const C* partial, int64_t parts, int64_t
 
 Metas metas_of(const Call& call) { return {call.in[0].meta, call.in[1].meta}; }
 
+bool by_library(const Call& call, const ConvSizes& s, Convolution::Kind kind) {
+  if (!convolve_by_library || s.depthwise()) return false;
+  std::vector<void*> tensors;
+  for (const View& x : call.in) tensors.push_back(x.data);
+  tensors.push_back(call.out[0].data);
+  return convolve_by_library(library_convolution(s, kind, call.out[0].dtype(), call.in.size() == 3),
+                             tensors, call.workspace);
+}
+
 }  // namespace
 
 void conv2d_cuda(const Call& call) {
   const ConvSizes s = conv2d_sizes(metas_of(call), call.attrs);
+  if (by_library(call, s, Convolution::Kind::forward)) return;
   const Geometry g(s);
   visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
     const auto x = elements<C>(call.in[0]), w = elements<C>(call.in[1]);
@@ -238,6 +248,7 @@ void conv2d_cuda(const Call& call) {
 
 void conv2d_input_grad_cuda(const Call& call) {
   const ConvSizes s = conv2d_input_grad_sizes(metas_of(call), call.attrs);
+  if (by_library(call, s, Convolution::Kind::input_grad)) return;
   const Geometry g(s);
   visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
     const auto dy = elements<C>(call.in[0]), w = elements<C>(call.in[1]);
@@ -253,6 +264,7 @@ void conv2d_input_grad_cuda(const Call& call) {
 
 void conv2d_weight_grad_cuda(const Call& call) {
   const ConvSizes s = conv2d_weight_grad_sizes(metas_of(call), call.attrs);
+  if (by_library(call, s, Convolution::Kind::weight_grad)) return;
   const Geometry g(s);
   visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
     const auto x = elements<C>(call.in[0]), dy = elements<C>(call.in[1]);

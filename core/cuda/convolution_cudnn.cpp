@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "core/cuda/convolution.h"
+#include "core/cuda/graph_cudnn.h"
+
+namespace plimsoll::cuda {
+namespace {
+
+using Kind = Convolution::Kind;
+using Sizes = std::array<int64_t, 4>;
+
+cudnnDataType_t type_of(DType dtype) {
+  return dtype == DType::f16 ? CUDNN_DATA_HALF
+                             : (dtype == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT);
+}
+
+// cuDNN names the axes N, C, H, W however they lie in memory; here channels are the innermost.
+Sizes channels_last(const Sizes& nchw) {
+  return {nchw[1] * nchw[2] * nchw[3], 1, nchw[1] * nchw[3], nchw[1]};
+}
+
+struct Axes {
+  const Descriptor &x, &w, &y;
+};
+
+const Descriptor& windows(Graph& graph, const Convolution& v) {
+  const auto after = [](int64_t in, int64_t out, int64_t taps, int64_t stride, int64_t before,
+                        int64_t dilation) {  // the padding that the last window needs
+    return std::max<int64_t>(0, (out - 1) * stride + (taps - 1) * dilation + 1 - in - before);
+  };
+  const std::array<int64_t, 2> rest{
+      after(v.h, v.p, v.kh, v.stride[0], v.padding[0], v.dilation[0]),
+      after(v.w, v.q, v.kw, v.stride[1], v.padding[1], v.dilation[1])};
+  return graph.part(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, [&](Descriptor& d) {
+    const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    d.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, int64_t{2});
+    d.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+    d.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    d.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, v.padding);
+    d.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, rest);
+    d.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, v.dilation);
+    d.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, v.stride);
+  });
+}
+
+void scale(Descriptor& op, cudnnBackendAttributeName_t alpha, cudnnBackendAttributeName_t beta) {
+  const float one = 1, zero = 0;
+  op.set(alpha, CUDNN_TYPE_FLOAT, 1, &one);
+  op.set(beta, CUDNN_TYPE_FLOAT, 1, &zero);
+}
+
+void forward(Graph& graph, const Axes& t, const Descriptor& windows) {
+  graph.operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, [&](Descriptor& op) {
+    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, windows);
+    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, t.x);
+    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, t.w);
+    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, t.y);
+    scale(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA);
+  });
+}
+
+void input_grad(Graph& graph, const Axes& t, const Descriptor& windows) {
+  graph.operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                  [&](Descriptor& op) {
+                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, windows);
+                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, t.x);
+                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, t.w);
+                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, t.y);
+                    scale(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA);
+                  });
+}
+
+void weight_grad(Graph& graph, const Axes& t, const Descriptor& windows) {
+  graph.operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                  [&](Descriptor& op) {
+                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, windows);
+                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, t.x);
+                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, t.w);
+                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, t.y);
+                    scale(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA);
+                  });
+}
+
+// y = sum + bias, rounded once: the sum is f32 and stays in registers.
+void add_bias(Graph& graph, const Descriptor& sum, const Descriptor& bias, const Descriptor& y) {
+  const Descriptor& add = graph.part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, [](Descriptor& d) {
+    const cudnnPointwiseMode_t mode = CUDNN_POINTWISE_ADD;
+    d.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+    d.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  });
+  graph.operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, [&](Descriptor& op) {
+    op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, add);
+    op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, sum);
+    op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, bias);
+    op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  });
+}
+
+// Tensors in memory are made in the order in which convolve_by_library() is given them.
+void build(Graph& graph, const Convolution& v) {
+  const cudnnDataType_t type = type_of(v.dtype);
+  const auto tensor = [&](const Sizes& sizes) -> const Descriptor& {
+    return graph.tensor(sizes, channels_last(sizes), type);
+  };
+  const Sizes x{v.n, v.c, v.h, v.w}, w{v.o, v.c / v.groups, v.kh, v.kw}, y{v.n, v.o, v.p, v.q};
+  const Descriptor& moves = windows(graph, v);
+  if (v.kind == Kind::input_grad) {
+    const Descriptor &dy = tensor(y), &filters = tensor(w), &dx = tensor(x);
+    return input_grad(graph, {dx, filters, dy}, moves);
+  }
+  if (v.kind == Kind::weight_grad) {
+    const Descriptor &image = tensor(x), &dy = tensor(y), &dw = tensor(w);
+    return weight_grad(graph, {image, dw, dy}, moves);
+  }
+  const Descriptor &image = tensor(x), &filters = tensor(w);
+  if (!v.bias) return forward(graph, {image, filters, tensor(y)}, moves);
+  const Descriptor &bias = tensor({1, v.o, 1, 1}), &out = tensor(y);
+  const Descriptor& sum = graph.tensor(y, channels_last(y), CUDNN_DATA_FLOAT, true);
+  forward(graph, {image, filters, sum}, moves);
+  add_bias(graph, sum, bias, out);
+}
+
+std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
+  if (v.dtype == DType::f64) return std::nullopt;
+  Graph graph;
+  build(graph, v);
+  return best_plan(graph, target, v.dtype == DType::f32, kMostScratch);
+}
+
+std::mutex mutex;
+std::map<Convolution, std::optional<Plan>> plans;  // guarded by it
+
+// nullptr where there is none.
+const Plan* known_plan(const Convolution& v) {
+  if (!cudnn_usable()) return nullptr;
+  const std::lock_guard lock(mutex);
+  auto known = plans.find(v);
+  if (known == plans.end()) known = plans.emplace(v, plan_of(v, {})).first;
+  return known->second ? &*known->second : nullptr;
+}
+
+std::optional<ConvolutionPlan> summary(const Plan* plan) {
+  if (!plan) return std::nullopt;
+  return ConvolutionPlan{plan->engine, plan->workspace};
+}
+
+}  // namespace
+
+std::optional<ConvolutionPlan> convolution_plan(const Convolution& v) {
+  return summary(known_plan(v));
+}
+
+std::optional<ConvolutionPlan> convolution_plan_for(const Convolution& v,
+                                                    const std::string& description) {
+  const std::optional<Plan> plan = plan_of(v, {description});
+  return summary(plan ? &*plan : nullptr);
+}
+
+int64_t cudnn_version() { return static_cast<int64_t>(cudnn().cudnnGetVersion()); }
+
+bool convolve_by_library(const Convolution& v, std::span<void* const> tensors,
+                         std::span<std::byte> workspace) {
+  for (const void* tensor : tensors)
+    if (reinterpret_cast<uintptr_t>(tensor) % 16 != 0) return false;
+  const Plan* const plan = known_plan(v);
+  if (plan) execute(*plan, tensors, workspace);
+  return plan != nullptr;
+}
+
+}  // namespace plimsoll::cuda

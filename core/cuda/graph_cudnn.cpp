@@ -1,0 +1,204 @@
+#include "core/cuda/graph_cudnn.h"
+
+#include <algorithm>
+
+#include "core/cuda/runtime.h"
+
+namespace plimsoll::cuda {
+namespace {
+
+cudnnHandle_t handle() {
+  static const cudnnHandle_t made = [] {
+    stream();
+    cudnnHandle_t result = nullptr;
+    cudnn().run(cudnn().cudnnCreate(&result), "cudnnCreate");
+    cudnn().run(cudnn().cudnnSetStream(result, stream()), "cudnnSetStream");
+    return result;
+  }();
+  return made;
+}
+
+// What plans of one graph are asked from and made with.
+class Search {
+ public:
+  Search(const Graph& graph, const Target& target)
+      : graph_(graph), handle_(target.description.empty() ? handle() : nullptr) {
+    if (!handle_) {
+      device_ = std::make_unique<Descriptor>(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+      device_->set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                   static_cast<int64_t>(target.description.size()), target.description.data());
+      device_->finalize("the description of a device");
+    }
+    const auto operations = graph.operations();
+    operations_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                    std::ssize(operations), operations.data());
+    if (handle_) operations_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle_);
+  }
+
+  // False: cuDNN knows no such operation.
+  bool start() { return operations_.try_finalize(); }
+
+  // The configurations that a heuristic proposes, best first.
+  std::vector<std::unique_ptr<Descriptor>> proposals(cudnnBackendHeurMode_t mode) const {
+    Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations_);
+    heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    if (device_) heuristic.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *device_);
+    std::vector<std::unique_ptr<Descriptor>> found;
+    if (!heuristic.try_finalize()) return found;
+    const int64_t n =
+        heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
+    std::vector<cudnnBackendDescriptor_t> raw;
+    for (int64_t i = 0; i < n; ++i) {
+      found.push_back(std::make_unique<Descriptor>(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+      raw.push_back(found.back()->raw());
+    }
+    const int64_t filled =
+        heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n, raw.data());
+    found.resize(static_cast<size_t>(std::min(n, filled)));
+    return found;
+  }
+
+  std::optional<Plan> plan_of(const Descriptor& configuration, int64_t engine) const {
+    auto made = std::make_unique<Descriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    made->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+    if (handle_) made->set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle_);
+    if (device_) made->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device_);
+    if (!made->try_finalize()) return std::nullopt;
+    int64_t workspace = 0;
+    made->get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
+    const auto numbers = graph_.numbers();
+    return Plan{std::move(made), {numbers.begin(), numbers.end()}, engine, workspace};
+  }
+
+ private:
+  const Graph& graph_;
+  cudnnHandle_t handle_;
+  std::unique_ptr<Descriptor> device_;
+  Descriptor operations_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
+};
+
+bool acceptable(const Descriptor& engine, bool f32_exact) {
+  std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  notes.resize(
+      static_cast<size_t>(engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                     std::ssize(notes), notes.data())));
+  return std::ranges::none_of(notes, [&](cudnnBackendNumericalNote_t note) {
+    return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
+           note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
+           (f32_exact && (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ||
+                          note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
+  });
+}
+
+}  // namespace
+
+Cudnn::Cudnn() {
+  check<DeviceError>(cudnnGetVersion() / 10000 == 9, "cuda: cuDNN 9 is needed: found ",
+                     cudnnGetVersion(), ". Install it (pip install nvidia-cudnn-cu13).");
+}
+
+void Cudnn::run(cudnnStatus_t status, const char* call) const {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  char why[512] = "";
+  cudnnGetLastErrorString(why, sizeof why);
+  fail<DeviceError>("cuda: ", call, " failed: ", cudnnGetErrorString(status), " ", why,
+                    ". PLIMSOLL_CUDA_LIBRARIES=none does without cuDNN.");
+}
+
+const Cudnn& cudnn() {
+  static const Cudnn opened;
+  return opened;
+}
+
+bool cudnn_usable() {
+  static const bool usable = [] {
+    if (libraries_forbidden()) return false;
+    try {
+      cudnn();
+      return true;
+    } catch (const DeviceError& error) {
+      report_missing(error.what());
+      return false;
+    }
+  }();
+  return usable;
+}
+
+Descriptor::Descriptor(cudnnBackendDescriptorType_t type) {
+  cudnn().run(cudnn().cudnnBackendCreateDescriptor(type, &handle_), "cudnnBackendCreateDescriptor");
+}
+
+void Descriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
+                     const void* values) {
+  cudnn().run(cudnn().cudnnBackendSetAttribute(handle_, name, type, n, values),
+              "cudnnBackendSetAttribute");
+}
+void Descriptor::set(cudnnBackendAttributeName_t name, std::span<const int64_t> values) {
+  set(name, CUDNN_TYPE_INT64, std::ssize(values), values.data());
+}
+void Descriptor::set(cudnnBackendAttributeName_t name, const Descriptor& other) {
+  set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other.handle_);
+}
+void Descriptor::set(cudnnBackendAttributeName_t name, cudnnDataType_t type) {
+  set(name, CUDNN_TYPE_DATA_TYPE, 1, &type);
+}
+void Descriptor::finalize(const char* what) {
+  cudnn().run(cudnn().cudnnBackendFinalize(handle_), what);
+}
+bool Descriptor::try_finalize() {
+  return cudnn().cudnnBackendFinalize(handle_) == CUDNN_STATUS_SUCCESS;
+}
+int64_t Descriptor::get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                        int64_t n, void* values) const {
+  int64_t count = 0;
+  cudnn().run(cudnn().cudnnBackendGetAttribute(handle_, name, type, n, &count, values),
+              "cudnnBackendGetAttribute");
+  return count;
+}
+
+const Descriptor& Graph::tensor(std::span<const int64_t> sizes, std::span<const int64_t> strides,
+                                cudnnDataType_t type, bool is_virtual) {
+  const int64_t number = next_++;
+  if (!is_virtual) numbers_.push_back(number);
+  return part(CUDNN_BACKEND_TENSOR_DESCRIPTOR, [&](Descriptor& t) {
+    t.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type);
+    t.set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes);
+    t.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
+    t.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, number);
+    t.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, int64_t{16});
+    if (is_virtual) t.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
+  });
+}
+
+std::optional<Plan> best_plan(const Graph& graph, const Target& target, bool f32_exact,
+                              int64_t limit) {
+  Search search(graph, target);
+  if (!search.start()) return std::nullopt;
+  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
+    for (const auto& configuration : search.proposals(mode)) {
+      const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+      cudnnBackendDescriptor_t raw = engine.raw();
+      configuration->get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
+      if (!acceptable(engine, f32_exact)) continue;
+      int64_t index = 0;
+      engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
+      auto plan = search.plan_of(*configuration, index);
+      if (plan && plan->workspace <= limit) return plan;
+    }
+  return std::nullopt;
+}
+
+void execute(const Plan& plan, std::span<void* const> tensors, std::span<std::byte> workspace) {
+  Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  void* const scratch = workspace.data();
+  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, plan.numbers);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, std::ssize(tensors),
+           tensors.data());
+  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &scratch);
+  pack.finalize("the tensors of a cuDNN plan");
+  cudnn().run(cudnn().cudnnBackendExecute(handle(), plan.descriptor->raw(), pack.raw()),
+              "cudnnBackendExecute");
+}
+
+}  // namespace plimsoll::cuda

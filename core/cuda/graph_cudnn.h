@@ -1,0 +1,129 @@
+// Graphs of operations for cuDNN 9's backend API: descriptors that free themselves, and plans.
+//
+//   Graph graph;
+//   const auto x = graph.tensor({n, c, h, w}, strides, CUDNN_DATA_HALF);   // numbered 1, 2, ...
+//   const Descriptor& op = graph.operation(CUDNN_BACKEND_OPERATION_..., [&](Descriptor& op) {
+//     op.set(CUDNN_ATTR_OPERATION_..., x);
+//   });
+//   const Plan plan = best_plan(graph, target, limit);
+//   execute(plan, {x_data, ...}, workspace);                                // in their order
+//
+// Included by *_cudnn.cpp only.
+#pragma once
+
+#include <cudnn.h>
+
+#include <concepts>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/cuda/libraries.h"
+
+namespace plimsoll::cuda {
+
+// The functions of the library; DeviceError when it cannot be had.
+struct Cudnn {
+  Library library{{.name = "cuDNN 9", .file = "libcudnn.so.9", .package = "nvidia-cudnn-cu13"}};
+#define PLIMSOLL_FUNCTION(name) decltype(::name)* name = library.function<decltype(::name)>(#name)
+  PLIMSOLL_FUNCTION(cudnnGetVersion);
+  PLIMSOLL_FUNCTION(cudnnGetErrorString);
+  PLIMSOLL_FUNCTION(cudnnGetLastErrorString);
+  PLIMSOLL_FUNCTION(cudnnCreate);
+  PLIMSOLL_FUNCTION(cudnnSetStream);
+  PLIMSOLL_FUNCTION(cudnnBackendCreateDescriptor);
+  PLIMSOLL_FUNCTION(cudnnBackendDestroyDescriptor);
+  PLIMSOLL_FUNCTION(cudnnBackendFinalize);
+  PLIMSOLL_FUNCTION(cudnnBackendSetAttribute);
+  PLIMSOLL_FUNCTION(cudnnBackendGetAttribute);
+  PLIMSOLL_FUNCTION(cudnnBackendExecute);
+#undef PLIMSOLL_FUNCTION
+  Cudnn();
+  // DeviceError: what failed, and why the library says so.
+  void run(cudnnStatus_t status, const char* call) const;
+};
+const Cudnn& cudnn();
+// Whether it can be had; why not is said once.
+bool cudnn_usable();
+
+class Descriptor {
+ public:
+  explicit Descriptor(cudnnBackendDescriptorType_t type);
+  ~Descriptor() { cudnn().cudnnBackendDestroyDescriptor(handle_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
+           const void* values);
+  void set(cudnnBackendAttributeName_t name, std::span<const int64_t> values);
+  void set(cudnnBackendAttributeName_t name, int64_t value) { set(name, {&value, 1}); }
+  void set(cudnnBackendAttributeName_t name, const Descriptor& other);
+  void set(cudnnBackendAttributeName_t name, cudnnDataType_t type);
+  void set(cudnnBackendAttributeName_t name, std::same_as<bool> auto value) {
+    set(name, CUDNN_TYPE_BOOLEAN, 1, &value);
+  }
+  void finalize(const char* what);
+  bool try_finalize();  // false: the library refuses it
+
+  // How many values an attribute has; at most `n` of them are read.
+  int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
+              void* values) const;
+  cudnnBackendDescriptor_t raw() const { return handle_; }
+
+ private:
+  cudnnBackendDescriptor_t handle_ = nullptr;
+};
+
+class Graph {
+ public:
+  // Of memory that execute() is given, or `virtual`: it never exists.
+  const Descriptor& tensor(std::span<const int64_t> sizes, std::span<const int64_t> strides,
+                           cudnnDataType_t type, bool is_virtual = false);
+  // One that is no operation itself, and one that is; `fill` sets its attributes.
+  template <class F>
+  const Descriptor& part(cudnnBackendDescriptorType_t type, const F& fill) {
+    Descriptor& made = parts_.emplace_back(type);
+    fill(made);
+    made.finalize("cudnnBackendFinalize");
+    return made;
+  }
+  template <class F>
+  void operation(cudnnBackendDescriptorType_t type, const F& fill) {
+    operations_.push_back(part(type, fill).raw());
+  }
+
+  std::span<const cudnnBackendDescriptor_t> operations() const { return operations_; }
+  std::span<const int64_t> numbers() const { return numbers_; }  // of its tensors in memory
+
+ private:
+  std::deque<Descriptor> parts_;
+  std::vector<cudnnBackendDescriptor_t> operations_;
+  std::vector<int64_t> numbers_;
+  int64_t next_ = 1;
+};
+
+// What a plan is for: the device that is open, or one that is only described, in JSON, on a machine
+// that may have none; such plans cannot be executed.
+struct Target {
+  std::string description{};  // empty: the device
+};
+
+struct Plan {
+  std::unique_ptr<Descriptor> descriptor;
+  std::vector<int64_t> numbers;
+  int64_t engine, workspace;
+};
+
+// The first of the plans that cuDNN's heuristics propose which it can build, which gives the same
+// result in every run, computes in f32 what is f32 (f32_exact), and needs no more workspace than
+// `limit` bytes. Nothing: there is none.
+std::optional<Plan> best_plan(const Graph& graph, const Target& target, bool f32_exact,
+                              int64_t limit);
+
+// The tensors in the order in which they were made. Queued on stream().
+void execute(const Plan& plan, std::span<void* const> tensors, std::span<std::byte> workspace);
+
+}  // namespace plimsoll::cuda

@@ -1,0 +1,105 @@
+// Which algorithm cuDNN chooses for every convolution of the examples, and with how much workspace:
+// asked for an H100 that is only described (h100.json), on any machine, and compared with a table
+// (cudnn_plans.txt). Skipped by name where there is no cuDNN. On the way every graph is built.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "core/cuda/convolution.h"
+
+namespace plimsoll {
+namespace {
+
+using cuda::Convolution;
+using Kind = Convolution::Kind;
+
+struct Layer {
+  const char* name;
+  int64_t image, in, out, taps, stride;
+  bool bias;
+};
+constexpr Layer kLayers[] = {{"lenet conv1", 28, 1, 32, 5, 1, true},
+                             {"lenet conv2", 14, 32, 64, 5, 1, true},
+                             {"resnet8 stem", 32, 3, 16, 3, 1, false},
+                             {"resnet8 block1", 32, 16, 16, 3, 1, false},
+                             {"resnet8 block2 conv1", 32, 16, 32, 3, 2, false},
+                             {"resnet8 block2 conv2", 16, 32, 32, 3, 1, false},
+                             {"resnet8 block2 shortcut", 32, 16, 32, 1, 2, true},
+                             {"resnet8 block3 conv1", 16, 32, 64, 3, 2, false},
+                             {"resnet8 block3 conv2", 8, 64, 64, 3, 1, false},
+                             {"resnet8 block3 shortcut", 16, 32, 64, 1, 2, true},
+                             {"sepcnn pointwise1", 32, 3, 32, 1, 1, true},
+                             {"sepcnn pointwise2", 16, 32, 64, 1, 1, true}};
+
+Convolution convolution(const Layer& layer, Kind kind, DType dtype) {
+  const int64_t padding = layer.taps / 2;
+  const int64_t out = (layer.image + 2 * padding - layer.taps) / layer.stride + 1;
+  return {.kind = kind,
+          .dtype = dtype,
+          .n = 128,
+          .h = layer.image,
+          .w = layer.image,
+          .c = layer.in,
+          .o = layer.out,
+          .kh = layer.taps,
+          .kw = layer.taps,
+          .p = out,
+          .q = out,
+          .stride = {layer.stride, layer.stride},
+          .padding = {padding, padding},
+          .bias = layer.bias && kind == Kind::forward};
+}
+
+std::string contents_of(const std::string& name) {
+  std::ifstream file(std::string(PLIMSOLL_SOURCE_DIR "/tests/") + name);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string table() {
+  constexpr std::pair<Kind, const char*> kinds[] = {{Kind::forward, "forward"},
+                                                    {Kind::input_grad, "input_grad"},
+                                                    {Kind::weight_grad, "weight_grad"}};
+  const std::string device = contents_of("h100.json");
+  std::string result = cat("cuDNN ", cuda::cudnn_version(), "\n");
+  for (const Layer& layer : kLayers)
+    for (const auto& [kind, name] : kinds)
+      for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+        const auto plan = cuda::convolution_plan_for(convolution(layer, kind, dtype), device);
+        result += cat(layer.name, " ", name, " ", dtype, ": ");
+        result += plan ? cat("engine ", plan->engine, ", ", plan->workspace, " bytes\n")
+                       : std::string("none\n");
+      }
+  return result;
+}
+
+TEST(CudnnPlans, AreTheOnesOfTheTable) {
+  if (!cuda::convolution_plan_for) GTEST_SKIP() << "this build has no CUDA";
+  try {
+    cuda::cudnn_version();
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const std::string actual = table(), expected = contents_of("cudnn_plans.txt");
+  const auto version = [](const std::string& text) { return text.substr(0, text.find('\n')); };
+  if (actual != expected) std::ofstream("cudnn_plans.txt") << actual;  // the new table
+  if (version(actual) != version(expected))
+    GTEST_SKIP() << "the table is of " << version(expected) << ", this is " << version(actual);
+  EXPECT_EQ(actual, expected) << "cudnn_plans.txt, in the folder of this run, has the new table";
+}
+
+TEST(CudnnPlans, RefuseADeviceThatIsNoDescription) {
+  if (!cuda::convolution_plan_for) GTEST_SKIP() << "this build has no CUDA";
+  try {
+    cuda::cudnn_version();
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const Convolution any = convolution(kLayers[0], Kind::forward, DType::f16);
+  EXPECT_THROW(cuda::convolution_plan_for(any, "{"), DeviceError);
+}
+
+}  // namespace
+}  // namespace plimsoll
