@@ -5,17 +5,17 @@
 #include "core/cpu/widen.h"
 #include "ops/copy/copy.h"
 #include "ops/cross_entropy/rows.h"
+#include "ops/linear_cross_entropy/on_cuda.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(linear_cross_entropy_cuda);
+PLIMSOLL_CUDA_KERNEL(linear_cross_entropy_grad_cuda);
+
 namespace {
 
-struct FusedAttrs {
-  CrossEntropyAttrs loss;
-  bool has_bias, has_weight;
-  Bits wanted = 0;  // the gradients that are: of inputs 0, 1 and 3
-  bool operator==(const FusedAttrs&) const = default;
-};
-constexpr int kX = 0, kW = 1, kLabels = 2, kBias = 3;
+using namespace linear_cross_entropy_detail;
+
 constexpr const char* kName = "linear_cross_entropy";
 
 // Inputs: x [..., I], w [C, I], labels [...], perhaps bias [C], perhaps class weights [C]. Outputs:
@@ -68,6 +68,8 @@ int64_t operand_bytes(std::span<const Meta> in, const FusedAttrs& attrs, const S
 }
 
 int64_t fused_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
+  if (in[kX].device == Device::cuda)
+    return CudaScratch(in[kX], in[kW].shape, in[kLabels].shape, false).bytes;
   const Sizes sizes(in[kW].shape, in[kLabels].shape);
   return operand_bytes(in, attrs.as<FusedAttrs>(), sizes) +
          pieces(sizes.rows, sizes.chunk) * sizes.partials() * static_cast<int64_t>(sizeof(double));
@@ -173,6 +175,8 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
+  if (in[kX].device == Device::cuda)
+    return CudaScratch(in[kX], in[kW].shape, in[kLabels].shape, true).bytes;
   const Sizes sizes(in[kW].shape, in[kLabels].shape);
   return operand_bytes(in, attrs.as<FusedAttrs>(), sizes) +
          block_bytes(sizes.classes * static_cast<int64_t>(sizeof(double))) + widened_bytes(in[kW]) +
@@ -247,6 +251,7 @@ double products_flops(std::span<const Meta> in, std::span<const Meta>, const Att
 constexpr OpDef grad_op{.name = "linear_cross_entropy_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
+                        .cuda = linear_cross_entropy_grad_cuda,
                         .workspace = grad_workspace,
                         .flops = products_flops<3>};
 
@@ -269,6 +274,7 @@ std::vector<Tensor> fused_vjp(const Backward& b) {
 constexpr OpDef fused_op{.name = kName,
                          .infer = fused_infer,
                          .cpu = fused_cpu,
+                         .cuda = linear_cross_entropy_cuda,
                          .vjp = fused_vjp,
                          .saves = {.inputs = everything, .outputs = bits(1)},
                          .workspace = fused_workspace,
