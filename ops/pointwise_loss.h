@@ -1,12 +1,13 @@
-// Losses of a prediction x and a target t of one shape are one struct each; the driver here makes
-// the kernels, both gradients and the OpDefs.
+// Losses of a prediction x and a target t of one shape are one struct each, in a header that the
+// kernels of a GPU share (ops/pointwise_loss.cuh); the driver here makes the CPU's kernels, both
+// gradients and the OpDefs.
 //
 //   struct Mse {
 //     static constexpr const char *name = "mse_loss", *dx_name = "mse_loss_dx",
 //                                 *dt_name = "mse_loss_dt";
-//     template <class T> static T f(T x, T t, T) { return (x - t) * (x - t); }
-//     template <class T> static T dx(T x, T t, T) { return 2 * (x - t); }
-//     template <class T> static T dt(T x, T t, T) { return 2 * (t - x); }
+//     template <class T> static constexpr T f(T x, T t, T) { return (x - t) * (x - t); }
+//     template <class T> static constexpr T dx(T x, T t, T) { return 2 * (x - t); }
+//     template <class T> static constexpr T dt(T x, T t, T) { return 2 * (t - x); }
 //   };
 //   Tensor losses = PointwiseLoss<Mse>::apply(x, target);
 //
@@ -17,17 +18,13 @@
 
 #include "core/apply.h"
 #include "ops/broadcast.h"
+#include "ops/loss_formula.h"
 #include "ops/reduction.h"
 
 namespace plimsoll {
 
 // DTypeError, ShapeError.
 void check_loss(const char* name, const Meta& x, const Meta& target);
-
-struct LossAttrs {
-  double parameter;
-  bool operator==(const LossAttrs&) const = default;
-};
 
 template <class F>
 struct PointwiseLoss {
@@ -62,6 +59,7 @@ struct PointwiseLoss {
   static constexpr OpDef grad{.name = number == 0 ? F::dx_name : F::dt_name,
                               .infer = grad_infer,
                               .cpu = grad_cpu<number>,
+                              .cuda = loss_grad_cuda<F, number>,
                               .inplace = 1,
                               .strided = everything};
 
@@ -76,6 +74,7 @@ struct PointwiseLoss {
   static constexpr OpDef op{.name = F::name,
                             .infer = infer,
                             .cpu = cpu,
+                            .cuda = loss_cuda<F>,
                             .vjp = vjp,
                             .saves = {.inputs = bits(0, 1)},
                             .strided = everything,

@@ -1,7 +1,7 @@
 #include "ops/bce_with_logits/bce_with_logits.h"
 
-#include "core/math.h"
 #include "ops/arithmetic/arithmetic.h"
+#include "ops/bce_with_logits/formulas.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/math/math.h"
@@ -9,25 +9,12 @@
 #include "ops/softplus/softplus.h"
 
 namespace plimsoll {
-namespace {
 
-// -t log sigmoid(x) - (1 - t) log sigmoid(-x) = max(x, 0) - x t + log(1 + e^-|x|)
-struct Bce {
-  static constexpr const char *name = "bce_with_logits", *dx_name = "bce_with_logits_dx",
-                              *dt_name = "bce_with_logits_dt";
-  template <class T>
-  static T f(T x, T t, T) {
-    return ((x > 0 ? x : T(0)) - x * t) + math::log_one_plus(math::exp(x < 0 ? x : -x));
-  }
-  template <class T>
-  static T dx(T x, T t, T) {
-    return math::sigmoid(x) - t;
-  }
-  template <class T>
-  static T dt(T x, T, T) {
-    return -x;
-  }
-};
+PLIMSOLL_CUDA_KERNEL(bce_with_logits_weighted_cuda);
+
+using loss_formulas::Bce, loss_formulas::BceWeighted;
+
+namespace {
 
 // A weight in the type of the losses.
 Tensor fitting(const Tensor& weight, const Tensor& x) {
@@ -48,11 +35,7 @@ Metas weighted_infer(std::span<const Meta> in, const Attrs&) {
 
 void weighted_cpu(const Call& call) {
   visit_floating(Bce::name, call.out[0].dtype(), [&]<class T>() {
-    map_triples<T, T, T, T>(call, [](auto x, auto t, auto p) {
-      const auto rest = math::log_one_plus(math::exp(x < 0 ? x : -x));
-      const auto yes = (x < 0 ? -x : 0) + rest, no = (x > 0 ? x : 0) + rest;
-      return p * t * yes + (1 - t) * no;
-    });
+    map_triples<T, T, T, T>(call, [](auto x, auto t, auto p) { return BceWeighted::f(x, t, p); });
   });
 }
 
@@ -68,6 +51,7 @@ std::vector<Tensor> weighted_vjp(const Backward& b) {
 constexpr OpDef weighted_op{.name = "bce_with_logits_weighted",
                             .infer = weighted_infer,
                             .cpu = weighted_cpu,
+                            .cuda = bce_with_logits_weighted_cuda,
                             .vjp = weighted_vjp,
                             .saves = {.inputs = bits(0, 1, 2)},
                             .inplace = 0,
