@@ -83,6 +83,7 @@ TEST(Gemm, EqualsEigensBeyondEveryBlock) {
   for (const bool a : {false, true})
     for (const bool b : {false, true}) {
       expect_product<float>({1153, 40, 30, a, b, false}, random);
+      expect_product<float>({2500, 40, 300, a, b, true}, random);  // B packed for many rows of A
       expect_product<float>({30, 1025, 257, a, b, true}, random);
       expect_product<float>({100, 70, 513, a, b, false}, random);
       expect_product<double>({70, 530, 300, a, b, false}, random);
@@ -138,16 +139,19 @@ TEST(Gemm, Of16BitsIsThatOfTheWidenedOperandsRounded) {
 
 TEST(Gemm, BitsDoNotDependOnThreads) {
   std::mt19937 random(3);
-  const Matrix<float> a = random_matrix<float>(200, 300, random);
-  const Matrix<float> b = random_matrix<float>(300, 190, random);
   const int before = num_threads();
-  std::vector<Matrix<float>> results;
-  for (const int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
-    Matrix<float>& c = results.emplace_back(200, 190);
-    gemm<float>(200, 190, 300, {a.data(), 300, 1}, {b.data(), 190, 1}, c.data(), 190);
-    EXPECT_EQ(c, results[0]) << threads;
-  }
+  for (const bool transposed : {false, true})
+    for (const int64_t m : {20, 200, 700}) {
+      const Stored<float> a(random_matrix<float>(m, 300, random), transposed, 0);
+      const Matrix<float> b = random_matrix<float>(300, 190, random);
+      std::vector<Matrix<float>> results;
+      for (const int threads : {1, 2, 3, 7}) {
+        set_num_threads(threads);
+        Matrix<float>& c = results.emplace_back(m, 190);
+        gemm<float>(m, 190, 300, a.ref, {b.data(), 190, 1}, c.data(), 190);
+        EXPECT_EQ(c, results[0]) << m << " rows, " << threads << " threads";
+      }
+    }
   set_num_threads(before);
 }
 

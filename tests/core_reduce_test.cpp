@@ -1,0 +1,49 @@
+// Sums and maxima in vectors against plain loops, for lengths on both sides of whole vectors.
+#include "core/cpu/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace plimsoll {
+namespace {
+
+template <class T, class Stored>
+void expect_reductions() {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  for (int64_t n = 0; n <= 70; ++n) {
+    std::vector<Stored> x(static_cast<size_t>(n));
+    double sum = 0, squares = 0;
+    T highest = -std::numeric_limits<T>::infinity();
+    for (Stored& value : x) {
+      value = static_cast<Stored>(normal(random) - 2);  // most are below 0, where vectors start
+      const T v = static_cast<T>(value);
+      sum += static_cast<double>(v);
+      squares += static_cast<double>(v) * static_cast<double>(v);
+      highest = std::max(highest, v);
+    }
+    const auto [a, b] = sums_of<T, 2>(n, [&]<class V>(int64_t i) {
+      const V v = load_as<V>(x.data() + i);
+      return std::array<V, 2>{v, v * v};
+    });
+    EXPECT_NEAR(a, sum, 1e-5 * (1 + squares)) << n;
+    EXPECT_NEAR(b, squares, 1e-5 * (1 + squares)) << n;
+    const auto value = [&]<class V>(int64_t i) { return load_as<V>(x.data() + i); };
+    EXPECT_EQ(sum_of<T>(n, value), a) << n;
+    EXPECT_EQ(max_of<T>(n, value), highest) << n;
+  }
+}
+
+TEST(Reduce, EqualsPlainLoops) {
+  expect_reductions<float, float>();
+  expect_reductions<double, double>();
+  expect_reductions<float, BFloat16>();
+}
+
+}  // namespace
+}  // namespace plimsoll
