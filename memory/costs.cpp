@@ -14,7 +14,7 @@ namespace plimsoll {
 namespace {
 
 constexpr int kRuns = 5;                          // the fastest counts, after one to warm up
-constexpr int64_t kFarAway = int64_t{128} << 20;  // bytes; more than most caches hold
+constexpr int64_t kFarAway = int64_t{16} << 20;  // bytes; more than the caches of a core hold
 
 Metas metas_of(const std::vector<Operand>& operands) {
   Metas metas;
