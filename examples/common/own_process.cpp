@@ -51,10 +51,12 @@ std::string ending_of(const std::function<std::string()>& work) {
 int64_t resident() { return status_bytes("VmRSS: %" SCNd64 " kB"); }
 int64_t peak_resident() { return status_bytes("VmHWM: %" SCNd64 " kB"); }
 
-void give_back_freed() {
+int64_t begin_growth() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
+  std::ofstream("/proc/self/clear_refs") << 5;  // VmHWM becomes VmRSS
+  return resident();
 }
 
 std::string bytes_of_own_process(const std::function<std::string()>& work) {

@@ -3,8 +3,7 @@
 //
 //   const Row row = in_own_process<Row>([&] { return measure(c); });
 //
-// The process is a copy of this one, which must have started no thread. In it, peak_resident()
-// begins where resident() is: what it grows by is the work's.
+// The process is a copy of this one, which must have started no thread.
 #pragma once
 
 #include <cstring>
@@ -19,8 +18,9 @@ namespace plimsoll::examples {
 int64_t resident();
 int64_t peak_resident();
 
-// Gives what has been freed back to the system: what is taken from now on shows in resident().
-void give_back_freed();
+// Gives what has been freed back to the system and forgets the peak, so that whatever is taken from
+// now on shows in peak_resident(). Returns resident().
+int64_t begin_growth();
 
 // What `work` returned there. Its UsageError, DataError and std::bad_alloc come out here as such,
 // any other error as Error, a process that was killed as OutOfMemory.
