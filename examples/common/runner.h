@@ -34,8 +34,10 @@ class Runner {
   Runner(StepFunction step, bool captured, StepOptions options = {},
          const optim::Accumulation* window = nullptr, StepFunction evaluation = {})
       : step_function_(std::move(step)), evaluation_function_(std::move(evaluation)) {
-    if (window)
-      options.variant = [this, window] { return evaluating_ ? kEvaluation : window->phase(); };
+    if (window || evaluation_function_)
+      options.variant = [this, window] {
+        return evaluating_ ? kEvaluation : window ? window->phase() : 0;
+      };
     if (captured)
       step_.emplace([this](std::span<const Tensor> in) { return function()(in); },
                     std::move(options));
