@@ -135,7 +135,7 @@ void train(const Options& options, int64_t epochs) {
                                {steps - (windows - 1) * most, most},
                                evaluation_inputs(metas, options.batch, images.test.count()),
                                bytes_of(images)},
-                              window, train_step, evaluation);
+                              model->parameters(), window, train_step, evaluation);
         pictures.draw_plan(step, metas, train_step(precision), window);
         if (options.plan_only) return;
       }

@@ -209,8 +209,8 @@ void train(const TextOptions& options) {
       if (number == 0) {
         const Metas metas{batch.x.meta(), batch.y.meta(), key.meta()};
         planned = budget.plan(
-            step, {metas, {options.accumulate}, evaluation_inputs(task), task.data_bytes}, window,
-            train_step, evaluation);
+            step, {metas, {options.accumulate}, evaluation_inputs(task), task.data_bytes},
+            parameters, window, train_step, evaluation);
         pictures.draw_plan(step, metas, train_step(precision), window);
         if (options.plan_only) return;
       }

@@ -26,7 +26,7 @@ TEST(ExamplesBudget, ThePlanStaysBelowItAndTheSmallestIsExact) {
   const Outcome refused = run(train + " --budget 1MiB");
   EXPECT_EQ(refused.code, 2) << refused.output;
   const int64_t least = number_after(refused.output, "the smallest plan found takes ");
-  EXPECT_NE(refused.output.find("It would do with --batch "), std::string::npos) << refused.output;
+  EXPECT_NE(refused.output.find("it would do with --batch "), std::string::npos) << refused.output;
   ASSERT_GT(least, 0) << refused.output;
   ASSERT_LT(least, all);
   const Outcome tight = run(train + " --budget " + std::to_string(least));
@@ -85,7 +85,9 @@ TEST(ExamplesBudget, TrainingAndEvaluationFitIntoTheSmallest) {
       most = std::max(figures["peak_bytes"].get<int64_t>(),
                       figures["evaluation_peak_bytes"].get<int64_t>());
     }
-    EXPECT_EQ(most, least);
+    // Room for the results of the run before, which these programs do not keep.
+    EXPECT_LE(most, least);
+    EXPECT_GE(most, least - 4 * kGranule);
     EXPECT_LT(least, free["final"]["peak_bytes"]);
     EXPECT_EQ(run(train + " --plan-only --budget " + std::to_string(least - 64)).code, 2);
   }
@@ -107,7 +109,8 @@ TEST(ExamplesBudget, IsAHardLimitOfThePool) {
   optim::Accumulation window(std::array{weight}, 1);
   Runner step(square(Precision::f32), true, budget.step_options(), &window, square(Precision::f32));
   const Metas inputs{{{8, 16}}, {{8, 16}}};
-  const Planned planned = budget.plan(step, {inputs, {1}, {inputs}}, window, square, square);
+  const Planned planned =
+      budget.plan(step, {inputs, {1}, {inputs}}, std::array{weight}, window, square, square);
   EXPECT_LE(planned.training, 64 << 10);
   EXPECT_EQ(planned.evaluation, planned.training);
   const int64_t left = (64 << 10) - pool->stats().in_use;

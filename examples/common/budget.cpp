@@ -74,8 +74,8 @@ StepOptions Budget::step_options() const {
   return {.budget = bytes_, .planning = planning(options_)};
 }
 
-Planned Budget::plan(Runner& step, const Workload& work, optim::Accumulation& window,
-                     const Typed& train, const Typed& evaluate) {
+Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
+                     optim::Accumulation& window, const Typed& train, const Typed& evaluate) {
   try {
     const Planned planned = step.plan_all(work, window);
     if (bytes_ == StepOptions::kNoBudget) return planned;
@@ -87,34 +87,52 @@ Planned Budget::plan(Runner& step, const Workload& work, optim::Accumulation& wi
     fail<UsageError>("--budget ", options_.budget, ": it is too small: ", bytes_,
                      " bytes, and the smallest plan found takes ",
                      smallest_for(step.capture_all(work, window), planning(options_)),
-                     ". Allow that many, or search longer.", advice(work, window, train, evaluate));
+                     ". Allow that many, or search longer.",
+                     advice(work, parameters, window, train, evaluate));
   }
 }
 
-// What would fit: half the batch, and half of that, and so on, in this precision and in bf16.
-std::string Budget::advice(const Workload& work, optim::Accumulation& window, const Typed& train,
+std::string Budget::advice(const Workload& work, std::span<const Tensor> parameters,
+                           optim::Accumulation& window, const Typed& train,
                            const Typed& evaluate) const {
-  std::string text;
-  std::vector<std::string> names{options_.precision};
-  if (options_.precision == "f32") names.emplace_back("bf16");
-  for (const std::string& name : names) {
-    const Precision type = precision_named(name);
+  const auto fits = [&](int64_t batch, int64_t accumulate, const std::string& precision) {
+    Workload fewer = work;
+    for (Metas* metas : {&fewer.inputs, &fewer.evaluation.front()})
+      (*metas)[0].shape[0] = (*metas)[1].shape[0] = batch;
+    fewer.evaluation.resize(1);
+    fewer.windows = {accumulate};
+    try {
+      window = optim::Accumulation(parameters, accumulate);
+    } catch (const OutOfMemory&) {
+      return false;
+    }
+    const Precision type = precision_named(precision);
     Runner shorter(train(type), /*captured=*/true, {}, &window, evaluate(type));
-    for (int64_t batch = options_.batch; batch > 0; batch /= 2) {
-      if (batch == options_.batch && name == options_.precision) continue;
-      Workload fewer = work;
-      for (Metas* metas : {&fewer.inputs, &fewer.evaluation.front()})
-        (*metas)[0].shape[0] = (*metas)[1].shape[0] = batch;
-      fewer.evaluation.resize(1);
-      const int64_t least = smallest_for(shorter.capture_all(fewer, window),
-                                         {.costs = CostModel::model, .search_seconds = 0.2});
-      if (least > bytes_) continue;
-      text += cat(text.empty() ? " It would do with " : " or ", "--batch ", batch);
-      if (name != options_.precision) text += cat(" --precision ", name);
+    return smallest_for(shorter.capture_all(fewer, window),
+                        {.costs = CostModel::model, .search_seconds = 0.2}) <= bytes_;
+  };
+  std::vector<std::string> ways;
+  const int64_t batch = options_.batch, accumulate = options_.accumulate;
+  int64_t smaller = batch / 2;
+  while (smaller > 0 && !fits(smaller, accumulate, options_.precision)) smaller /= 2;
+  if (smaller > 0) ways.push_back(cat("--batch ", smaller));
+  for (int64_t parts = 2; parts <= batch; ++parts)
+    if (batch % parts == 0 && fits(batch / parts, accumulate * parts, options_.precision)) {
+      ways.push_back(cat("--batch ", batch / parts, " --accumulate ", accumulate * parts,
+                         " (as many examples an update)"));
       break;
     }
-  }
-  return text.empty() ? " No smaller batch fits either." : text + ".";
+  if (options_.precision == "f32")
+    for (int64_t shorter = batch; shorter > smaller; shorter /= 2)
+      if (fits(shorter, accumulate, "bf16")) {
+        ways.push_back(cat("--precision bf16", shorter < batch ? cat(" --batch ", shorter) : ""));
+        break;
+      }
+  if (ways.empty()) return " No smaller batch fits either.";
+  std::string text = " By a short search it would do with ";
+  for (size_t i = 0; i < ways.size(); ++i)
+    text += cat(i == 0 ? "" : (i + 1 < ways.size() ? ", " : " or "), ways[i]);
+  return text + ".";
 }
 
 }  // namespace plimsoll::examples

@@ -4,7 +4,7 @@
 //   Budget budget(options, *default_pool(device));            // before the first tensor
 //   Runner step(train(precision), options.captured(), budget.step_options(), &window,
 //               evaluate(precision));
-//   const Planned planned = budget.plan(step, work, window, train, evaluate);
+//   const Planned planned = budget.plan(step, work, parameters, window, train, evaluate);
 #pragma once
 
 #include "examples/common/options.h"
@@ -29,14 +29,15 @@ class Budget {
 
   // Prints the plan and returns its bytes; from here on the budget is the pool's hard limit, so
   // that what no plan foresaw is an OutOfMemory and not a byte more. One that is too small is a
-  // UsageError naming the smallest that would do, and which smaller batch or shorter type fits into
-  // it. The first two inputs of `train` and `evaluate` have the batch as their first axis.
-  Planned plan(Runner& step, const Workload& work, optim::Accumulation& window, const Typed& train,
-               const Typed& evaluate);
+  // UsageError naming the smallest that would do, and what a short search fits into it: a smaller
+  // batch, one that is accumulated, a shorter type; the window is then another one. The first two
+  // inputs of `train` and `evaluate` have the batch as their first axis.
+  Planned plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
+               optim::Accumulation& window, const Typed& train, const Typed& evaluate);
 
  private:
-  std::string advice(const Workload& work, optim::Accumulation& window, const Typed& train,
-                     const Typed& evaluate) const;
+  std::string advice(const Workload& work, std::span<const Tensor> parameters,
+                     optim::Accumulation& window, const Typed& train, const Typed& evaluate) const;
 
   const Options& options_;
   PooledAllocator& pool_;
