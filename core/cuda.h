@@ -19,8 +19,8 @@ enum class CudaCopy { in, out, within };  // from the host, to the host, on the 
 // All work of one process is queued in order on one stream of one device. Kernels and copies within
 // the device return before they are done; `in` and `out` when they are done.
 struct CudaApi {
-  // Device number `index` instead of 0, before anything else is called. DeviceError when there is
-  // none, StateError afterwards.
+  // Device number `index` instead of 0. Does not open it: a number that does not exist is found
+  // when it is. StateError when another one is open.
   void (*select)(int index);
   // nullptr when there is no more. On a boundary of 256 bytes.
   void* (*allocate)(int64_t bytes);

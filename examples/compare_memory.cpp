@@ -44,7 +44,7 @@ void compare(const Sweep& sweep, const Options& options) {
   ReportFile report(options.json);
   std::optional<OutputFile> page;
   if (!options.report.empty()) page.emplace("--html", options.report);
-  device_named(options.device);
+  const Device device = device_named(options.device);  // each row opens it in its own process
   read_shared_data(sweep.models);
   std::vector<Line> lines;
   std::printf("MiB; %d steps each\n", sweep.steps);
@@ -54,7 +54,7 @@ void compare(const Sweep& sweep, const Options& options) {
       for (const std::string& precision : sweep.precisions) {
         std::optional<Row> first;
         for (const Case& c : cases(model, batch, precision_named(precision), sweep.budgets)) {
-          const Row row = measure(c, sweep.steps, options.seed);
+          const Row row = measure(c, device, sweep.steps, options.seed);
           if (!first) first = row;
           lines.push_back({c, row, row.ms_per_step / first->ms_per_step,
                            row.digest == first->digest && row.loss == first->loss});
@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
   app.add_option("--steps", sweep.steps, "Training steps of each row")
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
-  app.add_option("--device", options.device, "cpu")->capture_default_str();
+  app.add_option("--device", options.device, "cpu or cuda")->capture_default_str();
   app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
       ->check(whole_number(0, 4096))
       ->capture_default_str();

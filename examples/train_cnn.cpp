@@ -57,16 +57,19 @@ std::vector<Metas> evaluation_inputs(const Metas& training, int64_t batch, int64
 void train(const Options& options, int64_t epochs) {
   ReportFile report(options.json);
   Pictures pictures(options);
-  const Device device = device_named(options.device);
+  const Device device = open_device(options.device);
   PooledAllocator& pool = *default_pool(device);
   Budget budget(options, pool);
   const Precision precision = precision_named(options.precision);
   const data::ImageSource images =
       naming_data(options, [&] { return data::load_images(options.data); });
-  data::Loader train_loader(
-      images.train,
-      {.batch = options.batch, .shuffle = true, .seed = options.seed, .drop_last = true});
-  data::Loader test_loader(images.test, {.batch = std::min(options.batch, images.test.count())});
+  data::Loader train_loader(images.train, {.batch = options.batch,
+                                           .shuffle = true,
+                                           .seed = options.seed,
+                                           .drop_last = true,
+                                           .device = device});
+  data::Loader test_loader(
+      images.test, {.batch = std::min(options.batch, images.test.count()), .device = device});
 
   nn::Build build{.seed = options.seed, .placement = {.device = device}};
   const auto model = make_cnn(
@@ -127,7 +130,7 @@ void train(const Options& options, int64_t epochs) {
     pool.reset_peak();
     train_loader.start(static_cast<uint64_t>(epoch));
     while (const auto batch = train_loader.next()) {
-      const Tensor key = make_key(options.seed, static_cast<uint64_t>(done));
+      const Tensor key = make_key(options.seed, static_cast<uint64_t>(done), device);
       if (done == 0) {
         const Metas metas{batch->x.meta(), batch->y.meta(), key.meta()};
         planned = budget.plan(step,
@@ -148,7 +151,7 @@ void train(const Options& options, int64_t epochs) {
       loss_sum += loss;
       ++in_epoch;
       progress.update(in_epoch, in_epoch * options.batch,
-                      status_line(loss, tested, planned.training));
+                      status_line(loss, tested, planned.training, pool.stats()));
     }
     progress.finish();
     peak = std::max(peak, pool.stats().peak.bytes);

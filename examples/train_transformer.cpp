@@ -42,7 +42,8 @@ Task make_task(const TextOptions& options, nn::Build& build) {
   const auto text = std::make_shared<data::TextDataset>(data::load_text(options.data));
   const bool gpt = options.model == "gpt";
   const int64_t context = options.context > 0 ? options.context : gpt ? 64 : 128;
-  const data::WindowAttrs window{.batch = options.batch, .context = context};
+  const data::WindowAttrs window{
+      .batch = options.batch, .context = context, .device = device_named(options.device)};
   if (gpt) {
     GptSize size = options.gpt;
     check<UsageError>(size.width % size.heads == 0,
@@ -145,7 +146,7 @@ class Optimizer {
 void train(const TextOptions& options) {
   ReportFile report(options.json);
   Pictures pictures(options);
-  const Device device = device_named(options.device);
+  const Device device = open_device(options.device);
   PooledAllocator& pool = *default_pool(device);
   Budget budget(options, pool);
   const Precision precision = precision_named(options.precision);
@@ -205,7 +206,7 @@ void train(const TextOptions& options) {
     for (int64_t part = 0; part < options.accumulate; ++part) {
       const int64_t number = i * options.accumulate + part;
       const data::Batch batch = task.batch(number);
-      const Tensor key = make_key(options.seed, static_cast<uint64_t>(number));
+      const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
       if (number == 0) {
         const Metas metas{batch.x.meta(), batch.y.meta(), key.meta()};
         planned = budget.plan(
@@ -220,7 +221,8 @@ void train(const TextOptions& options) {
       tokens += batch.x.count();
     }
     loss = loss_sum / static_cast<double>(options.accumulate);
-    progress.update(i + 1, tokens, status_line(loss, score.accuracy, planned.training));
+    progress.update(i + 1, tokens,
+                    status_line(loss, score.accuracy, planned.training, pool.stats()));
     if ((i + 1) % options.eval_every != 0 && i + 1 != options.steps) continue;
     progress.finish();
     peak = std::max(peak, pool.stats().peak.bytes);

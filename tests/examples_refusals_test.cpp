@@ -2,6 +2,7 @@
 // the value.
 #include <algorithm>
 
+#include "core/cuda.h"
 #include "tests/data_testing.h"
 #include "tests/examples_testing.h"
 
@@ -35,9 +36,9 @@ TEST(ExamplesRefuse, Options) {
       {"train_cnn --epochs 0", 2, "--epochs: not a whole number from 1 to 1000000000: 0\n"},
       {"train_cnn --threads -1", 2, "--threads: not a whole number from 0 to 4096: -1\n"},
       {"train_cnn --seed -1", 2, "--seed: not a whole number from 0 to 9223372036854775807: -1\n"},
-      {"train_cnn --device tpu", 2, "--device: no such device: tpu. Use cpu."},
-      {"train_cnn --device cuda", 2,
-       "--device: this build has no CUDA kernels: cuda. Use --device cpu."},
+      {"train_cnn --device tpu", 2, "--device: no such device: tpu. Use cpu, cuda or cuda:1."},
+      {"train_cnn --device cuda:x", 2, "--device: no such device: cuda:x. Use cpu, cuda or cuda:1."},
+      {"train_cnn --device cuda:99", 2, cuda_backend ? "--device cuda:99: cuda: " : "--device: "},
       {"train_cnn --lr nan", 2, "--lr: not a number above 0: nan\n"},
       {"train_cnn --lr inf", 2, "--lr: not a number above 0: inf\n"},
       {"train_cnn --lr 1e999", 2, "--lr: not a number above 0: 1e999\n"},

@@ -77,7 +77,6 @@ void select(int index) {
   const std::lock_guard lock(opening);
   check<StateError>(!opened || index == chosen, "cuda: device ", chosen,
                     " is in use already. Choose another one before the first tensor is made.");
-  check_index(index);
   chosen = index;
 }
 

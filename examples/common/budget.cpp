@@ -65,7 +65,8 @@ Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options
                       ": only a captured step is planned: --mode ", options.mode,
                       ". Use --mode captured.");
   if (options.budget.empty()) return;
-  bytes_ = options.budget == "auto" ? host_provider().available() : parse_bytes(options.budget);
+  const Provider memory = pool.device() == Device::cuda ? cuda_provider() : host_provider();
+  bytes_ = options.budget == "auto" ? memory.available() : parse_bytes(options.budget);
   // A limit that nothing meets: what is cut before there is one would stay cut.
   pool_.set_limit(PooledAllocator::kUnlimited - 1);
 }

@@ -39,22 +39,22 @@ const data::PassageDataset& shared_passages() {
   return passages;
 }
 
-Subject make_subject(const Case& c, uint64_t seed) {
-  nn::Build build{.seed = seed};
+Subject make_subject(const Case& c, Device device, uint64_t seed) {
+  nn::Build build{.seed = seed, .placement = {.device = device}};
   if (c.model == "gpt") {
     const data::TextDataset& text = shared_text();
     const GptSize size{.vocabulary = text.vocabulary.size()};
-    const data::WindowAttrs window{.batch = c.batch, .context = size.context};
+    const data::WindowAttrs window{.batch = c.batch, .context = size.context, .device = device};
     return {make_gpt(size, c.checkpoint, build), data::random_windows(text.train, window, seed, 0)};
   }
   if (c.model == "textcls") {
     const TextClassifierSize size;
-    const data::WindowAttrs window{.batch = c.batch, .context = size.context};
+    const data::WindowAttrs window{.batch = c.batch, .context = size.context, .device = device};
     return {make_text_classifier(size, c.checkpoint, build),
             data::random_passages(shared_passages(), window, seed, 0)};
   }
   const data::ImageDataset images = data::draw_images(data::Split::train, {.count = c.batch});
-  data::Loader loader(images, {.batch = c.batch, .prefetch = 0});
+  data::Loader loader(images, {.batch = c.batch, .prefetch = 0, .device = device});
   loader.start(0);
   return {make_cnn(c.model, {images.height, images.width, images.channels, images.classes},
                    c.checkpoint, build),
@@ -63,22 +63,23 @@ Subject make_subject(const Case& c, uint64_t seed) {
 
 // FNV-1a over the bytes of a tensor.
 uint64_t digest(const Tensor& tensor, uint64_t hash) {
-  const Tensor dense = contiguous(tensor);
+  const Tensor dense = to_device(contiguous(tensor), Device::cpu);
   const auto* bytes = static_cast<const unsigned char*>(view_of(dense.value()).data);
   for (int64_t i = 0; i < bytes_of(dense.meta()); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
   return hash;
 }
 
-Row measure_here(const Case& c, int steps, uint64_t seed) {
+Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   const int64_t resident_before = begin_growth();
-  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const auto pool =
+      std::make_shared<PooledAllocator>(device == Device::cuda ? cuda_provider() : host_provider());
   const AllocatorScope scope(pool);
   Row row{.digest = 0xcbf29ce484222325u};
-  const auto [model, batch] = make_subject(c, seed);
+  const auto [model, batch] = make_subject(c, device, seed);
   const std::vector<Tensor> parameters = model->parameters();
   optim::Adam optimizer(parameters);
   optimizer.set_learning_rate(1e-3);
-  const Tensor key = make_key(seed, 0);
+  const Tensor key = make_key(seed, 0, device);
   const std::array inputs{batch.x, batch.y, key};
 
   const auto loss_of = [&](std::span<const Tensor> in) {
@@ -152,8 +153,8 @@ void read_shared_data(const std::vector<std::string>& models) {
   }
 }
 
-Row measure(const Case& c, int steps, uint64_t seed) {
-  return in_own_process<Row>([&] { return measure_here(c, steps, seed); });
+Row measure(const Case& c, Device device, int steps, uint64_t seed) {
+  return in_own_process<Row>([&] { return measure_here(c, device, steps, seed); });
 }
 
 }  // namespace plimsoll::examples

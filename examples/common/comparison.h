@@ -46,6 +46,6 @@ void read_shared_data(const std::vector<std::string>& models);
 
 // In a process of its own: from this one no thread may have been started. UsageError for an unknown
 // model; what the row's process met, as in_own_process() says.
-Row measure(const Case& c, int steps, uint64_t seed);
+Row measure(const Case& c, Device device, int steps, uint64_t seed);
 
 }  // namespace plimsoll::examples

@@ -1,10 +1,12 @@
 #include "examples/common/options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <new>
 
 #include "core/cpu/parallel.h"
+#include "core/cuda.h"
 #include "core/error.h"
 
 namespace plimsoll::examples {
@@ -14,7 +16,8 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_option("--model", options.model, "Model to train")
       ->check(CLI::IsMember(models))
       ->capture_default_str();
-  app.add_option("--device", options.device, "cpu")->capture_default_str();
+  app.add_option("--device", options.device, "cpu, cuda, or cuda:1 and so on")
+      ->capture_default_str();
   app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
       ->check(whole_number(0, 4096))
       ->capture_default_str();
@@ -97,10 +100,26 @@ optim::LossScaler make_scaler(const Options& options) {
 
 Device device_named(const std::string& name) {
   if (name == "cpu") return Device::cpu;
-  check<UsageError>(name != "cuda",
-                    "--device: this build has no CUDA kernels: cuda. "
-                    "Use --device cpu.");
-  fail<UsageError>("--device: no such device: ", name, ". Use cpu.");
+  static constexpr std::string_view cuda = "cuda";
+  int index = 0;
+  const std::string number = name.size() > cuda.size() + 1 ? name.substr(cuda.size() + 1) : "0";
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), index);
+  check<UsageError>(name.starts_with(cuda) && (name.size() == cuda.size() || name[4] == ':') &&
+                        name != "cuda:" && error == std::errc() &&
+                        end == number.data() + number.size() && index >= 0,
+                    "--device: no such device: ", name, ". Use cpu, cuda or cuda:1.");
+  check<UsageError>(cuda_backend != nullptr, "--device: this build has no CUDA kernels: ", name,
+                    ". Use --device cpu.");
+  cuda_api().select(index);
+  return Device::cuda;
+}
+
+Device open_device(const std::string& name) {
+  const Device device = device_named(name);
+  if (device == Device::cpu) return device;
+  const std::string why = why_no_cuda();
+  check<UsageError>(why.empty(), "--device ", name, ": ", why);
+  return device;
 }
 
 }  // namespace plimsoll::examples

@@ -67,7 +67,9 @@ Precision precision_named(const std::string& name);
 // What --loss-scale asks for. UsageError where --find-nan would stop at what scaling lets pass.
 optim::LossScaler make_scaler(const Options& options);
 
-// The device of --device. UsageError for one this build does not have.
+// The device of --device. UsageError for one that this build does not have.
 Device device_named(const std::string& name);
+// The same, found and ready: UsageError that says what is missing.
+Device open_device(const std::string& name);
 
 }  // namespace plimsoll::examples

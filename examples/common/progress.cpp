@@ -7,7 +7,6 @@
 #include <cstdio>
 
 #include "core/text.h"
-#include "memory/pooled_allocator.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -74,8 +73,8 @@ std::string fit_line(std::string line, int columns) {
   return line;
 }
 
-std::string status_line(double loss, double accuracy, int64_t planned_bytes) {
-  const MemoryStats stats = default_pool(Device::cpu)->stats();
+std::string status_line(double loss, double accuracy, int64_t planned_bytes,
+                        const MemoryStats& stats) {
   char number[32], acc[16] = "-";
   std::snprintf(number, sizeof number, "%.3g", loss);
   if (accuracy >= 0) std::snprintf(acc, sizeof acc, "%.3f", accuracy);

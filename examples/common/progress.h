@@ -3,12 +3,14 @@
 // lines, about ten per epoch.
 //
 //   Progress progress("epoch 1/5", steps, "images/s");
-//   progress.update(step, step * batch, status_line(loss, accuracy, planned));
+//   progress.update(step, step * batch, status_line(loss, accuracy, planned, pool.stats()));
 //   progress.finish();
 #pragma once
 
 #include <chrono>
 #include <string>
+
+#include "memory/pooled_allocator.h"
 
 namespace plimsoll::examples {
 
@@ -37,8 +39,9 @@ class Progress {
 std::string fit_line(std::string line, int columns);
 
 // "loss 0.012  acc 0.987  80.4/80.4/80.4 MiB": the accuracy of the last evaluation, "-" before
-// there is one (below 0), and of the current CPU pool what is in use, its peak and what was
+// there is one (below 0), and of a pool what is in use, its peak and what was
 // planned; a plan of 0 bytes is left out.
-std::string status_line(double loss, double accuracy, int64_t planned_bytes);
+std::string status_line(double loss, double accuracy, int64_t planned_bytes,
+                        const MemoryStats& stats);
 
 }  // namespace plimsoll::examples

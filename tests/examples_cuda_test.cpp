@@ -1,0 +1,45 @@
+// The example programs on simulated CUDA (tests/simulated_cuda) against the CPU.
+#include <nlohmann/json.hpp>
+
+#include "data/file.h"
+#include "tests/data_testing.h"
+#include "tests/examples_testing.h"
+
+namespace plimsoll::examples {
+namespace {
+
+nlohmann::json figures(const std::string& command) {
+  const data::TemporaryFolder dir;
+  const std::string file = dir.text("run.json");
+  const Outcome outcome = run(command + " --json " + file);
+  EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.output;
+  return outcome.code == 0 ? nlohmann::json::parse(data::read_text(file)) : nlohmann::json();
+}
+
+TEST(ExamplesCuda, ATransformerTrainsAsOnTheCpu) {
+  const std::string train =
+      "train_transformer --layers 1 --width 16 --heads 2 --context 16 --batch 3 --steps 6 "
+      "--eval-every 6 --dropout 0.1";
+  for (const std::string options :
+       {"", " --precision bf16", " --precision f16 --accumulate 2", " --mode eager --checkpoint"}) {
+    SCOPED_TRACE(options);
+    const auto cpu = figures(train + options);
+    const auto cuda = figures("simulated_" + train + " --device cuda" + options);
+    ASSERT_FALSE(cuda.is_null());
+    const double tolerance = options.find("16") == std::string::npos ? 1e-4 : 2e-2;
+    EXPECT_NEAR(cuda["final"]["loss"], cpu["final"]["loss"], tolerance);
+    EXPECT_NEAR(cuda["final"]["val_loss"], cpu["final"]["val_loss"], tolerance);
+    if (options.find("eager") == std::string::npos)
+      EXPECT_EQ(cuda["final"]["peak_bytes"], cuda["final"]["planned_bytes"]);
+  }
+}
+
+TEST(ExamplesCuda, PlansHoldAndBitsStay) {
+  const Outcome outcome =
+      run("simulated_compare_memory --device cuda --models lenet,resnet8 --batches 2 --steps 2 "
+          "--precisions f32 --budgets 75,smallest");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+}
+
+}  // namespace
+}  // namespace plimsoll::examples
