@@ -2,15 +2,17 @@
 
 #include "core/apply.h"
 #include "core/cpu/copy.h"
-#include "ops/concat/attrs.h"
 #include "ops/expect.h"
 #include "ops/view/view.h"
 
 namespace plimsoll {
 
-PLIMSOLL_CUDA_KERNEL(concat_cuda);
-
 namespace {
+
+struct ConcatAttrs {
+  int axis;
+  bool operator==(const ConcatAttrs&) const = default;
+};
 
 Metas concat_infer(std::span<const Meta> in, const Attrs& attrs) {
   const int axis = attrs.as<ConcatAttrs>().axis;
@@ -29,16 +31,19 @@ Metas concat_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {out};
 }
 
-void concat_cpu(const Call& call) {
+void join(const Call& call, void (*copy)(const View&, const View&)) {
   const int axis = call.attrs.as<ConcatAttrs>().axis;
   const View& out = call.out[0];
   const int64_t step = out.strides[axis] * size_of(out.dtype());  // bytes
   int64_t start = 0;
   for (const View& x : call.in) {
-    copy_strided(x, {out.as<std::byte>() + start * step, x.meta, out.strides});
+    copy(x, {out.as<std::byte>() + start * step, x.meta, out.strides});
     start += x.shape()[axis];
   }
 }
+
+void concat_cpu(const Call& call) { join(call, copy_strided); }
+void concat_cuda(const Call& call) { join(call, cuda_api().copy_strided); }
 
 std::vector<Tensor> concat_vjp(const Backward& b) {
   const int axis = b.attrs<ConcatAttrs>().axis;
