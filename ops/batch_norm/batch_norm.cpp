@@ -3,17 +3,20 @@
 #include "core/apply.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/batch_norm/kernels.h"
+#include "ops/columns.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/math/math.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(batch_norm_cuda);
+PLIMSOLL_CUDA_KERNEL(batch_norm_grad_cuda);
+PLIMSOLL_CUDA_KERNEL(update_running_stats_cuda);
+
 namespace {
 
-struct BatchNormAttrs {
-  double eps;
-  bool operator==(const BatchNormAttrs&) const = default;
-};
+using batch_norm_detail::BatchNormAttrs, batch_norm_detail::RunningAttrs;
 
 DType statistics_dtype(DType x) { return x == DType::f64 ? DType::f64 : DType::f32; }
 
@@ -46,6 +49,10 @@ void batch_norm_cpu(const Call& call) {
 }
 
 int64_t batch_norm_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
+  if (in[0].device == Device::cuda) {
+    const auto [rows, channels] = batch_norm_detail::rows_of(in[0].shape);
+    return cuda::ColumnCut(rows, channels).sums_bytes(2);
+  }
   return batch_norm_detail::scratch_bytes(in[0].shape);
 }
 
@@ -56,6 +63,7 @@ Metas batch_norm_grad_infer(std::span<const Meta> in, const Attrs&) {
 constexpr OpDef batch_norm_grad_op{.name = "batch_norm_grad",
                                    .infer = batch_norm_grad_infer,
                                    .cpu = batch_norm_detail::backward,
+                                   .cuda = batch_norm_grad_cuda,
                                    .inplace = 0,
                                    .workspace = batch_norm_workspace};
 
@@ -68,15 +76,10 @@ std::vector<Tensor> batch_norm_vjp(const Backward& b) {
 constexpr OpDef batch_norm_op{.name = "batch_norm",
                               .infer = batch_norm_infer,
                               .cpu = batch_norm_cpu,
+                              .cuda = batch_norm_cuda,
                               .vjp = batch_norm_vjp,
                               .saves = {.inputs = bits(0, 1), .outputs = bits(1, 3, 4)},
                               .workspace = batch_norm_workspace};
-
-struct RunningAttrs {
-  double momentum;
-  int64_t n;
-  bool operator==(const RunningAttrs&) const = default;
-};
 
 Metas running_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [momentum, n] = attrs.as<RunningAttrs>();
@@ -110,6 +113,7 @@ void running_cpu(const Call& call) {
 constexpr OpDef running_op{.name = "update_running_stats",
                            .infer = running_infer,
                            .cpu = running_cpu,
+                           .cuda = update_running_stats_cuda,
                            .mutates = bits(0, 1)};
 
 }  // namespace

@@ -1,9 +1,19 @@
-// CPU kernels of batch normalisation: x is [R, C], rows of channels.
+// Kernels of batch normalisation, and what those of a GPU share: x is [R, C], rows of channels.
 #pragma once
 
 #include "core/op.h"
 
 namespace plimsoll::batch_norm_detail {
+
+struct BatchNormAttrs {
+  double eps;
+  bool operator==(const BatchNormAttrs&) const = default;
+};
+struct RunningAttrs {
+  double momentum;
+  int64_t n;
+  bool operator==(const RunningAttrs&) const = default;
+};
 
 struct Rows {
   int64_t rows = 1, channels = 1;

@@ -6,21 +6,19 @@
 #include "ops/group_norm/kernels.h"
 
 namespace plimsoll {
-namespace {
 
-using group_norm_detail::Sizes;
+PLIMSOLL_CUDA_KERNEL(group_norm_cuda);
+PLIMSOLL_CUDA_KERNEL(group_norm_grad_cuda);
 
-struct GroupNormAttrs {
-  int64_t groups;
-  double eps;
-  bool operator==(const GroupNormAttrs&) const = default;
-};
+using group_norm_detail::GroupNormAttrs, group_norm_detail::sizes_of;
 
-Sizes sizes_of(const Shape& x, const Attrs& attrs) {
+group_norm_detail::Sizes group_norm_detail::sizes_of(const Shape& x, const Attrs& attrs) {
   Sizes sizes{x[0], 1, x.back(), attrs.as<GroupNormAttrs>().groups};
   for (int axis = 1; axis < x.rank() - 1; ++axis) sizes.positions *= x[axis];
   return sizes;
 }
+
+namespace {
 
 // Inputs: x [N, ..., C], gamma [C], beta [C]. Outputs: y, and one mean and one inverse deviation
 // for each group of each image.
@@ -49,7 +47,9 @@ void group_norm_cpu(const Call& call) {
 }
 
 int64_t group_norm_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  return group_norm_detail::workspace(sizes_of(in[0].shape, attrs), in[0].dtype);
+  const group_norm_detail::Sizes sizes = sizes_of(in[0].shape, attrs);
+  return in[0].device == Device::cuda ? group_norm_detail::cuda_workspace(sizes)
+                                      : group_norm_detail::workspace(sizes, in[0].dtype);
 }
 
 // Inputs: dy, x, gamma, mean, inverse deviation. Outputs: dx, dgamma, dbeta.
@@ -62,6 +62,7 @@ void grad_cpu(const Call& call) {
 constexpr OpDef grad_op{.name = "group_norm_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
+                        .cuda = group_norm_grad_cuda,
                         .inplace = 0,
                         .workspace = group_norm_workspace};
 
@@ -73,6 +74,7 @@ std::vector<Tensor> group_norm_vjp(const Backward& b) {
 constexpr OpDef group_norm_op{.name = "group_norm",
                               .infer = group_norm_infer,
                               .cpu = group_norm_cpu,
+                              .cuda = group_norm_cuda,
                               .vjp = group_norm_vjp,
                               .saves = {.inputs = bits(0, 1), .outputs = bits(1, 2)},
                               .inplace = 0,

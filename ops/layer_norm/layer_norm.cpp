@@ -44,7 +44,7 @@ void grad_cpu(const Call& call) { layer_norm_detail::backward(call); }
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
   if (in[0].device == Device::cuda)
-    return cuda::column_sums_bytes(2, count(in[3].shape), in[2].shape[0]);
+    return cuda::ColumnCut(count(in[3].shape), in[2].shape[0]).sums_bytes(2);
   return layer_norm_detail::backward_workspace(in[1], in[2]);
 }
 

@@ -90,7 +90,7 @@ struct AddParameters {
 template <class C>
 struct StoreParameters {
   C *dgamma, *dbeta;
-  __device__ void operator()(int64_t column, const double (&total)[2]) const {
+  __device__ void operator()(int64_t, int64_t column, const double (&total)[2]) const {
     dgamma[column] = static_cast<C>(total[0]);
     dbeta[column] = static_cast<C>(total[1]);
   }
@@ -123,7 +123,7 @@ void layer_norm_grad_cuda(const Call& call) {
   visit_floating_elements(x.dtype(), [&]<class C>() {
     const C* inverses = call.in[4].as<C>();
     // First, because dx may take the memory of dy.
-    sum_columns<2>(rows, n, call.workspace.data(),
+    sum_columns<2>(ColumnCut(rows, n), call.workspace.data(),
                    AddParameters<C>{elements<C>(dy), elements<C>(x), means, inverses, n},
                    StoreParameters<C>{call.out[1].as<C>(), call.out[2].as<C>()});
     if (rows > 0)

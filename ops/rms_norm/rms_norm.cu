@@ -54,7 +54,7 @@ struct AddGamma {
 template <class C>
 struct StoreGamma {
   C* dgamma;
-  __device__ void operator()(int64_t column, const double (&total)[1]) const {
+  __device__ void operator()(int64_t, int64_t column, const double (&total)[1]) const {
     dgamma[column] = static_cast<C>(total[0]);
   }
 };
@@ -81,7 +81,7 @@ void rms_norm_grad_cuda(const Call& call) {
   visit_floating_elements(x.dtype(), [&]<class C>() {
     const C* inverses = call.in[3].as<C>();
     // First, because dx may take the memory of dy.
-    sum_columns<1>(rows, n, call.workspace.data(),
+    sum_columns<1>(ColumnCut(rows, n), call.workspace.data(),
                    AddGamma<C>{elements<C>(dy), elements<C>(x), inverses, n},
                    StoreGamma<C>{call.out[1].as<C>()});
     if (rows > 0)
