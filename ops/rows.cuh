@@ -75,6 +75,26 @@ __device__ void write_all(int64_t n, bool packs, const Row<C>& out, const F& f, 
   write_from(first_index(), total_threads(), n, packs, out, f, in...);
 }
 
+// What one thread handles of a matrix with rows of `width`: with packs kTogether columns from
+// column `first` on, else that one.
+template <class C>
+struct FewColumns {
+  Elements<C> of;
+  int64_t width, first;
+  bool packs;
+
+  __device__ auto get(int64_t row) const {
+    if (packs) return of.get_several(row * width + first);
+    return typename Elements<C>::Several{of.get(row * width + first)};
+  }
+  __device__ void set(int64_t row, const typename Elements<C>::Several& values) const {
+    if (packs)
+      of.set_several(row * width + first, values);
+    else
+      of.set(row * width + first, values.at[0]);
+  }
+};
+
 // Whole warps, one pack to a thread where there are not too many.
 inline int row_threads(int64_t n) {
   const int64_t warps = (n + kTogether * kWarp - 1) / (kTogether * kWarp);

@@ -91,27 +91,6 @@ __global__ void starts_kernel(const Place* places, GradSizes sizes, int64_t* sta
   }
 }
 
-// kTogether columns of a matrix, or as many as there are.
-template <class C>
-struct Columns {
-  Elements<C> of;
-  int64_t features, first;
-  bool packs;
-
-  __device__ auto get(int64_t row) const {
-    const int64_t at = row * features + first;
-    if (packs) return of.get_several(at);
-    typename Elements<C>::Several values{};
-    for (int j = 0; j < kTogether && first + j < features; ++j) values.at[j] = of.get(at + j);
-    return values;
-  }
-  __device__ void set(int64_t row, const typename Elements<C>::Several& values) const {
-    const int64_t at = row * features + first;
-    if (packs) return of.set_several(at, values);
-    for (int j = 0; j < kTogether && first + j < features; ++j) of.set(at + j, values.at[j]);
-  }
-};
-
 template <class C>
 __device__ void add(typename Elements<C>::Several& total,
                     const typename Elements<C>::Several& values) {
@@ -125,12 +104,13 @@ template <class C>
 __global__ void sum_runs_kernel(Elements<C> dy, const Place* places, const int64_t* starts,
                                 GradSizes sizes, int64_t run, bool packs, Elements<C> table,
                                 Elements<C> sums) {
-  const int64_t tile = blockDim.x * kTogether, tiles = (sizes.features + tile - 1) / tile;
-  const int64_t column = blockIdx.x % tiles * tile + threadIdx.x * kTogether;
+  const int64_t together = packs ? kTogether : 1;
+  const int64_t tile = blockDim.x * together, tiles = (sizes.features + tile - 1) / tile;
+  const int64_t column = blockIdx.x % tiles * tile + threadIdx.x * together;
   if (column >= sizes.features) return;
   const int64_t number = blockIdx.x / tiles, first = number * run;
   const int64_t end = sizes.ids < first + run ? sizes.ids : first + run;
-  const Columns<C> from{dy, sizes.features, column, packs};
+  const FewColumns<C> from{dy, sizes.features, column, packs};
   for (int64_t place = first; place < end;) {
     const int64_t id = places[place].id;
     if (id >= sizes.rows) break;
@@ -138,10 +118,10 @@ __global__ void sum_runs_kernel(Elements<C> dy, const Place* places, const int64
     typename Elements<C>::Several total{};
     for (; place < stop; ++place) add<C>(total, from.get(places[place].position));
     if (starts[id] >= first && starts[id + 1] <= end)
-      Columns<C>{table, sizes.features, column, packs}.set(id, total);
+      FewColumns<C>{table, sizes.features, column, packs}.set(id, total);
     else
-      Columns<C>{sums, sizes.features, column, packs}.set(2 * number + (starts[id] > first ? 1 : 0),
-                                                          total);
+      FewColumns<C>{sums, sizes.features, column, packs}.set(
+          2 * number + (starts[id] > first ? 1 : 0), total);
   }
 }
 
@@ -152,13 +132,14 @@ __global__ void sum_rows_kernel(const int64_t* starts, GradSizes sizes, int64_t 
   const int64_t row = blockIdx.x, begin = starts[row], end = starts[row + 1];
   const int64_t first = begin / run, last = (end - 1) / run;
   if (begin < end && first == last) return;
-  for (int64_t column = threadIdx.x * kTogether; column < sizes.features;
-       column += blockDim.x * kTogether) {
-    const Columns<C> from{sums, sizes.features, column, packs};
+  const int64_t together = packs ? kTogether : 1;
+  for (int64_t column = threadIdx.x * together; column < sizes.features;
+       column += blockDim.x * together) {
+    const FewColumns<C> from{sums, sizes.features, column, packs};
     typename Elements<C>::Several total{};
     for (int64_t number = first; begin < end && number <= last; ++number)
       add<C>(total, from.get(2 * number + (number == first && begin % run != 0 ? 1 : 0)));
-    Columns<C>{table, sizes.features, column, packs}.set(row, total);
+    FewColumns<C>{table, sizes.features, column, packs}.set(row, total);
   }
 }
 
@@ -203,7 +184,7 @@ void embedding_grad_cuda(const Call& call) {
     const Elements<C> sums{call.workspace.data(), dtype_of<C>};
     const bool packs = in_packs(sizes.features, dy, table);
     const int threads = row_threads(sizes.features);
-    const int64_t tiles = pieces(sizes.features, threads * kTogether);
+    const int64_t tiles = pieces(sizes.features, threads * (packs ? kTogether : 1));
     if (sizes.ids > 0)
       launch(sum_runs_kernel<C>, sizes.runs() * tiles, threads, elements<C>(dy), places, starts,
              sizes, sizes.run(), packs, elements<C>(table), sums);

@@ -3,6 +3,10 @@
 #include "ops/pool2d/windows.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(avg_pool2d_cuda);
+PLIMSOLL_CUDA_KERNEL(avg_pool2d_grad_cuda);
+
 namespace {
 
 constexpr PoolNames kNames{"avg_pool2d", "adaptive_avg_pool2d"};
@@ -77,8 +81,12 @@ std::vector<Tensor> vjp(const Backward& b) {
 
 }  // namespace
 
-constexpr OpDef avg_pool2d_op{.name = "avg_pool2d", .infer = infer, .cpu = cpu, .vjp = vjp};
-constexpr OpDef avg_pool2d_grad_op{
-    .name = "avg_pool2d_grad", .infer = grad_infer, .cpu = grad_cpu, .vjp = grad_vjp};
+constexpr OpDef avg_pool2d_op{
+    .name = "avg_pool2d", .infer = infer, .cpu = cpu, .cuda = avg_pool2d_cuda, .vjp = vjp};
+constexpr OpDef avg_pool2d_grad_op{.name = "avg_pool2d_grad",
+                                   .infer = grad_infer,
+                                   .cpu = grad_cpu,
+                                   .cuda = avg_pool2d_grad_cuda,
+                                   .vjp = grad_vjp};
 
 }  // namespace plimsoll

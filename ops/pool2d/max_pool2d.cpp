@@ -5,6 +5,10 @@
 #include "ops/pool2d/windows.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(max_pool2d_cuda);
+PLIMSOLL_CUDA_KERNEL(max_pool2d_grad_cuda);
+
 namespace {
 
 constexpr PoolNames kNames{"max_pool2d", "adaptive_max_pool2d"};
@@ -122,8 +126,13 @@ std::vector<Tensor> vjp(const Backward& b) {
 
 }  // namespace
 
-constexpr OpDef max_pool2d_grad_op{.name = "max_pool2d_grad", .infer = grad_infer, .cpu = grad_cpu};
-constexpr OpDef max_pool2d_op{
-    .name = "max_pool2d", .infer = infer, .cpu = cpu, .vjp = vjp, .saves = {.outputs = bits(1)}};
+constexpr OpDef max_pool2d_grad_op{
+    .name = "max_pool2d_grad", .infer = grad_infer, .cpu = grad_cpu, .cuda = max_pool2d_grad_cuda};
+constexpr OpDef max_pool2d_op{.name = "max_pool2d",
+                              .infer = infer,
+                              .cpu = cpu,
+                              .cuda = max_pool2d_cuda,
+                              .vjp = vjp,
+                              .saves = {.outputs = bits(1)}};
 
 }  // namespace plimsoll

@@ -20,6 +20,8 @@ struct PoolSpec {
   bool adaptive() const { return outputs.has_value(); }
 };
 
+constexpr int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
 // One axis. Tap t of window i reads pixel first(i) + t dilation, where there is one.
 struct PoolAxis {
   int64_t in, out;           // pixels, windows
@@ -27,29 +29,31 @@ struct PoolAxis {
   int64_t stride, before, after;
   bool adaptive;
 
-  int64_t first(int64_t i) const { return adaptive ? i * in / out : i * stride - before; }
-  int64_t taps(int64_t i) const { return adaptive ? pieces((i + 1) * in, out) - first(i) : window; }
+  constexpr int64_t first(int64_t i) const { return adaptive ? i * in / out : i * stride - before; }
+  constexpr int64_t taps(int64_t i) const {
+    return adaptive ? divide_up((i + 1) * in, out) - first(i) : window;
+  }
   // Taps whose pixels lie among the next n: divisions by 1 are worth avoiding.
-  int64_t steps(int64_t n) const { return dilation == 1 ? n : pieces(n, dilation); }
+  constexpr int64_t steps(int64_t n) const { return dilation == 1 ? n : divide_up(n, dilation); }
   // Taps [begin, end) of window i lie before pixel `limit`, and not before pixel 0.
-  int64_t begin(int64_t i) const { return std::max<int64_t>(steps(-first(i)), 0); }
-  int64_t end(int64_t i, int64_t limit) const {
+  constexpr int64_t begin(int64_t i) const { return std::max<int64_t>(steps(-first(i)), 0); }
+  constexpr int64_t end(int64_t i, int64_t limit) const {
     return std::clamp<int64_t>(steps(limit - first(i)), 0, taps(i));
   }
   // Every pixel is in one window.
-  bool tiled() const {
+  constexpr bool tiled() const {
     return !adaptive && dilation == 1 && before == 0 && stride == window && out * stride == in;
   }
   // Taps that a mean divides by.
-  int64_t counted(int64_t i, bool include_padding) const {
+  constexpr int64_t counted(int64_t i, bool include_padding) const {
     return include_padding ? end(i, in + after) : std::max<int64_t>(end(i, in) - begin(i), 0);
   }
 
   // f(tap, window) for every window that pixel y is in.
   template <class F>
-  void for_each_window(int64_t y, F&& f) const {
+  constexpr void for_each_window(int64_t y, F&& f) const {
     if (adaptive) {
-      for (int64_t i = y * out / in; i < pieces((y + 1) * out, in); ++i) f(y - first(i), i);
+      for (int64_t i = y * out / in; i < divide_up((y + 1) * out, in); ++i) f(y - first(i), i);
       return;
     }
     const int64_t span = (window - 1) * dilation + 1, place = y + before;
@@ -72,11 +76,11 @@ struct PoolWindows {
 
   PoolWindows(const Shape& image, const Shape& result, const PoolSpec& spec);
 
-  int64_t area() const { return h.window * w.window; }
-  int64_t pixels() const { return n * h.in * w.in; }
-  int64_t results() const { return n * h.out * w.out; }
+  constexpr int64_t area() const { return h.window * w.window; }
+  constexpr int64_t pixels() const { return n * h.in * w.in; }
+  constexpr int64_t results() const { return n * h.out * w.out; }
   // What the sum over window number `result` (of all images) is divided by.
-  int64_t counted(int64_t result) const {
+  constexpr int64_t counted(int64_t result) const {
     if (whole) return area();
     const int64_t own = h.counted(result / w.out % h.out, include_padding) *
                         w.counted(result % w.out, include_padding);
@@ -86,7 +90,7 @@ struct PoolWindows {
   // f(place in the window, pixel number) for the pixels that window number `result` reads, in row
   // order.
   template <class F>
-  void for_each_pixel(int64_t result, F&& f) const {
+  constexpr void for_each_pixel(int64_t result, F&& f) const {
     const int64_t j = result % w.out, i = result / w.out % h.out, image = result / w.out / h.out;
     const int64_t top = h.first(i), left = w.first(j);
     const int64_t rows = h.end(i, h.in), columns = w.end(j, w.in), begin = w.begin(j);
@@ -98,7 +102,7 @@ struct PoolWindows {
 
   // f(place in the window, window number) for the windows that pixel number `pixel` is in.
   template <class F>
-  void for_each_window(int64_t pixel, F&& f) const {
+  constexpr void for_each_window(int64_t pixel, F&& f) const {
     const int64_t x = pixel % w.in, y = pixel / w.in % h.in, image = pixel / w.in / h.in;
     h.for_each_window(y, [&](int64_t r, int64_t i) {
       w.for_each_window(
