@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/cuda/attention.h"
 #include "core/cuda/convolution.h"
 
 namespace plimsoll {
@@ -58,6 +59,29 @@ std::string contents_of(const std::string& name) {
   return text.str();
 }
 
+// q, k and v are slices of one tensor [B, T, 3 H, D].
+std::string attention_table(const std::string& device) {
+  std::string result;
+  for (const auto& [heads, length, features] : {std::array<int64_t, 3>{4, 64, 32}, {12, 1024, 64}})
+    for (const bool gradient : {false, true})
+      for (const DType dtype : {DType::f16, DType::bf16}) {
+        cuda::Attention a{.gradient = gradient,
+                          .dtype = dtype,
+                          .batch = 16,
+                          .heads = heads,
+                          .length = length,
+                          .features = features};
+        const auto [batch, row, head] = a.dense();
+        a.q = a.k = a.v = {3 * batch, 3 * row, head};
+        const auto plan = cuda::attention_plan_for(a, device);
+        result += cat("attention ", heads, " x ", length, " x ", features,
+                      gradient ? " gradient " : " forward ", dtype, ": ");
+        result += plan ? cat("engine ", plan->engine, ", ", plan->workspace, " bytes\n")
+                       : std::string("none\n");
+      }
+  return result;
+}
+
 std::string table() {
   constexpr std::pair<Kind, const char*> kinds[] = {{Kind::forward, "forward"},
                                                     {Kind::input_grad, "input_grad"},
@@ -72,7 +96,7 @@ std::string table() {
         result += plan ? cat("engine ", plan->engine, ", ", plan->workspace, " bytes\n")
                        : std::string("none\n");
       }
-  return result;
+  return result + attention_table(device);
 }
 
 TEST(CudnnPlans, AreTheOnesOfTheTable) {

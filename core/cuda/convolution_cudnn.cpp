@@ -121,7 +121,7 @@ void build(Graph& graph, const Convolution& v) {
   const Descriptor &image = tensor(x), &filters = tensor(w);
   if (!v.bias) return forward(graph, {image, filters, tensor(y)}, moves);
   const Descriptor &bias = tensor({1, v.o, 1, 1}), &out = tensor(y);
-  const Descriptor& sum = graph.tensor(y, channels_last(y), CUDNN_DATA_FLOAT, true);
+  const Descriptor& sum = graph.tensor(y, channels_last(y), CUDNN_DATA_FLOAT, Graph::kVirtual);
   forward(graph, {image, filters, sum}, moves);
   add_bias(graph, sum, bias, out);
 }

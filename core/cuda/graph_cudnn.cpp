@@ -1,6 +1,7 @@
 #include "core/cuda/graph_cudnn.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "core/cuda/runtime.h"
 
@@ -36,7 +37,7 @@ class Search {
   }
 
   // False: cuDNN knows no such operation.
-  bool start() { return operations_.try_finalize(); }
+  bool start() { return operations_.finalize() == CUDNN_STATUS_SUCCESS; }
 
   // The configurations that a heuristic proposes, best first.
   std::vector<std::unique_ptr<Descriptor>> proposals(cudnnBackendHeurMode_t mode) const {
@@ -45,7 +46,7 @@ class Search {
     heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     if (device_) heuristic.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *device_);
     std::vector<std::unique_ptr<Descriptor>> found;
-    if (!heuristic.try_finalize()) return found;
+    if (heuristic.finalize() != CUDNN_STATUS_SUCCESS) return found;
     const int64_t n =
         heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
     std::vector<cudnnBackendDescriptor_t> raw;
@@ -64,9 +65,15 @@ class Search {
     made->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
     if (handle_) made->set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle_);
     if (device_) made->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device_);
-    if (!made->try_finalize()) return std::nullopt;
     int64_t workspace = 0;
-    made->get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
+    const cudnnStatus_t status = made->finalize();
+    if (status == CUDNN_STATUS_SUCCESS)
+      made->get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
+    else if (device_ && status == CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER)
+      // Compiled for the device that is described; to load it there would have to be one.
+      configuration.get(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
+    else
+      return std::nullopt;
     const auto numbers = graph_.numbers();
     return Plan{std::move(made), {numbers.begin(), numbers.end()}, engine, workspace};
   }
@@ -146,9 +153,7 @@ void Descriptor::set(cudnnBackendAttributeName_t name, cudnnDataType_t type) {
 void Descriptor::finalize(const char* what) {
   cudnn().run(cudnn().cudnnBackendFinalize(handle_), what);
 }
-bool Descriptor::try_finalize() {
-  return cudnn().cudnnBackendFinalize(handle_) == CUDNN_STATUS_SUCCESS;
-}
+cudnnStatus_t Descriptor::finalize() { return cudnn().cudnnBackendFinalize(handle_); }
 int64_t Descriptor::get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                         int64_t n, void* values) const {
   int64_t count = 0;
@@ -158,16 +163,17 @@ int64_t Descriptor::get(cudnnBackendAttributeName_t name, cudnnBackendAttributeT
 }
 
 const Descriptor& Graph::tensor(std::span<const int64_t> sizes, std::span<const int64_t> strides,
-                                cudnnDataType_t type, bool is_virtual) {
+                                cudnnDataType_t type, Place place) {
   const int64_t number = next_++;
-  if (!is_virtual) numbers_.push_back(number);
+  if (place != kVirtual) numbers_.push_back(number);
   return part(CUDNN_BACKEND_TENSOR_DESCRIPTOR, [&](Descriptor& t) {
     t.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type);
     t.set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes);
     t.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
     t.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, number);
     t.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, int64_t{16});
-    if (is_virtual) t.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
+    if (place == kVirtual) t.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
+    if (place == kValue) t.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
   });
 }
 
@@ -197,6 +203,8 @@ void execute(const Plan& plan, std::span<void* const> tensors, std::span<std::by
            tensors.data());
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &scratch);
   pack.finalize("the tensors of a cuDNN plan");
+  static std::mutex one_at_a_time;  // threads share the handle
+  const std::lock_guard lock(one_at_a_time);
   cudnn().run(cudnn().cudnnBackendExecute(handle(), plan.descriptor->raw(), pack.raw()),
               "cudnnBackendExecute");
 }

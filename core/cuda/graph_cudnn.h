@@ -66,7 +66,7 @@ class Descriptor {
     set(name, CUDNN_TYPE_BOOLEAN, 1, &value);
   }
   void finalize(const char* what);
-  bool try_finalize();  // false: the library refuses it
+  cudnnStatus_t finalize();  // the same, where the library may refuse
 
   // How many values an attribute has; at most `n` of them are read.
   int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
@@ -79,9 +79,10 @@ class Descriptor {
 
 class Graph {
  public:
-  // Of memory that execute() is given, or `virtual`: it never exists.
+  // Of memory of the device; one that never exists; or a number that execute() reads on the host.
+  enum Place { kMemory, kVirtual, kValue };
   const Descriptor& tensor(std::span<const int64_t> sizes, std::span<const int64_t> strides,
-                           cudnnDataType_t type, bool is_virtual = false);
+                           cudnnDataType_t type, Place place = kMemory);
   // One that is no operation itself, and one that is; `fill` sets its attributes.
   template <class F>
   const Descriptor& part(cudnnBackendDescriptorType_t type, const F& fill) {
@@ -96,7 +97,9 @@ class Graph {
   }
 
   std::span<const cudnnBackendDescriptor_t> operations() const { return operations_; }
-  std::span<const int64_t> numbers() const { return numbers_; }  // of its tensors in memory
+  std::span<const int64_t> numbers() const {
+    return numbers_;
+  }  // of all tensors but the virtual ones
 
  private:
   std::deque<Descriptor> parts_;

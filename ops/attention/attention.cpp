@@ -1,7 +1,7 @@
 #include "ops/attention/attention.h"
 
 #include "core/apply.h"
-#include "ops/attention/kernels.h"
+#include "ops/attention/on_cuda.h"
 #include "ops/copy/copy.h"
 #include "ops/full/full.h"
 #include "ops/view/view.h"
@@ -132,8 +132,14 @@ void attention_cpu(const Call& call) {
                             attention_detail::extras_of(call));
 }
 
+int64_t on_cuda(std::span<const Meta> in, const Attrs& attrs, bool gradient) {
+  const auto& [own, mask, dlog_sum_exp] = attrs.as<CallAttrs>();
+  return attention_detail::cuda_bytes(sizes_of(in, attrs), in[0].dtype, mask || dlog_sum_exp,
+                                      gradient);
+}
+
 int64_t attention_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  if (in[0].device == Device::cuda) return 0;
+  if (in[0].device == Device::cuda) return on_cuda(in, attrs, false);
   return attention_detail::forward_workspace(sizes_of(in, attrs), in[0].dtype);
 }
 
@@ -144,13 +150,8 @@ void grad_cpu(const Call& call) {
                              attention_detail::extras_of_gradient(call));
 }
 
-// Of both gradients on a GPU: delta [B, H, T].
-int64_t delta_bytes(const Meta& q) {
-  return q.shape[0] * q.shape[2] * q.shape[1] * (q.dtype == DType::f64 ? 8 : 4);
-}
-
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  if (in[0].device == Device::cuda) return delta_bytes(in[0]);
+  if (in[0].device == Device::cuda) return on_cuda(in, attrs, true);
   return attention_detail::backward_workspace(sizes_of(in, attrs), in[0].dtype);
 }
 
@@ -165,7 +166,7 @@ void mask_grad_cpu(const Call& call) {
 
 int64_t mask_grad_workspace(std::span<const Meta> in, std::span<const Meta> out,
                             const Attrs& attrs) {
-  if (in[0].device == Device::cuda) return delta_bytes(in[0]);
+  if (in[0].device == Device::cuda) return on_cuda(in, attrs, true);
   return attention_detail::mask_backward_workspace(sizes_of(in, attrs), in[0].dtype, out[0].shape);
 }
 

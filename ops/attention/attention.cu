@@ -5,7 +5,7 @@
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/math.h"
-#include "ops/attention/kernels.h"
+#include "ops/attention/on_cuda.h"
 #include "ops/dropout/bits.h"
 
 namespace plimsoll {
@@ -328,6 +328,7 @@ Gradients<C> start_gradients(const Call& call, const Sizes& s) {
 
 void attention_cuda(const Call& call) {
   const Sizes s = attention_detail::sizes_of(call);
+  if (attention_detail::forward_by_library(call, s, attention_detail::extras_of(call))) return;
   visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
     const Scores<C> scores(call, s, attention_detail::extras_of(call));
     launch(attention_kernel<C>, blocks_for(s.batch * s.heads * s.queries * kWarp), kThreads, scores,
@@ -338,6 +339,8 @@ void attention_cuda(const Call& call) {
 
 void attention_grad_cuda(const Call& call) {
   const Sizes s = attention_detail::sizes_of(call);
+  if (attention_detail::backward_by_library(call, s, attention_detail::extras_of_gradient(call)))
+    return;
   visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
     const auto g = start_gradients<C>(call, s);
     launch(query_grad_kernel<C>, blocks_for(s.batch * s.heads * s.queries * kWarp), kThreads, g,

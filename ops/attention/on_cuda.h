@@ -1,0 +1,49 @@
+// Which calls of attention cuDNN is asked to do, and the workspace of all kernels on a GPU.
+#pragma once
+
+#include "core/cuda/attention.h"
+#include "ops/attention/kernels.h"
+
+namespace plimsoll::attention_detail {
+
+// Nothing where only the kernels of attention.cu will do: options, f32, or so few queries that
+// nothing would be gained. q, k and v are taken for dense tensors; `options`: there is a mask or a
+// gradient of log_sum_exp.
+inline std::optional<cuda::Attention> library_attention(const Sizes& s, DType dtype, bool options,
+                                                        bool gradient) {
+  constexpr int64_t kFewestQueries = 64, kWidestHead = 128, kTogether = 8;
+  const bool plain = !options && s.attrs.causal && s.attrs.past == 0 && s.attrs.softcap == 0 &&
+                     s.attrs.dropout == 0;
+  const bool fits = s.queries == s.keys && s.heads == s.kv_heads && s.features == s.values &&
+                    s.features % kTogether == 0 && s.features <= kWidestHead &&
+                    s.queries >= kFewestQueries;
+  if (!plain || !fits || (dtype != DType::f16 && dtype != DType::bf16)) return std::nullopt;
+  cuda::Attention a{.gradient = gradient,
+                    .dtype = dtype,
+                    .batch = s.batch,
+                    .heads = s.heads,
+                    .length = s.queries,
+                    .features = s.features};
+  a.q = a.k = a.v = a.dense();
+  return a;
+}
+
+// A number for each query and head, in the type that they are computed in.
+inline int64_t column_bytes(const Sizes& s, DType dtype) {
+  return block_bytes(s.batch * s.heads * s.queries * (dtype == DType::f64 ? 8 : 4));
+}
+
+// For the gradients: delta, and with cuDNN log_sum_exp before it; then what cuDNN asks for.
+inline int64_t cuda_bytes(const Sizes& s, DType dtype, bool options, bool gradient) {
+  const int64_t own = gradient ? column_bytes(s, dtype) : 0;
+  const auto a = library_attention(s, dtype, options, gradient);
+  if (!a || !cuda::attention_plan) return own;
+  const auto plan = cuda::attention_plan(*a);
+  return plan ? 2 * own + plan->workspace : own;
+}
+
+// False: cuDNN does not do this call (by_library.cu).
+bool forward_by_library(const Call& call, const Sizes& s, const Extras& extras);
+bool backward_by_library(const Call& call, const Sizes& s, const Extras& extras);
+
+}  // namespace plimsoll::attention_detail
