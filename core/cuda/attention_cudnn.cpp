@@ -217,7 +217,7 @@ bool attend_by_library(const Attention& a, float scale, std::span<void* const> t
   for (const void* tensor : tensors)
     if (reinterpret_cast<uintptr_t>(tensor) % 16 != 0) return false;
   const Plan* const plan = known_plan(a);
-  if (!plan || plan->workspace > static_cast<int64_t>(workspace.size())) return false;
+  if (!plan || plan->workspace > std::ssize(workspace)) return false;
   float lowest = -std::numeric_limits<float>::infinity(), one = 1;
   std::vector<void*> all(tensors.begin(), tensors.end());
   all.insert(all.end(), {&scale, &lowest});

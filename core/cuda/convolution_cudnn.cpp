@@ -169,8 +169,9 @@ bool convolve_by_library(const Convolution& v, std::span<void* const> tensors,
   for (const void* tensor : tensors)
     if (reinterpret_cast<uintptr_t>(tensor) % 16 != 0) return false;
   const Plan* const plan = known_plan(v);
-  if (plan) execute(*plan, tensors, workspace);
-  return plan != nullptr;
+  if (!plan || plan->workspace > std::ssize(workspace)) return false;
+  execute(*plan, tensors, workspace);
+  return true;
 }
 
 }  // namespace plimsoll::cuda

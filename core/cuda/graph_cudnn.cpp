@@ -19,6 +19,9 @@ cudnnHandle_t handle() {
   return made;
 }
 
+// Of what plans work in. Workspaces lie on smaller ones, so plans ask for as much more.
+constexpr int64_t kBoundary = 256;
+
 // What plans of one graph are asked from and made with.
 class Search {
  public:
@@ -74,6 +77,7 @@ class Search {
       configuration.get(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
     else
       return std::nullopt;
+    if (workspace > 0) workspace += kBoundary;
     const auto numbers = graph_.numbers();
     return Plan{std::move(made), {numbers.begin(), numbers.end()}, engine, workspace};
   }
@@ -197,7 +201,9 @@ std::optional<Plan> best_plan(const Graph& graph, const Target& target, bool f32
 
 void execute(const Plan& plan, std::span<void* const> tensors, std::span<std::byte> workspace) {
   Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  void* const scratch = workspace.data();
+  const auto boundary = static_cast<uintptr_t>(kBoundary);
+  const auto start = reinterpret_cast<uintptr_t>(workspace.data());
+  void* const scratch = reinterpret_cast<void*>((start + boundary - 1) / boundary * boundary);
   pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, plan.numbers);
   pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, std::ssize(tensors),
            tensors.data());

@@ -85,7 +85,8 @@ struct Matrix {
 struct Key {
   Matrix a, b, c;
   int64_t batch;
-  bool bias, accumulate;
+  int bias;  // alignment of its address; 0: there is none
+  bool accumulate;
   uint64_t workspace;
   auto operator<=>(const Key&) const = default;
 };
@@ -157,8 +158,7 @@ class Plan {
     int n = 0;
     const cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(
         lt.handle, operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(), made, 1, &found, &n);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || n == 0) return;
-    lt.run(status, "cublasLtMatmulAlgoGetHeuristic");
+    if (status != CUBLAS_STATUS_SUCCESS || n == 0) return;  // not by cuBLAS
     algorithm_ = found.algo;
   }
 
@@ -253,6 +253,15 @@ std::vector<BatchAxis> axes_of(const Product& p) {
   return axes;
 }
 
+// cuBLAS wants its workspace on a boundary of 256 bytes. Its size may not depend on where it lies:
+// that would change the algorithm.
+std::span<std::byte> aligned(std::span<std::byte> workspace) {
+  constexpr size_t kBoundary = 256;
+  if (workspace.size() < kBoundary) return {};
+  const size_t past = reinterpret_cast<uintptr_t>(workspace.data()) % kBoundary;
+  return workspace.subspan((kBoundary - past) % kBoundary, workspace.size() - kBoundary);
+}
+
 void* at(const Matrices& x, int64_t offset) {
   return static_cast<std::byte*>(x.data) + offset * size_of(x.dtype);
 }
@@ -261,8 +270,12 @@ void* at(const Matrices& x, int64_t offset) {
 
 bool product_by_library(const Product& p, std::span<std::byte> workspace) {
   if (p.a.dtype != p.b.dtype || p.m * p.n * p.k == 0) return false;
+  // Its epilogue takes a bias like the result, and none in f64.
+  if (p.bias && (p.bias->dtype() != p.c.dtype || p.c.dtype == DType::f64)) return false;
   const CublasLt* const lt = libraries_forbidden() ? nullptr : cublas();
   if (!lt) return false;
+  const std::span<std::byte> scratch = aligned(workspace);
+  const void* const bias = p.bias ? p.bias->data : nullptr;
   std::vector<BatchAxis> outer = axes_of(p);
   BatchAxis inner{1, 0, 0};
   if (!outer.empty()) {
@@ -288,9 +301,8 @@ bool product_by_library(const Product& p, std::span<std::byte> workspace) {
     if (!left || !right) return false;
     const Matrix result{*type_of(p.c.dtype),      p.n, p.m, p.n, p.m * p.n, false,
                         alignment_of(part.c.data)};
-    const Key key{*left,        *right,          result, inner.size, p.bias != nullptr,
-                  p.accumulate, workspace.size()};
-    const void* const bias = p.bias ? p.bias->data : nullptr;
+    const Key key{*left,        *right,        result, inner.size, bias ? alignment_of(bias) : 0,
+                  p.accumulate, scratch.size()};
     const std::lock_guard lock(mutex);
     auto known = plans.find(key);
     if (known == plans.end())
@@ -298,11 +310,8 @@ bool product_by_library(const Product& p, std::span<std::byte> workspace) {
                   .emplace(std::piecewise_construct, std::forward_as_tuple(key),
                            std::forward_as_tuple(*lt, key, bias))
                   .first;
-    if (!known->second.possible()) {
-      check<StateError>(run == 0, "cuda: cuBLAS multiplies only a part of a batch.");
-      return false;
-    }
-    known->second.run(key, part.b.data, part.a.data, part.c.data, bias, workspace);
+    if (!known->second.possible()) return false;  // whoever asks does the whole batch again
+    known->second.run(key, part.b.data, part.a.data, part.c.data, bias, scratch);
   }
   return true;
 }
