@@ -38,7 +38,8 @@ constexpr int64_t kMostScratch = int64_t{256} << 20;
 [[gnu::weak]] int64_t cudnn_version();
 
 // Runs it: x, w, bias if any, y; or dy, w, dx; or x, dy, dw. False: there is no plan, it needs
-// more workspace than this, or a tensor does not lie on a boundary of 16 bytes. All these functions are null in builds without cuDNN.
+// more workspace than this, or a tensor does not lie on a boundary of 16 bytes. All these functions
+// are null in builds without cuDNN.
 [[gnu::weak]] bool convolve_by_library(const Convolution& convolution,
                                        std::span<void* const> tensors,
                                        std::span<std::byte> workspace);

@@ -7,7 +7,7 @@ namespace {
 
 using namespace cuda;
 
-// cuDNN keeps only log_sum_exp of each row; without options the pair {0, log_sum_exp} says the same.
+// cuDNN keeps only log_sum_exp of each row; without options {0, log_sum_exp} says the same.
 __global__ void softmaxes_kernel(const float* log_sum_exp, int64_t n, Softmax<float>* softmaxes) {
   for (int64_t i = first_index(); i < n; i += total_threads()) softmaxes[i] = {0, log_sum_exp[i]};
 }
