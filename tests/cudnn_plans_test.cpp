@@ -99,13 +99,19 @@ std::string table() {
   return result + attention_table(device);
 }
 
-TEST(CudnnPlans, AreTheOnesOfTheTable) {
-  if (!cuda::convolution_plan_for) GTEST_SKIP() << "this build has no CUDA";
-  try {
-    cuda::cudnn_version();
-  } catch (const DeviceError& error) {
-    GTEST_SKIP() << error.what();
+class CudnnPlans : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!cuda::convolution_plan_for) GTEST_SKIP() << "this build has no CUDA";
+    try {
+      cuda::cudnn_version();
+    } catch (const DeviceError& error) {
+      GTEST_SKIP() << error.what();
+    }
   }
+};
+
+TEST_F(CudnnPlans, AreTheOnesOfTheTable) {
   const std::string actual = table(), expected = contents_of("cudnn_plans.txt");
   const auto version = [](const std::string& text) { return text.substr(0, text.find('\n')); };
   if (actual != expected) std::ofstream("cudnn_plans.txt") << actual;  // the new table
@@ -114,13 +120,15 @@ TEST(CudnnPlans, AreTheOnesOfTheTable) {
   EXPECT_EQ(actual, expected) << "cudnn_plans.txt, in the folder of this run, has the new table";
 }
 
-TEST(CudnnPlans, RefuseADeviceThatIsNoDescription) {
-  if (!cuda::convolution_plan_for) GTEST_SKIP() << "this build has no CUDA";
-  try {
-    cuda::cudnn_version();
-  } catch (const DeviceError& error) {
-    GTEST_SKIP() << error.what();
-  }
+TEST_F(CudnnPlans, ThereIsNoneForNoImages) {
+  Convolution none = convolution(kLayers[0], Kind::forward, DType::f16);
+  none.n = 0;
+  EXPECT_FALSE(cuda::convolution_plan_for(none, contents_of("h100.json")));
+  EXPECT_FALSE(cuda::attention_plan_for({.heads = 1, .length = 64, .features = 8},
+                                        contents_of("h100.json")));
+}
+
+TEST_F(CudnnPlans, RefuseADeviceThatIsNoDescription) {
   const Convolution any = convolution(kLayers[0], Kind::forward, DType::f16);
   EXPECT_THROW(cuda::convolution_plan_for(any, "{"), DeviceError);
 }

@@ -176,12 +176,15 @@ class Builder {
 };
 
 std::optional<Plan> plan_of(const Attention& a, const Target& target) {
+  // cuDNN's heuristics divide by all sizes.
+  if (a.batch * a.heads * a.length * a.features == 0) return std::nullopt;
   Graph graph;
-  Builder builder(graph, a);
-  if (a.gradient)
-    builder.gradient();
-  else
-    builder.forward();
+  try {
+    Builder builder(graph, a);
+    a.gradient ? builder.gradient() : builder.forward();
+  } catch (const DeviceError&) {  // sizes that cuDNN cannot describe
+    return std::nullopt;
+  }
   return best_plan(graph, target, false, kMostAttentionScratch);
 }
 

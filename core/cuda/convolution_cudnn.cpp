@@ -127,9 +127,15 @@ void build(Graph& graph, const Convolution& v) {
 }
 
 std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
-  if (v.dtype == DType::f64) return std::nullopt;
+  const bool empty =
+      v.n * v.h * v.w * v.c * v.o * v.p * v.q == 0;  // which cuDNN's heuristics divide by
+  if (v.dtype == DType::f64 || empty) return std::nullopt;
   Graph graph;
-  build(graph, v);
+  try {
+    build(graph, v);
+  } catch (const DeviceError&) {  // sizes that cuDNN cannot describe
+    return std::nullopt;
+  }
   return best_plan(graph, target, v.dtype == DType::f32, kMostScratch);
 }
 
