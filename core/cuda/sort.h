@@ -16,8 +16,8 @@ struct Sorted {
   const uint32_t* positions;  // where each was
 };
 
-// A radix sort by four bits at a time: each pass counts how many of kSortTile keys have which digit,
-// and moves every key behind those that come before it.
+// A radix sort by four bits at a time: each pass counts how many of kSortTile keys have which
+// digit, and moves every key behind those that come before it.
 constexpr int64_t kSortTile = 4096, kSortDigits = 16;
 
 constexpr int64_t sort_bytes(int64_t n) {

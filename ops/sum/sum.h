@@ -3,11 +3,11 @@
 //   Tensor s = sum(x, {0, 1});                        // [N, T, D] -> [D]
 //   Tensor m = mean(x, {-1}, Keep::ones);             // [N, T, D] -> [N, T, 1]
 //
-// Accumulated in f32 within blocks of about a thousand elements and in f64 across them (f64 tensors,
-// and all on a GPU, in f64 throughout), in an order that depends on the shape alone. A mean is
-// divided before it is rounded to the dtype: an f16 mean exists where the sum would be infinite.
-// Over no elements the sum is 0 and the mean NaN. Sums of integers and bools are i64: sum(eq(a, b))
-// counts.
+// Accumulated in f32 within blocks of about a thousand elements and in f64 across them (f64
+// tensors, and all on a GPU, in f64 throughout), in an order that depends on the shape alone. A
+// mean is divided before it is rounded to the dtype: an f16 mean exists where the sum would be
+// infinite. Over no elements the sum is 0 and the mean NaN. Sums of integers and bools are i64:
+// sum(eq(a, b)) counts.
 #pragma once
 
 #include "core/tensor.h"
