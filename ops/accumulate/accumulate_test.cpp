@@ -53,6 +53,7 @@ OpCases accumulate_cases() {
                    parts("middle_of_nothing", unseen, 0, 4, {}),
                    parts("last_of_nothing", unseen, 0, 4, {.last = true}),
                    parts("nothing_at_all", unseen, 0, 0, {.first = true, .last = true}),
+                   parts("eight_columns", real({5, 8}), 2, 1, {.last = true}),
                    parts("scalar", real({}), 2, 1, {}), parts("empty", real({0, 3}), 2, 1, {}),
                    parts("many_pieces", real({40001}), 2, 1, {.last = true})},
           .bad = {{"shape", [=] { accumulate_ones({{3}}, like, scalar, scalar); },

@@ -41,7 +41,8 @@ void update_ones(Meta grad, Meta m, Meta v, Meta step) {
 OpCases adam_update_cases() {
   const Meta like{{2}}, count{{}, DType::i64};
   return {
-      .good = {updates("first_step", {5, 7}, 1, {}), updates("later", {5, 7}, 1000, {}),
+      .good = {updates("first_step", {5, 7}, 1, {}), updates("eight_columns", {5, 8}, 3, {}),
+               updates("later", {5, 7}, 1000, {}),
                updates("decay", {5, 7}, 3, {.beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.25}),
                updates("decoupled", {5, 7}, 3, {.weight_decay = 0.25, .decoupled = true}),
                updates("amsgrad", {5, 7}, 3, {}, true),

@@ -58,7 +58,9 @@ OpCases softmax_cases() {
   const InputSpec partly = given({2, 3}, {-kInf, 1, 2, -kInf, -kInf, 5});
   const InputSpec fully = given({2, 2}, {-kInf, -kInf, 0, 1});
   return {
-      .good = {plain("rows", real({4, 7}, -3, 3), -1), plain("long_row", real({2, 67}, -3, 3), 1),
+      .good = {plain("eight_columns", real({3, 8}), -1),
+               logarithm("log_eight_columns", real({3, 8}), -1),
+               plain("rows", real({4, 7}, -3, 3), -1), plain("long_row", real({2, 67}, -3, 3), 1),
                plain("first_axis", real({5, 3}, -2, 2), 0),
                plain("middle_axis", real({2, 5, 3}, -2, 2), 1),
                plain("one_column", real({3, 1}), -1), plain("large", real({3, 9}, 1000, 1010), -1),
