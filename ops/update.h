@@ -8,7 +8,7 @@
 //     static constexpr std::array slots{"velocity"};              // its state, one tensor for each
 //     using Options = MomentumUpdate;                             // check_options() knows them
 //     template <class C> struct Step {                            // C: double for f64, else float
-//       constexpr Step(const Options& o, double lr, double t);              // the same for all elements
+//       constexpr Step(const Options& o, double lr, double t);  // the same for all elements
 //       constexpr C operator()(C p, C g, C& v) const { v = beta * v + g; return p - rate * v; }
 //     };
 //   };

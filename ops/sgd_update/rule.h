@@ -1,4 +1,5 @@
-// The rule of gradient descent, without and with momentum, as the drivers of ops/update.h and ops/update.cuh run it.
+// The rule of gradient descent, without and with momentum, as the drivers of ops/update.h and
+// ops/update.cuh run it.
 #pragma once
 
 #include <algorithm>
