@@ -138,8 +138,8 @@ struct Operand {
   int64_t step;
 };
 
-// R x W vectors of C. Lines of C and of what comes next are asked for one by one along the way: many
-// at once would keep the operands waiting.
+// R x W vectors of C. Lines of C and of what comes next are asked for one by one along the way:
+// many at once would keep the operands waiting.
 template <class T, bool RowMajor, int R, int W>
 void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride, bool add,
               Ahead<T>& ahead) {
@@ -251,7 +251,7 @@ struct Round {
 // Operands are read where they lie, but for panels that are not rows of vectors.
 template <class T>
 void multiply_small(const Round<T>& r) {
-  constexpr int64_t columns = r.columns;
+  constexpr int64_t columns = Round<T>::columns;
   const auto lies_well = [&](int64_t p) {
     return r.b.col_stride == 1 && (r.width(p) == columns || r.width(p) == kLanes<T>);
   };
@@ -309,8 +309,8 @@ void multiply_low(const Round<T>& r) {
   });
 }
 
-// Many rows: all panels of B are packed first, or still are from the last round; a block of A by the
-// thread that reads it, into that one's second-level cache.
+// Many rows: all panels of B are packed first, or still are from the last round; a block of A by
+// the thread that reads it, into that one's second-level cache.
 template <class T>
 void multiply_high(const Round<T>& r, bool same_b) {
   auto& memory = Scratch<T>::of_thread();
