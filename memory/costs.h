@@ -15,8 +15,8 @@ enum class CostModel {
   model      // OpDef::flops at 100 GFLOP/s and bytes at 10 GB/s: deterministic
 };
 
-// One for each instruction. Measuring takes no memory from the current pool; it holds as much as the
-// step without parameters, up to 16 MiB, or one instruction's operands. Inputs are zeros. What
+// One for each instruction. Measuring takes no memory from the current pool; it holds as much as
+// the step without parameters, up to 16 MiB, or one instruction's operands. Inputs are zeros. What
 // cannot run on zeros, and what writes into its inputs, has the model's cost.
 std::vector<double> instruction_costs(const Program& program, CostModel model);
 
