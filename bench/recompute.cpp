@@ -1,7 +1,7 @@
 // What recompute costs: five nets, each planned for shares of the memory it takes when all is kept,
 // beside what people do by hand: one checkpoint per block, and one per about sqrt(n) blocks; and
-// beside what a textbook's tool would do: about sqrt(n) segments of the instructions, whatever blocks
-// they belong to.
+// beside what a textbook's tool would do: about sqrt(n) segments of the instructions, whatever
+// blocks they belong to.
 //
 //   bench/recompute                    // plans only: added time predicted from measured op times
 //   bench/recompute --run              // also runs: measured added time, steps interleaved

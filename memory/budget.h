@@ -40,7 +40,7 @@ class BudgetPlanner {
 
   // What plans take, Plan::total_bytes() and the results of the run before once more: whoever says
   // loss = step(x, y) holds one loss while the next is made.
-  int64_t smallest() const;  // of all plans found
+  int64_t smallest() const;                                         // of all plans found
   int64_t largest() const { return outside_ + keep_.arena_bytes; }  // without recompute
 
   // The cheapest plan that takes, with `elsewhere` that is held besides, at most the budget.

@@ -33,8 +33,8 @@ struct StepOptions {
   // Bytes: of parameters, optimizer state, inputs, arena, the results of a run and those of the run
   // before, which the caller may still hold, together and over all variants; never exceeded by the
   // step. Of several variants each counts what those before it keep alive, so call plan() for all
-  // of them before the first run. BudgetError by plan() and run() when no plan is that small, before
-  // an arena is taken.
+  // of them before the first run. BudgetError by plan() and run() when no plan is that small,
+  // before an arena is taken.
   int64_t budget = kNoBudget;
   BudgetOptions planning{};  // how to search for the plan
   // What the function depends on besides its inputs: asked before each run, one program for each
@@ -58,10 +58,11 @@ class Step {
 
   // Runs the step. Errors before anything is changed: StateError for an undefined, symbolic or
   // non-contiguous input, for one that shares its memory with what the step writes in place, and
-  // inside a checkpoint that recomputes; whatever capturing the function throws; OutOfMemory. Errors of a kernel (a label out of range) end the run where it is, with
-  // what earlier instructions wrote in place already written; updates run as soon as their gradient
-  // is there (early_update.h). Under apply_mode().check_finite,
-  // NumericError at the first instruction that writes NaN or infinity.
+  // inside a checkpoint that recomputes; whatever capturing the function throws; OutOfMemory.
+  // Errors of a kernel (a label out of range) end the run where it is, with what earlier
+  // instructions wrote in place already written; updates run as soon as their gradient is there
+  // (early_update.h). Under apply_mode().check_finite, NumericError at the first instruction that
+  // writes NaN or infinity.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
   std::vector<Tensor> run(std::initializer_list<Tensor> inputs) {
     return run(std::span(inputs.begin(), inputs.size()));
@@ -72,10 +73,10 @@ class Step {
     return run_one(std::array<Tensor, sizeof...(Inputs)>{inputs...});
   }
 
-  // What run() would take for such inputs, in the variant of now. Runs nothing and takes
-  // nothing, except that under a budget with CostModel::measured each kind of op is timed on scratch
-  // memory (costs.h). The reference holds until kPlans other kinds of input have been seen, or under
-  // a budget another variant.
+  // What run() would take for such inputs, in the variant of now. Runs nothing and takes nothing,
+  // except that under a budget with CostModel::measured each kind of op is timed on scratch memory
+  // (costs.h). The reference holds until kPlans other kinds of input have been seen, or under a
+  // budget another variant.
   const Plan& plan(const Metas& inputs);
   template <std::same_as<Tensor>... Inputs>
   const Plan& plan(const Inputs&... inputs) {

@@ -39,8 +39,8 @@ class Progress {
 std::string fit_line(std::string line, int columns);
 
 // "loss 0.012  acc 0.987  80.4/80.4/80.4 MiB": the accuracy of the last evaluation, "-" before
-// there is one (below 0), and of a pool what is in use, its peak and what was
-// planned; a plan of 0 bytes is left out.
+// there is one (below 0), and of a pool what is in use, its peak and what was planned; a plan of 0
+// bytes is left out.
 std::string status_line(double loss, double accuracy, int64_t planned_bytes,
                         const MemoryStats& stats);
 

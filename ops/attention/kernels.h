@@ -1,5 +1,5 @@
-// What the op of attention and its kernels share. Those of the CPU compute blocks of queries against
-// blocks of keys, a matrix product each.
+// What the op of attention and its kernels share. Those of the CPU compute blocks of queries
+// against blocks of keys, a matrix product each.
 #pragma once
 
 #include <algorithm>
