@@ -73,13 +73,6 @@ class Runner {
     return value;
   }
 
-  // What the plan for such inputs says; 0 in eager mode, which has no plan.
-  int64_t planned_bytes(std::initializer_list<Tensor> inputs) {
-    if (!step_) return 0;
-    Metas metas;
-    for (const Tensor& input : inputs) metas.push_back(input.meta());
-    return step_->plan(metas).total_bytes();
-  }
   // Plans all of it and prints the plan for the last batch of a window. Training takes what all
   // phases take together: one arena, as large as the largest.
   Planned plan_all(const Workload& work, optim::Accumulation& window) {
