@@ -126,7 +126,7 @@ Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
     row.process_bytes = peak_resident() - resident_before;
     row.measured_bytes = pool->stats().peak.bytes;
     if (!c.captured) row.at_peak = pool->stats().peak.by_class;
-    if (steps > 1) milliseconds.erase(milliseconds.begin());  // it includes the capture
+    if (steps > 1) milliseconds.erase(milliseconds.begin());  // it meets memory for the first time
     row.ms_per_step = std::ranges::min(milliseconds);
   }
   // The gradients themselves, in the same mode, with as much recompute as there can be.

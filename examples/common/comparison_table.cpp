@@ -73,6 +73,7 @@ Json to_json(const Line& line) {
   for (int k = 0; k < kMemoryClasses; ++k)
     classes[plimsoll::name_of(static_cast<MemoryClass>(k))] = row.at_peak[static_cast<size_t>(k)];
   const auto known = [](bool is_known, int64_t bytes) { return is_known ? Json(bytes) : Json(); };
+  const auto ran = [&](const Json& figure) { return row.refused ? Json() : figure; };
   return {{"model", c.model},
           {"batch", c.batch},
           {"precision", name_of(c.precision)},
@@ -87,11 +88,11 @@ Json to_json(const Line& line) {
           {"process_bytes", known(row.process_bytes > 0, row.process_bytes)},
           {"process_within", row.process_bytes > 0 ? Json(row.process_within()) : Json()},
           {"at_peak_bytes", classes},
-          {"ms_per_step", row.ms_per_step},
-          {"time_ratio", time},
-          {"loss", row.loss},
-          {"gradient_digest", cat(row.digest)},
-          {"same_bits", same_bits}};
+          {"ms_per_step", ran(row.ms_per_step)},
+          {"time_ratio", ran(time)},
+          {"loss", ran(row.loss)},
+          {"gradient_digest", ran(cat(row.digest))},
+          {"same_bits", ran(same_bits)}};
 }
 
 }  // namespace plimsoll::examples
