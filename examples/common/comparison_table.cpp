@@ -73,7 +73,7 @@ Json to_json(const Line& line) {
   for (int k = 0; k < kMemoryClasses; ++k)
     classes[plimsoll::name_of(static_cast<MemoryClass>(k))] = row.at_peak[static_cast<size_t>(k)];
   const auto known = [](bool is_known, int64_t bytes) { return is_known ? Json(bytes) : Json(); };
-  const auto ran = [&](const Json& figure) { return row.refused ? Json() : figure; };
+  const auto ran = [&](const Json& figure) { return line.row.refused ? Json() : figure; };
   return {{"model", c.model},
           {"batch", c.batch},
           {"precision", name_of(c.precision)},
