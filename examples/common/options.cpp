@@ -100,13 +100,11 @@ optim::LossScaler make_scaler(const Options& options) {
 
 Device device_named(const std::string& name) {
   if (name == "cpu") return Device::cpu;
-  static constexpr std::string_view cuda = "cuda";
+  const std::string number = name == "cuda" ? "0" : name.starts_with("cuda:") ? name.substr(5) : "";
+  const char* const last = number.data() + number.size();
   int index = 0;
-  const std::string number = name.size() > cuda.size() + 1 ? name.substr(cuda.size() + 1) : "0";
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), index);
-  check<UsageError>(name.starts_with(cuda) && (name.size() == cuda.size() || name[4] == ':') &&
-                        name != "cuda:" && error == std::errc() &&
-                        end == number.data() + number.size() && index >= 0,
+  const auto [end, error] = std::from_chars(number.data(), last, index);
+  check<UsageError>(error == std::errc() && end == last && index >= 0,
                     "--device: no such device: ", name, ". Use cpu, cuda or cuda:1.");
   check<UsageError>(cuda_backend != nullptr, "--device: this build has no CUDA kernels: ", name,
                     ". Use --device cpu.");
