@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "core/error.h"
@@ -47,6 +49,9 @@ TEST(OwnProcess, ErrorsComeOutAsTheyAre) {
       },
       "process: it was ended by signal 9. It may have taken more memory than the machine has: use "
       "a smaller batch.");
+  expect_error<Error>([] { bytes_of_own_process([]() -> std::string { std::_Exit(3); }); },
+                      "process: it ended by itself, without a result: exit status 3. Look at what "
+                      "it printed.");
 }
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)

@@ -85,8 +85,10 @@ std::string bytes_of_own_process(const std::function<std::string()>& work) {
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  check<OutOfMemory>(!said.empty(), "process: it was ended by signal ", WTERMSIG(status),
+  check<OutOfMemory>(!WIFSIGNALED(status), "process: it was ended by signal ", WTERMSIG(status),
                      ". It may have taken more memory than the machine has: use a smaller batch.");
+  check<Error>(!said.empty(), "process: it ended by itself, without a result: exit status ",
+               WEXITSTATUS(status), ". Look at what it printed.");
   const std::string text = said.substr(1);
   switch (said[0]) {
     case kDone:
