@@ -57,7 +57,7 @@ void print_line(const Line& line) {
                      ' ' + cell(row.lower_bound_bytes, 9, c.captured) + ' ' +
                      cell(row.process_bytes, 9, row.process_bytes > 0);
   text += row.process_bytes == 0 ? " -      |" : row.process_within() ? " yes    |" : " NO     |";
-  const auto bytes = [&](MemoryClass k) { return row.at_peak[static_cast<size_t>(k)]; };
+  const auto bytes = [&row = row](MemoryClass k) { return row.at_peak[static_cast<size_t>(k)]; };
   for (const int64_t held :
        {bytes(MemoryClass::parameter), bytes(MemoryClass::gradient), bytes(MemoryClass::optimizer),
         bytes(MemoryClass::activation), bytes(MemoryClass::workspace) + bytes(MemoryClass::input)})
