@@ -88,7 +88,8 @@ Image decode_png(const std::string& file) {
 
 // The page as the browser makes it; how many marks or rectangles its script drew.
 std::string document_of(const TemporaryFolder& dir, const std::string& page, int* drawn) {
-  const std::string dom = browse(dir, "--dump-dom " + page);
+  std::string dom;  // the browser itself may give up, and prints nothing
+  for (int tries = 0; tries < 5 && dom.empty(); ++tries) dom = browse(dir, "--dump-dom " + page);
   EXPECT_EQ(dom.find("data-error"), dom.rfind("data-error"))  // only where the script says so
       << dom.substr(0, 400);
   const size_t at = dom.find("data-drawn=\"");
