@@ -8,7 +8,7 @@
 # a folder with real data (mnist/, tinyshakespeare/); without it the data the programs make is used.
 # Logs lie in BUILD/on_gpu.
 set -uo pipefail
-bin=$(cd "${1:-build}" && pwd)/bin
+bin=$(cd "${1:-build}" && pwd)/bin || exit 1
 logs=$bin/../on_gpu
 mkdir -p "$logs"
 failed=0
@@ -39,7 +39,7 @@ done
 row resnet8_checkpoint 'test accuracy' "$bin/train_cnn" --device cuda --model resnet8 --epochs 1 \
   --checkpoint
 row eager 'validation loss' "$bin/train_transformer" --device cuda --model gpt --steps 100 --mode eager
-row planned_is_measured 'rows' "$bin/compare_memory" --device cuda --models lenet,resnet8,gpt \
+row planned_is_measured 'captured' "$bin/compare_memory" --device cuda --models lenet,resnet8,gpt \
   --batches 32
 if command -v compute-sanitizer >/dev/null; then
   for tool in memcheck racecheck initcheck; do
