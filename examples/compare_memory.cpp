@@ -8,8 +8,8 @@
 // "planned" was known before the first step, "measured" is the pool's own peak; captured, they are
 // equal to the byte. "process" is what the row's own process grew by, and is "within" what was
 // planned (eagerly: measured) and 1 % or 16 MiB. "same bits" compares losses and gradients with the
-// first row of the same model, batch and type; "time" is that row's too. A budget is in percent of
-// what the captured step takes.
+// first row of the same model, batch and type; "time" is in times of that row's. A budget is in
+// percent of what the captured step takes.
 #include "examples/common/comparison_table.h"
 #include "examples/common/options.h"
 #include "examples/pictures/comparison_page.h"
