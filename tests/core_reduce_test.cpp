@@ -16,6 +16,7 @@ template <class T, class Stored>
 void expect_reductions() {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
+  constexpr double kTolerance = std::is_same_v<T, float> ? 1e-6 : 1e-14;
   for (int64_t n = 0; n <= 70; ++n) {
     std::vector<Stored> x(static_cast<size_t>(n));
     double sum = 0, squares = 0;
@@ -31,8 +32,8 @@ void expect_reductions() {
       const V v = load_as<V>(x.data() + i);
       return std::array<V, 2>{v, v * v};
     });
-    EXPECT_NEAR(a, sum, 1e-5 * (1 + squares)) << n;
-    EXPECT_NEAR(b, squares, 1e-5 * (1 + squares)) << n;
+    EXPECT_NEAR(a, sum, kTolerance * (1 + squares)) << n;
+    EXPECT_NEAR(b, squares, kTolerance * (1 + squares)) << n;
     const auto value = [&]<class V>(int64_t i) { return load_as<V>(x.data() + i); };
     EXPECT_EQ(sum_of<T>(n, value), a) << n;
     EXPECT_EQ(max_of<T>(n, value), highest) << n;

@@ -1,23 +1,16 @@
 // Training stays where it is: after the first steps neither the bytes that live nor those that the
 // pool has reserved change, nor does the process grow. PLIMSOLL_STEPS sets how many steps.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 
 #include "core/cpu/parallel.h"
+#include "examples/common/own_process.h"
 #include "memory/pooled_allocator.h"
 #include "tests/training.h"
 
 namespace plimsoll::examples {
 namespace {
-
-int64_t resident_bytes() {
-  int64_t all = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> all >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
 
 // A training, after its first steps, for `steps` more.
 void expect_steady(const How& how, int steps) {
@@ -28,7 +21,7 @@ void expect_steady(const How& how, int steps) {
   if (how.captured) training.planned_bytes();
   for (int i = 0; i < 24; ++i) training.step();
   const MemoryStats before = pool->stats();
-  const int64_t storages = Storage::live(), resident = resident_bytes();
+  const int64_t storages = Storage::live(), resident_before = resident();
   for (int i = 0; i < steps; ++i) {
     training.step();
     const MemoryStats now = pool->stats();
@@ -38,7 +31,7 @@ void expect_steady(const How& how, int steps) {
     ASSERT_EQ(now.peak.bytes, before.peak.bytes) << "after " << i;
     ASSERT_EQ(Storage::live(), storages) << "after " << i;
   }
-  const int64_t growth = resident_bytes() - resident;
+  const int64_t growth = resident() - resident_before;
 #ifndef __SANITIZE_ADDRESS__  // which keeps what is freed
   // On a busy machine a thread may get its first product, and pack its operands, only now.
   EXPECT_LT(growth, (int64_t{1} << 20) + (num_threads() - 1) * (int64_t{2} << 20));
