@@ -39,6 +39,15 @@ int64_t bytes_outside(const Program& program, const std::vector<std::shared_ptr<
   return bytes;
 }
 
+// Of the constants that the capture itself made.
+int64_t constant_bytes(const Program& program, uint64_t first_inside) {
+  int64_t bytes = 0;
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.kind == Buffer::Kind::external && buffer.storage->born() >= first_inside)
+      bytes += block_bytes(buffer.bytes);
+  return bytes;
+}
+
 // What costs no time is done always, recompute where a budget asks for it. `elsewhere`: bytes that
 // the step's other programs keep alive.
 Fitted fitted(const Program& captured, const StepOptions& options, int64_t elsewhere) {
@@ -92,13 +101,18 @@ Step::Captured& Step::find(const Metas& inputs) {
     const uint64_t first_inside = Storage::next_born();
     Program program = remove_dead(capture(function_, inputs));
     Storages held = held_with(program, first_inside);
-    Fitted runs = fitted(program, options_, bytes_outside(program, held));
+    const int64_t own = constant_bytes(program, first_inside);
+    std::vector<Constants> constants = constants_with({variant, inputs, own});
+    const int64_t all = total(constants);
+    Fitted runs =
+        fitted(program, options_, shares_budget() ? bytes_outside(program, held) + all - own : 0);
     auto captured =
         std::make_unique<Captured>(inputs, variant, std::move(program), std::move(runs));
     // What is new here makes the plans of the others too large: they are made again when they are
     // needed.
-    if (held.size() > held_.size()) captured_.clear();
+    if (held.size() > held_.size() || all > total(constants_)) captured_.clear();
     held_ = std::move(held);
+    constants_ = std::move(constants);
     captured_.insert(captured_.begin(), std::move(captured));
     if (captured_.size() > kPlans) captured_.pop_back();
   }
@@ -109,13 +123,36 @@ Step::Captured& Step::find(const Metas& inputs) {
 // one included.
 Step::Storages Step::held_with(const Program& program, uint64_t first_inside) const {
   Storages held = held_;
-  if (options_.budget == StepOptions::kNoBudget || !options_.variant) return held;
+  if (!shares_budget()) return held;
   for (const Buffer& buffer : program.buffers)
     if (buffer.kind == Buffer::Kind::external &&
         buffer.storage->born() < first_inside &&  // else a constant: each capture makes its own
         std::ranges::find(held, buffer.storage) == held.end())
       held.push_back(buffer.storage);
   return held;
+}
+
+// A capture makes its constants anew: what counts is how many bytes those of each program take. Of
+// programs that are gone the first is forgotten when there are too many.
+std::vector<Step::Constants> Step::constants_with(const Constants& own) const {
+  if (!shares_budget()) return {};
+  std::vector<Constants> all = constants_;
+  const auto is_of = [](const Constants& a, const auto& b) {
+    return a.variant == b.variant && a.inputs == b.inputs;
+  };
+  std::erase_if(all, [&](const Constants& c) { return is_of(c, own); });
+  if (all.size() > kPlans)  // more than can be captured
+    all.erase(std::ranges::find_if(all, [&](const Constants& c) {
+      return std::ranges::none_of(captured_, [&](const auto& other) { return is_of(c, *other); });
+    }));
+  all.push_back(own);
+  return all;
+}
+
+int64_t Step::total(const std::vector<Constants>& constants) {
+  int64_t bytes = 0;
+  for (const Constants& c : constants) bytes += c.bytes;
+  return bytes;
 }
 
 const Plan& Step::plan(const Metas& inputs) { return find(inputs).fitted.plan; }

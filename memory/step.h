@@ -89,7 +89,12 @@ class Step {
   void release_arena();
 
  private:
-  struct Captured;  // one program with its plan and, once it has run, its replay
+  struct Captured;    // one program with its plan and, once it has run, its replay
+  struct Constants {  // that the capture of one program made
+    int64_t variant;
+    Metas inputs;
+    int64_t bytes;
+  };
   using Storages = std::vector<std::shared_ptr<Storage>>;
 
   static Metas metas_of(std::span<const Tensor> inputs);
@@ -97,7 +102,13 @@ class Step {
   Tensor run_one(std::span<const Tensor> inputs);
   std::vector<Tensor> run(Captured& captured, std::span<const Tensor> inputs);
   void recapture(const Captured& captured) const;
+  // Under a budget and with variants, what other programs keep alive counts too.
+  bool shares_budget() const {
+    return options_.budget != StepOptions::kNoBudget && options_.variant;
+  }
   Storages held_with(const Program& program, uint64_t first_inside) const;
+  std::vector<Constants> constants_with(const Constants& own) const;
+  static int64_t total(const std::vector<Constants>& constants);
   int64_t arena_bytes(const Captured& captured) const;
   void provide_arena(Captured& captured);
 
@@ -105,6 +116,7 @@ class Step {
   StepOptions options_;
   std::vector<std::unique_ptr<Captured>> captured_;  // the one used last is in front
   Storages held_;                                    // with a budget and variants: by all programs
+  std::vector<Constants> constants_;                 // likewise
   // One arena for all plans: exactly as large as the plan that ran last needs, or the largest among
   // its variants.
   std::shared_ptr<Storage> arena_;

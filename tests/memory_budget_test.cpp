@@ -203,6 +203,40 @@ TEST(MemoryBudget, AllVariantsTogetherStayBelowIt) {
     EXPECT_LE(peak_of(budget), budget);
 }
 
+// Each capture makes its constants itself, and all programs that there are hold theirs.
+TEST(MemoryBudget, ConstantsOfAllVariantsCount) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  int64_t which = 0;
+  const auto function = [&](const Tensor& x) {
+    return x * Tensor::of<float>(std::vector(1000, static_cast<float>(which)), {1000});
+  };
+  const Tensor x = ones({1000});
+  const int64_t constant = block_bytes(4000);
+  const int64_t alone =
+      BudgetPlanner(capture(step_function(function), std::array{x.meta()}), kModel).smallest();
+  for (const int64_t missing : {0, 64}) {
+    Step step(function, {.budget = alone + 2 * constant - missing,
+                         .planning = kModel,
+                         .variant = [&] { return which; }});
+    which = 0, step.plan(x);
+    which = 1, step.plan(x);
+    which = 2;
+    if (missing > 0) {
+      EXPECT_THROW(step.plan(x), BudgetError);
+      continue;
+    }
+    Tensor result;
+    for (int i = 0; i < 9; ++i) {
+      which = i % 3;
+      if (i == 3) pool->reset_peak();  // all are captured now
+      result = step(x);
+      EXPECT_EQ(result.to_vector<float>(), std::vector(1000, static_cast<float>(which)));
+    }
+    EXPECT_EQ(pool->stats().peak.bytes, alone + 2 * constant);
+  }
+}
+
 // Measured costs time kernels on memory of their own.
 TEST(MemoryBudget, MeasuringTakesNothingFromThePool) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
