@@ -16,7 +16,7 @@ constexpr int kDigitsOfWarp = kDigits / (kThreads / kWarp);
 using Counts = uint32_t[kDigits][kThreads];
 
 __device__ int digit_of(uint32_t key, int shift) {
-  return static_cast<int>(key >> shift) % kDigits;
+  return static_cast<int>(key >> shift & (kDigits - 1));
 }
 
 // Calls f(index, key) for the keys of this thread, in order.
