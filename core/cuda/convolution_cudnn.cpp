@@ -139,8 +139,10 @@ std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
   return best_plan(graph, target, v.dtype == DType::f32, kMostScratch);
 }
 
+using Plans = std::map<Convolution, std::optional<Plan>>;
 std::mutex mutex;
-std::map<Convolution, std::optional<Plan>> plans;  // guarded by it
+// Guarded by it. Never destroyed: when a process ends the library may have gone before.
+Plans& plans = *new Plans;
 
 // nullptr where there is none.
 const Plan* known_plan(const Convolution& v) {

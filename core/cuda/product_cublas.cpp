@@ -234,7 +234,8 @@ class Plan {
 };
 
 std::mutex mutex;
-std::map<Key, Plan> plans;  // guarded by it
+// Guarded by it. Never destroyed: when a process ends the library may have gone before.
+std::map<Key, Plan>& plans = *new std::map<Key, Plan>;
 
 // The batch of a product as axes that a and b step along together, the innermost last.
 struct BatchAxis {
