@@ -36,7 +36,7 @@ bool all_finite(const View& view) {
 bool has_code_for_device() {
   cudaFuncAttributes attributes{};
   const cudaError_t status = cudaFuncGetAttributes(&attributes, find_nonfinite<float>);
-  if (status == cudaErrorNoKernelImageForDevice) {
+  if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction) {
     cudaGetLastError();
     return false;
   }

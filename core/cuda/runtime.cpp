@@ -67,9 +67,13 @@ std::unique_ptr<Opened> open() {
   return device;
 }
 
+// Which device is current is a matter of each thread.
 const Opened& device() {
   const std::lock_guard lock(opening);
   if (!opened) opened = open();
+  thread_local bool current = false;
+  if (!current) check_cuda(cudaSetDevice(chosen), "cudaSetDevice");
+  current = true;
   return *opened;
 }
 

@@ -106,6 +106,7 @@ enum cudaError_t {
   cudaErrorMemoryAllocation,
   cudaErrorInsufficientDriver,
   cudaErrorNoDevice,
+  cudaErrorInvalidDeviceFunction,
   cudaErrorNoKernelImageForDevice
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
