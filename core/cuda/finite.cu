@@ -1,5 +1,7 @@
 #include "core/cuda/finite.h"
 
+#include <mutex>
+
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 
@@ -19,6 +21,8 @@ __global__ void find_nonfinite(Elements<C> x, int64_t n, unsigned* found) {
 bool all_finite(const View& view) {
   const int64_t n = count(view.shape());
   if (!is_floating(view.dtype()) || n == 0) return true;
+  static std::mutex mutex;  // there is one word for the answer
+  const std::lock_guard lock(mutex);
   static unsigned* const found = [] {
     void* word = nullptr;
     check_cuda(cudaMalloc(&word, sizeof(unsigned)), "cudaMalloc");

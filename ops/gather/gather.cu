@@ -133,16 +133,16 @@ void gather_cuda(const Call& call) {
 // Rows are moved in the widest pieces that they consist of.
 void index_select_cuda(const Call& call) {
   const auto& [axis, size] = call.attrs.as<SelectAttrs>();
-  const View &x = call.in[0], &ids = call.in[1];
+  const View &x = call.in[0], &ids = call.in[1], &y = call.out[0];
   const cuda::Around around(x.shape(), axis);
   const int64_t bytes = around.inner * size_of(x.dtype());
   int64_t width = 16;
-  while ((bytes | reinterpret_cast<intptr_t>(x.data)) % width != 0) width /= 2;
+  const int64_t places = reinterpret_cast<intptr_t>(x.data) | reinterpret_cast<intptr_t>(y.data);
+  while ((bytes | places) % width != 0) width /= 2;
   const int64_t inner = bytes / width;
   const cuda::Walk<2> walk({around.outer, ids.shape()[0], inner},
                            {Strides{0, 1, 0}, Strides{size * inner, 0, 1}});
-  cuda::gather_bytes(width, walk, cuda::ids_of(ids, size, &cuda::throw_select), x, call.out[0],
-                     inner);
+  cuda::gather_bytes(width, walk, cuda::ids_of(ids, size, &cuda::throw_select), x, y, inner);
 }
 
 void index_select_grad_cuda(const Call& call) {
