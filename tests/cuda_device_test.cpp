@@ -110,6 +110,18 @@ TEST_F(CudaDevice, FindsWhatIsNotFinite) {
                              "learning rate or look at this op's inputs.");
 }
 
+// What only a kernel can find is thrown once, the next time anybody waits.
+TEST_F(CudaDevice, AnIdOutOfRangeIsThrownAtTheNextWait) {
+  const Tensor table = to_device(ones({3, 2}), Device::cuda);
+  const Tensor ids = to_device(Tensor::of<int64_t>({0, 7, -1}, {3}), Device::cuda);
+  const Tensor y = embedding(table, ids);
+  EXPECT_EQ(why_no_cuda(), "");  // does not wait
+  expect_error<IndexError>([&] { y.to_vector<float>(); },
+                           "embedding: an id is out of range: 7 at position 1 for 3 rows. Use ids "
+                           "from 0 and below 3.");
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{1, 1, 0, 0, 0, 0}));
+}
+
 TEST_F(CudaDevice, StepsArePlannedToTheByte) {
   const auto chain = [](const Tensor& x) { return tanh(gelu(sigmoid(exp(x)))); };
   const Tensor x = to_device(uniform({33, 65}, -1, 1, 4), Device::cuda);
