@@ -24,13 +24,18 @@ __global__ void narrow_kernel(const From* from, int64_t n, Elements<C> to) {
   for (int64_t i = first_index(); i < n; i += total_threads()) to.set(i, static_cast<C>(from[i]));
 }
 
+template <class C>
+__global__ void widen_kernel(Elements<C> from, int64_t n, C* to) {
+  for (int64_t i = first_index(); i < n; i += total_threads()) to[i] = from.get(i);
+}
+
 // The operands of one call, cut into chunks.
 template <class C>
 struct Chunks {
   const Call& call;
   const FusedAttrs& attrs;
   CudaScratch s;
-  View logits_view;
+  View logits_view, bias;
   Elements<C> logits;
   double* doubles;
   std::span<std::byte> product_space;
@@ -42,7 +47,14 @@ struct Chunks {
         logits_view{c.workspace.data() + s.logits, {{s.chunk, s.classes}, dtype_of<C>}, {}},
         logits(elements<C>(logits_view)),
         doubles(reinterpret_cast<double*>(c.workspace.data())),
-        product_space(c.workspace.subspan(static_cast<size_t>(s.product))) {}
+        product_space(c.workspace.subspan(static_cast<size_t>(s.product))) {
+    if (!attrs.has_bias) return;
+    bias = c.in[kBias];
+    if (bias.dtype() == dtype_of<C>) return;
+    bias = {c.workspace.data() + s.bias, {{s.classes}, dtype_of<C>}, {}};  // as cuBLAS wants it
+    launch(widen_kernel<C>, blocks_for(s.classes), kThreads, elements<C>(c.in[kBias]), s.classes,
+           bias.as<C>());
+  }
 
   ClassRows<C> rows(ThrowFault bad) const {
     const View* weight = attrs.has_weight ? &call.in[kBias + attrs.has_bias] : nullptr;
@@ -77,7 +89,7 @@ struct Chunks {
                .a = rows_of(call.in[kX], first),
                .b = w(true),
                .c = chunk(false),
-               .bias = attrs.has_bias ? &call.in[kBias] : nullptr},
+               .bias = attrs.has_bias ? &bias : nullptr},
               product_space);
       f(first, n);
       if (s.chunk == 0) return;

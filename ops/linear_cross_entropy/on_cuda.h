@@ -19,7 +19,7 @@ constexpr int kX = 0, kW = 1, kLabels = 2, kBias = 3;
 struct CudaScratch {
   static constexpr int64_t kLogits = int64_t{1} << 24, kFewestRows = 256;
   int64_t rows, inputs, classes, chunk;
-  int64_t logits, dw, product, bytes;  // where each begins, behind the doubles; the end
+  int64_t logits, bias, dw, product, bytes;  // where each begins, behind the doubles; the end
 
   // Doubles: a loss for each row; for the gradients the divisor and a sum for each class.
   CudaScratch(const Meta& x, const Shape& w, const Shape& labels, bool gradients)
@@ -29,7 +29,8 @@ struct CudaScratch {
         chunk(std::min(rows, std::max(kFewestRows, kLogits / std::max<int64_t>(1, classes)))) {
     const int64_t wide = x.dtype == DType::f64 ? 8 : 4;
     logits = block_bytes((gradients ? 1 + classes : rows) * 8);
-    dw = logits + block_bytes(chunk * classes * wide);
+    bias = logits + block_bytes(chunk * classes * wide);
+    dw = bias + (size_of(x.dtype) < wide ? block_bytes(classes * wide) : 0);  // widened
     product = dw + (gradients ? block_bytes(classes * inputs * wide) : 0);
     bytes = product;
     for (const int64_t n : {chunk, chunk > 0 ? rows % chunk : 0})
