@@ -188,8 +188,10 @@ std::optional<Plan> plan_of(const Attention& a, const Target& target) {
   return best_plan(graph, target, false, kMostAttentionScratch);
 }
 
+using Plans = std::map<Attention, std::optional<Plan>>;
 std::mutex mutex;
-std::map<Attention, std::optional<Plan>> plans;  // guarded by it
+// Guarded by it. Never destroyed: when a process ends the library may have gone before.
+Plans& plans = *new Plans;
 
 // nullptr where there is none.
 const Plan* known_plan(const Attention& a) {
