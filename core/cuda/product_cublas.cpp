@@ -158,7 +158,8 @@ class Plan {
     int n = 0;
     const cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(
         lt.handle, operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(), made, 1, &found, &n);
-    if (status != CUBLAS_STATUS_SUCCESS || n == 0) return;  // not by cuBLAS
+    if (status != CUBLAS_STATUS_SUCCESS || n == 0 || found.state != CUBLAS_STATUS_SUCCESS)
+      return;  // not by cuBLAS
     algorithm_ = found.algo;
   }
 
