@@ -95,6 +95,10 @@ double measured(const Instruction& instruction, bool in_place, Scratch& scratch)
   const auto over = static_cast<size_t>(instruction.op->inplace);
   const Device device = instruction.out[0].meta.device;
   const Kernel kernel = kernel_for(*instruction.op, device);
+  const auto wait = [&] {
+    if (device == Device::cuda) cuda_api().synchronize();
+  };
+  wait();  // what earlier kernels met is thrown here, not taken for an error of this one
   double best = 0;
   try {
     for (int run = 0; run <= kRuns; ++run) {
@@ -113,7 +117,7 @@ double measured(const Instruction& instruction, bool in_place, Scratch& scratch)
       if (instruction.workspace > 0) workspace = {at, static_cast<size_t>(instruction.workspace)};
       const auto start = std::chrono::steady_clock::now();
       kernel({in, out, instruction.attrs, workspace});
-      if (device == Device::cuda) cuda_api().synchronize();
+      wait();
       const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
       if (run > 0 && (run == 1 || time.count() < best)) best = time.count();
     }
