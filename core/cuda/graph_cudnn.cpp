@@ -98,6 +98,8 @@ bool acceptable(const Descriptor& engine, bool f32_exact) {
     return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
            note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
            (f32_exact && (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ||
+                          note == CUDNN_NUMERICAL_NOTE_FFT ||  // cancels, as the next one
+                          note == CUDNN_NUMERICAL_NOTE_WINOGRAD ||
                           note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
   });
 }
