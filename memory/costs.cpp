@@ -40,10 +40,16 @@ int64_t reach(const Operand& operand) {
   return elements * size_of(operand.meta.dtype);
 }
 
-// Bytes of inputs, and of outputs and workspace, of one instruction.
-std::pair<int64_t, int64_t> needs(const Instruction& instruction) {
+bool outside(const Operand& operand, const std::vector<Buffer>& buffers) {
+  return buffers[operand.buffer].kind == Buffer::Kind::external;
+}
+
+// Bytes of inputs that are not there yet, and of outputs and workspace, of one instruction.
+std::pair<int64_t, int64_t> needs(const Instruction& instruction,
+                                  const std::vector<Buffer>& buffers) {
   int64_t in = 0, out = block_bytes(instruction.workspace);
-  for (const Operand& operand : instruction.in) in += block_bytes(reach(operand));
+  for (const Operand& operand : instruction.in)
+    if (!outside(operand, buffers)) in += block_bytes(reach(operand));
   for (const Operand& operand : instruction.out) out += block_bytes(reach(operand));
   return {in, out};
 }
@@ -79,7 +85,15 @@ class Ring {
 // the others as far away as the step is large: with all of them in the caches, what only moves
 // memory would seem to take three quarters of its time.
 struct Scratch {
+  const std::vector<Buffer>& buffers;
   Ring zeros, written;
+
+  // Parameters and the like are read where they are.
+  std::byte* input(const Operand& o) {
+    return outside(o, buffers)
+               ? buffers[o.buffer].storage->data() + o.offset * size_of(o.meta.dtype)
+               : zeros.take(reach(o));
+  }
 };
 
 // `in_place`: the first output lies on the input that its op declares, as the plan has it. That is
@@ -89,8 +103,7 @@ double measured(const Instruction& instruction, bool in_place, Scratch& scratch)
   if (std::ranges::all_of(instruction.out, [](const auto& o) { return count(o.meta.shape) == 0; }))
     return 0;
   std::vector<View> in, out;
-  for (const Operand& o : instruction.in)
-    in.push_back({scratch.zeros.take(reach(o)), o.meta, o.strides});
+  for (const Operand& o : instruction.in) in.push_back({scratch.input(o), o.meta, o.strides});
   for (const Operand& o : instruction.out) out.push_back({nullptr, o.meta, o.strides});
   const auto over = static_cast<size_t>(instruction.op->inplace);
   const Device device = instruction.out[0].meta.device;
@@ -102,9 +115,8 @@ double measured(const Instruction& instruction, bool in_place, Scratch& scratch)
   double best = 0;
   try {
     for (int run = 0; run <= kRuns; ++run) {
-      for (size_t k = 1; k < in.size(); ++k)
-        in[k].data = scratch.zeros.take(reach(instruction.in[k]));
-      std::byte* at = scratch.written.take(needs(instruction).second);
+      for (size_t k = 1; k < in.size(); ++k) in[k].data = scratch.input(instruction.in[k]);
+      std::byte* at = scratch.written.take(needs(instruction, scratch.buffers).second);
       for (size_t k = 0; k < out.size(); ++k) {
         out[k].data = at;
         at += block_bytes(reach(instruction.out[k]));
@@ -174,12 +186,14 @@ std::vector<double> instruction_costs(const Program& program, CostModel model) {
   const int64_t half = std::min(live_peak(boxes).bytes, kFarAway) / 2;
   int64_t in = half, out = half;
   for (const Instruction& instruction : program.instructions) {
-    in = std::max(in, needs(instruction).first);
-    out = std::max(out, needs(instruction).second);
+    if (instruction.op->mutates) continue;  // they are not run
+    const auto [read, made] = needs(instruction, program.buffers);
+    in = std::max(in, read);
+    out = std::max(out, made);
   }
   const AllocatorScope scope(std::make_shared<PooledAllocator>(
       program.device == Device::cuda ? cuda_provider() : host_provider()));
-  Scratch scratch{Ring(program.device, in), Ring(program.device, out)};
+  Scratch scratch{program.buffers, Ring(program.device, in), Ring(program.device, out)};
   for (const Instruction& instruction : program.instructions) {
     const bool in_place =
         !instruction.out.empty() &&

@@ -1,5 +1,6 @@
 #include "examples/common/budget.h"
 
+#include <algorithm>
 #include <set>
 
 namespace plimsoll::examples {
@@ -112,23 +113,33 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
     return smallest_for(shorter.capture_all(fewer, window),
                         {.costs = CostModel::model, .search_seconds = 0.2}) <= bytes_;
   };
-  std::vector<std::string> ways;
+  // The first of the batches, which shrink, that fits; 0: none does.
+  const auto largest = [](const std::vector<int64_t>& batches, const auto& fits_one) {
+    const auto found =
+        std::ranges::partition_point(batches, [&](int64_t batch) { return !fits_one(batch); });
+    return found == batches.end() ? int64_t{0} : *found;
+  };
   const int64_t batch = options_.batch, accumulate = options_.accumulate;
-  int64_t smaller = batch / 2;
-  while (smaller > 0 && !fits(smaller, accumulate, options_.precision)) smaller /= 2;
-  if (smaller > 0) ways.push_back(cat("--batch ", smaller));
+  std::vector<int64_t> halves, shares;  // the shares divide the batch
+  for (int64_t half = batch / 2; half > 0; half /= 2) halves.push_back(half);
   for (int64_t parts = 2; parts <= batch; ++parts)
-    if (batch % parts == 0 && fits(batch / parts, accumulate * parts, options_.precision)) {
-      ways.push_back(cat("--batch ", batch / parts, " --accumulate ", accumulate * parts,
-                         " (as many examples an update)"));
-      break;
-    }
-  if (options_.precision == "f32")
-    for (int64_t shorter = batch; shorter > smaller; shorter /= 2)
-      if (fits(shorter, accumulate, "bf16")) {
-        ways.push_back(cat("--precision bf16", shorter < batch ? cat(" --batch ", shorter) : ""));
-        break;
-      }
+    if (batch % parts == 0) shares.push_back(batch / parts);
+  std::vector<std::string> ways;
+  const int64_t smaller =
+      largest(halves, [&](int64_t b) { return fits(b, accumulate, options_.precision); });
+  if (smaller > 0) ways.push_back(cat("--batch ", smaller));
+  const auto sum_fits = [&](int64_t b) {
+    return fits(b, accumulate * (batch / b), options_.precision);
+  };
+  if (const int64_t share = largest(shares, sum_fits))
+    ways.push_back(cat("--batch ", share, " --accumulate ", accumulate * (batch / share),
+                       " (as many examples an update)"));
+  if (options_.precision == "f32") {
+    halves.insert(halves.begin(), batch);
+    const int64_t shorter = largest(halves, [&](int64_t b) { return fits(b, accumulate, "bf16"); });
+    if (shorter > smaller)
+      ways.push_back(cat("--precision bf16", shorter < batch ? cat(" --batch ", shorter) : ""));
+  }
   if (ways.empty()) return " No smaller batch fits either.";
   std::string text = " By a short search it would do with ";
   for (size_t i = 0; i < ways.size(); ++i)
