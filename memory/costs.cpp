@@ -13,8 +13,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kRuns = 5;                         // the fastest counts, after one to warm up
-constexpr int64_t kFarAway = int64_t{16} << 20;  // bytes; more than the caches of a core hold
+constexpr int kRuns = 5;                        // the fastest counts, after one to warm up
+constexpr int64_t kFarAway = int64_t{8} << 20;  // bytes; more than the caches of a core hold
 
 Metas metas_of(const std::vector<Operand>& operands) {
   Metas metas;
