@@ -4,12 +4,23 @@
 # (core/cuda.h); a program that links plimsoll_all has them where this build has CUDA. The runtime is
 # linked statically and the vendor's libraries are opened when the first op asks for them, so that
 # such a program also runs on a machine without GPU or driver.
+#
+# It is built where nvcc 13 and both libraries' headers are found. An older nvcc, or a toolkit without
+# cuDNN, is no reason for a CPU user's build to fail.
 include(CheckLanguage)
 check_language(CUDA)
+set(found OFF)
 if(CMAKE_CUDA_COMPILER)
-  set(found ON)
-else()
-  set(found OFF)
+  execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE version ERROR_QUIET)
+  get_filename_component(toolkit ${CMAKE_CUDA_COMPILER} DIRECTORY)
+  find_path(PLIMSOLL_CUDNN_INCLUDE cudnn_backend.h HINTS ${toolkit}/../include)
+  find_path(PLIMSOLL_CUBLAS_INCLUDE cublasLt.h HINTS ${toolkit}/../include)
+  if(version MATCHES "release (1[3-9]|[2-9][0-9])\\." AND PLIMSOLL_CUDNN_INCLUDE AND PLIMSOLL_CUBLAS_INCLUDE)
+    set(found ON)
+  else()
+    message(STATUS "PLIMSOLL_CUDA is off: ${CMAKE_CUDA_COMPILER} is older than 13, or cudnn_backend.h or "
+                   "cublasLt.h is not found")
+  endif()
 endif()
 option(PLIMSOLL_CUDA "Build the CUDA half (needs nvcc 13 and the headers of cuBLAS and cuDNN 9)" ${found})
 
@@ -51,7 +62,8 @@ function(plimsoll_cuda_library)
   endif()
   target_sources(plimsoll_cuda PRIVATE ${sources})
   target_link_libraries(plimsoll_cuda PUBLIC plimsoll PRIVATE ${CMAKE_DL_LIBS})
-  target_include_directories(plimsoll_cuda PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+  target_include_directories(plimsoll_cuda SYSTEM PRIVATE
+    ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${PLIMSOLL_CUDNN_INCLUDE} ${PLIMSOLL_CUBLAS_INCLUDE})
   set_target_properties(plimsoll_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
   # The vendor's libraries are looked for there too (core/cuda/libraries.h).
   target_compile_definitions(plimsoll_cuda PRIVATE

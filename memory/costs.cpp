@@ -64,36 +64,56 @@ void fill_zeros(std::byte* data, Device device, int64_t bytes) {
 }
 
 // Memory to walk through, round and round: what is taken from it was used a long time ago.
-class Ring {
- public:
-  Ring(Device device, int64_t bytes)
-      : storage_(Storage::allocate(device, bytes, MemoryClass::workspace, "costs")) {
-    fill_zeros(storage_->data(), device, bytes);
-  }
-  std::byte* take(int64_t bytes) {
-    if (at_ + block_bytes(bytes) > storage_->bytes()) at_ = 0;
-    at_ += block_bytes(bytes);
-    return storage_->data() + at_ - block_bytes(bytes);
-  }
+struct Ring {
+  std::byte* data;
+  int64_t bytes, at = 0;
 
- private:
-  std::shared_ptr<Storage> storage_;
-  int64_t at_ = 0;
+  std::byte* take(int64_t wanted) {
+    if (at + block_bytes(wanted) > bytes) at = 0;
+    at += block_bytes(wanted);
+    return data + at - block_bytes(wanted);
+  }
 };
 
+// Zeros, divided anew for each instruction: what it reads in one part, what it writes in the other.
+// So no more is held than the operands of one instruction, which every plan holds at once too.
+//
 // A step finds the first operand of an instruction in the caches, as it was made just before, and
 // the others as far away as the step is large: with all of them in the caches, what only moves
 // memory would seem to take three quarters of its time.
-struct Scratch {
-  const std::vector<Buffer>& buffers;
-  Ring zeros, written;
+class Scratch {
+ public:
+  Scratch(const Program& program, int64_t bytes)
+      : buffers_(program.buffers),
+        device_(program.device),
+        storage_(Storage::allocate(device_, bytes, MemoryClass::workspace, "costs")) {
+    fill_zeros(storage_->data(), device_, storage_->bytes());
+  }
 
+  void divide(const Instruction& instruction) {
+    const auto [read, made] = needs(instruction, buffers_);
+    const int64_t all = storage_->bytes();
+    const int64_t second = std::max(made, std::min(all / 2, all - read));
+    zeros_ = {storage_->data(), all - second};
+    written_ = {storage_->data() + all - second, second};
+  }
   // Parameters and the like are read where they are.
   std::byte* input(const Operand& o) {
-    return outside(o, buffers)
-               ? buffers[o.buffer].storage->data() + o.offset * size_of(o.meta.dtype)
-               : zeros.take(reach(o));
+    return outside(o, buffers_)
+               ? buffers_[o.buffer].storage->data() + o.offset * size_of(o.meta.dtype)
+               : zeros_.take(reach(o));
   }
+  // For all outputs and the workspace, one behind the other.
+  std::byte* outputs(const Instruction& instruction) {
+    return written_.take(needs(instruction, buffers_).second);
+  }
+  void clear() { fill_zeros(written_.data, device_, written_.bytes); }
+
+ private:
+  const std::vector<Buffer>& buffers_;
+  const Device device_;
+  std::shared_ptr<Storage> storage_;
+  Ring zeros_{}, written_{};
 };
 
 // `in_place`: the first output lies on the input that its op declares, as the plan has it. That is
@@ -102,6 +122,7 @@ double measured(const Instruction& instruction, bool in_place, Scratch& scratch)
   if (instruction.op->mutates) return modelled(instruction);
   if (std::ranges::all_of(instruction.out, [](const auto& o) { return count(o.meta.shape) == 0; }))
     return 0;
+  scratch.divide(instruction);
   std::vector<View> in, out;
   for (const Operand& o : instruction.in) in.push_back({scratch.input(o), o.meta, o.strides});
   for (const Operand& o : instruction.out) out.push_back({nullptr, o.meta, o.strides});
@@ -116,7 +137,7 @@ double measured(const Instruction& instruction, bool in_place, Scratch& scratch)
   try {
     for (int run = 0; run <= kRuns; ++run) {
       for (size_t k = 1; k < in.size(); ++k) in[k].data = scratch.input(instruction.in[k]);
-      std::byte* at = scratch.written.take(needs(instruction, scratch.buffers).second);
+      std::byte* at = scratch.outputs(instruction);
       for (size_t k = 0; k < out.size(); ++k) {
         out[k].data = at;
         at += block_bytes(reach(instruction.out[k]));
@@ -134,8 +155,9 @@ double measured(const Instruction& instruction, bool in_place, Scratch& scratch)
       if (run > 0 && (run == 1 || time.count() < best)) best = time.count();
     }
   } catch (const Error&) {  // zeros are no valid input
-    return modelled(instruction);
+    best = modelled(instruction);
   }
+  scratch.clear();
   return best;
 }
 
@@ -183,17 +205,15 @@ std::vector<double> instruction_costs(const Program& program, CostModel model) {
   for (size_t b = 0; b < lives.size(); ++b)
     if (lives[b].begin < lives[b].end)
       boxes.push_back({block_bytes(program.buffers[b].bytes), lives[b].begin, lives[b].end});
-  const int64_t half = std::min(live_peak(boxes).bytes, kFarAway) / 2;
-  int64_t in = half, out = half;
+  int64_t bytes = std::min(live_peak(boxes).bytes, kFarAway);
   for (const Instruction& instruction : program.instructions) {
     if (instruction.op->mutates) continue;  // they are not run
     const auto [read, made] = needs(instruction, program.buffers);
-    in = std::max(in, read);
-    out = std::max(out, made);
+    bytes = std::max(bytes, read + made);
   }
   const AllocatorScope scope(std::make_shared<PooledAllocator>(
       program.device == Device::cuda ? cuda_provider() : host_provider()));
-  Scratch scratch{program.buffers, Ring(program.device, in), Ring(program.device, out)};
+  Scratch scratch(program, bytes);
   for (const Instruction& instruction : program.instructions) {
     const bool in_place =
         !instruction.out.empty() &&
