@@ -16,7 +16,7 @@ enum class CostModel {
 };
 
 // One for each instruction. Measuring takes no memory from the current pool; it holds as much as
-// the step without parameters, up to 8 MiB, or one instruction's operands. Inputs that the step
+// the step without parameters, up to 8 MiB, or one instruction's buffers. Inputs that the step
 // makes are zeros. What cannot run on zeros, and what writes into its inputs, has the model's cost.
 std::vector<double> instruction_costs(const Program& program, CostModel model);
 
