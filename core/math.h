@@ -10,30 +10,44 @@
 
 namespace plimsoll::math {
 
-// exp(x) = 2^n * exp(r) with n = round(x / ln 2), |r| <= ln(2) / 2 (Cody and Waite's reduction) and
-// a Taylor polynomial of degree 7 for exp(r). Relative error below 1e-7; overflow gives infinity,
-// underflow zero, NaN stays NaN.
-constexpr float exp(float x) {
-  const float low = -104.0f, high = 89.0f;
-  const float clamped = x < low ? low : (x > high ? high : x);
+// x = n ln 2 + r with n = round(x / ln 2), |r| <= ln(2) / 2: Cody and Waite's reduction, ln 2 in two
+// parts. `shifted` is n + 1.5 * 2^23, whose low bits are those of n.
+struct Reduced {
+  float shifted, r;
+};
+constexpr Reduced reduced(float x) {
   const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  const float shifted = clamped * 1.44269504f + magic;
+  const float shifted = x * 1.44269504f + magic;
   const float n = shifted - magic;
-  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.0f / 5040;
-  p = p * r + 1.0f / 720;
+  return {shifted, (x - n * 0.693359375f) + n * 2.12194440e-4f};
+}
+
+// (exp(r) - 1 - r) / r^2 by the Taylor polynomial of degree 5: of degree 7 for exp(r).
+constexpr float exp_tail(float r) {
+  float p = r * (1.0f / 5040) + 1.0f / 720;
   p = p * r + 1.0f / 120;
   p = p * r + 1.0f / 24;
   p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  // 2^n in two halves, so that n = 128 overflows and n < -126 underflows as they should.
-  const int32_t exponent = static_cast<int32_t>(std::bit_cast<uint32_t>(shifted) - 0x4b400000u);
-  const int32_t half = exponent >> 1;
-  const float scale1 = std::bit_cast<float>(static_cast<uint32_t>(half + 127) << 23);
-  const float scale2 = std::bit_cast<float>(static_cast<uint32_t>(exponent - half + 127) << 23);
-  return p * scale1 * scale2;
+  return p * r + 0.5f;
+}
+
+// p * 2^n, in two halves, so that n = 128 overflows and n < -126 underflows as they should.
+constexpr float times_power(float p, int32_t n) {
+  const int32_t half = n >> 1;
+  return p * std::bit_cast<float>(static_cast<uint32_t>(half + 127) << 23) *
+         std::bit_cast<float>(static_cast<uint32_t>(n - half + 127) << 23);
+}
+constexpr int32_t integer_in(float shifted) {
+  return static_cast<int32_t>(std::bit_cast<uint32_t>(shifted) - 0x4b400000u);
+}
+
+// exp(x) = 2^n exp(r). Relative error below 1e-7; overflow gives infinity, underflow zero, NaN
+// stays NaN.
+constexpr float exp(float x) {
+  const float low = -104.0f, high = 89.0f;
+  const auto [shifted, r] = reduced(x < low ? low : (x > high ? high : x));
+  const float p = (exp_tail(r) * r + 1.0f) * r + 1.0f;
+  return times_power(p, integer_in(shifted));
 }
 template <std::same_as<double> T>
 constexpr T exp(T x) {
@@ -44,19 +58,8 @@ constexpr T exp(T x) {
 // needs no halves. Results below 2^-126 are zero: the bits of 2^-127 would be those of 0.
 constexpr float exp_of_negative(float x) {
   const float low = -88.0f;
-  const float clamped = x < low ? low : x;
-  const float magic = 12582912.0f;  // as in exp
-  const float shifted = clamped * 1.44269504f + magic;
-  const float n = shifted - magic;
-  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.0f / 5040;
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
+  const auto [shifted, r] = reduced(x < low ? low : x);
+  const float p = (exp_tail(r) * r + 1.0f) * r + 1.0f;
   return p * std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) + 127) << 23);
 }
 template <std::same_as<double> T>
@@ -160,25 +163,12 @@ constexpr T log_one_plus(T e) {
 // Relative error below 3e-7.
 constexpr float expm1(float x) {
   const float low = -18.0f, high = 89.0f;  // exp(-18) is 1.5e-8: nothing beside 1 in f32
-  const float clamped = x < low ? low : (x > high ? high : x);
-  const float magic = 12582912.0f;
-  const float shifted = clamped * 1.44269504f + magic;
-  const float n = shifted - magic;
-  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.0f / 5040;
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r * r + r;
-  const int32_t exponent = static_cast<int32_t>(std::bit_cast<uint32_t>(shifted) - 0x4b400000u);
-  const int32_t half = exponent >> 1;
-  const float scale1 = std::bit_cast<float>(static_cast<uint32_t>(half + 127) << 23);
-  const float scale2 = std::bit_cast<float>(static_cast<uint32_t>(exponent - half + 127) << 23);
-  const int32_t capped = exponent > 30 ? 30 : exponent;  // 2^-30 is nothing beside 1 either
+  const auto [shifted, r] = reduced(x < low ? low : (x > high ? high : x));
+  const float p = exp_tail(r) * r * r + r;
+  const int32_t n = integer_in(shifted);
+  const int32_t capped = n > 30 ? 30 : n;  // 2^-30 is nothing beside 1 either
   const float inverse = std::bit_cast<float>(static_cast<uint32_t>(127 - capped) << 23);  // 2^-n
-  return (p + (1 - inverse)) * scale1 * scale2;
+  return times_power(p + (1 - inverse), n);
 }
 template <std::same_as<double> T>
 constexpr T expm1(T x) {
@@ -192,7 +182,7 @@ constexpr T expm1(T x) {
 // with n < 2^13 are exact. Taylor series of degree 9 and 8.
 constexpr float kSinReach = 12800.0f;
 constexpr float sin_quadrant(float x, int32_t quarter_turns) {
-  const float magic = 12582912.0f;  // as in exp
+  const float magic = 12582912.0f;  // as in reduced
   const float shifted = x * 0.636619772f + magic;
   const float n = shifted - magic;
   const float r = ((x - n * 0x1.92p+0f) - n * 0x1.fb4p-12f) - n * 0x1.4442d2p-24f;
