@@ -75,9 +75,9 @@ decltype(auto) visit_floating(const char* op, DType dtype, F&& f) {
   }
 }
 
-// The same for every dtype.
+// The same for every dtype; constexpr, so that kernels for a GPU can call it too.
 template <class F>
-decltype(auto) visit_any(DType dtype, F&& f) {
+constexpr decltype(auto) visit_any(DType dtype, F&& f) {
   switch (dtype) {
     case DType::f64:
       return f.template operator()<double>();
@@ -97,6 +97,22 @@ decltype(auto) visit_any(DType dtype, F&& f) {
       break;
   }
   return f.template operator()<bool>();
+}
+
+// Calls f.template operator()<T>() for the unsigned integer of so many bytes, 1, 2, 4 or 8: for what
+// moves elements, whatever their bits mean.
+template <class F>
+decltype(auto) visit_width(int64_t bytes, F&& f) {
+  switch (bytes) {
+    case 8:
+      return f.template operator()<uint64_t>();
+    case 4:
+      return f.template operator()<uint32_t>();
+    case 2:
+      return f.template operator()<uint16_t>();
+    default:
+      return f.template operator()<uint8_t>();
+  }
 }
 
 inline Half::Half(float value) {

@@ -43,16 +43,7 @@ void copy_typed(const View& from, const View& to) {
 
 void copy_strided(const View& from, const View& to) {
   if (count(from.shape()) == 0) return;
-  switch (size_of(from.dtype())) {  // bits are copied, so only the width matters
-    case 8:
-      return copy_typed<uint64_t>(from, to);
-    case 4:
-      return copy_typed<uint32_t>(from, to);
-    case 2:
-      return copy_typed<uint16_t>(from, to);
-    default:
-      return copy_typed<uint8_t>(from, to);
-  }
+  visit_width(size_of(from.dtype()), [&]<class T>() { copy_typed<T>(from, to); });
 }
 
 }  // namespace plimsoll

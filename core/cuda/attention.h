@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "core/cuda/library_plan.h"
 #include "core/value.h"
 
 namespace plimsoll::cuda {
@@ -24,18 +25,14 @@ struct Attention {
   Strides dense() const { return {length * heads * features, heads * features, features}; }
 };
 
-struct AttentionPlan {
-  int64_t engine, workspace;  // cuDNN's number of the algorithm; bytes
-};
-
 // For a gradient that is the same in every run cuDNN keeps a dq in f32 for every 128 keys: that is
 // its workspace, 402 MB for 16 sequences of 1024 with 12 heads of 64.
 constexpr int64_t kMostAttentionScratch = int64_t{2} << 30;
 
 // As convolution_plan() and convolution_plan_for() of core/cuda/convolution.h.
-[[gnu::weak]] std::optional<AttentionPlan> attention_plan(const Attention& attention);
-[[gnu::weak]] std::optional<AttentionPlan> attention_plan_for(const Attention& attention,
-                                                              const std::string& description);
+[[gnu::weak]] std::optional<LibraryPlan> attention_plan(const Attention& attention);
+[[gnu::weak]] std::optional<LibraryPlan> attention_plan_for(const Attention& attention,
+                                                            const std::string& description);
 
 // Runs it: q, k, v, out, log_sum_exp [B, H, T] in f32; for the gradient q, k, v, out, dout,
 // log_sum_exp, dq, dk, dv and scratch of the size of log_sum_exp. False: there is no plan, it needs

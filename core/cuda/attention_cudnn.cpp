@@ -4,8 +4,6 @@
 #include "core/cuda/attention.h"
 
 #include <limits>
-#include <map>
-#include <mutex>
 
 #include "core/cuda/graph_cudnn.h"
 
@@ -188,41 +186,22 @@ std::optional<Plan> plan_of(const Attention& a, const Target& target) {
   return best_plan(graph, target, false, kMostAttentionScratch);
 }
 
-using Plans = std::map<Attention, std::optional<Plan>>;
-std::mutex mutex;
-// Guarded by it. Never destroyed: when a process ends the library may have gone before.
-Plans& plans = *new Plans;
-
-// nullptr where there is none.
-const Plan* known_plan(const Attention& a) {
-  if (!cudnn_usable()) return nullptr;
-  const std::lock_guard lock(mutex);
-  auto known = plans.find(a);
-  if (known == plans.end()) known = plans.emplace(a, plan_of(a, {})).first;
-  return known->second ? &*known->second : nullptr;
-}
-
-std::optional<AttentionPlan> summary(const Plan* plan) {
-  if (!plan) return std::nullopt;
-  return AttentionPlan{plan->engine, plan->workspace};
-}
+// Never destroyed: when a process ends the library may have gone before.
+Plans<Attention>& plans = *new Plans<Attention>(plan_of);
 
 }  // namespace
 
-std::optional<AttentionPlan> attention_plan(const Attention& a) { return summary(known_plan(a)); }
+std::optional<LibraryPlan> attention_plan(const Attention& a) { return summary(plans.find(a)); }
 
-std::optional<AttentionPlan> attention_plan_for(const Attention& a,
-                                                const std::string& description) {
+std::optional<LibraryPlan> attention_plan_for(const Attention& a, const std::string& description) {
   const std::optional<Plan> plan = plan_of(a, {description});
   return summary(plan ? &*plan : nullptr);
 }
 
 bool attend_by_library(const Attention& a, float scale, std::span<void* const> tensors,
                        std::span<std::byte> workspace) {
-  for (const void* tensor : tensors)
-    if (reinterpret_cast<uintptr_t>(tensor) % 16 != 0) return false;
-  const Plan* const plan = known_plan(a);
-  if (!plan || plan->workspace > std::ssize(workspace)) return false;
+  const Plan* const plan = plans.find(a);
+  if (!can_execute(plan, tensors, workspace)) return false;
   float lowest = -std::numeric_limits<float>::infinity(), one = 1;
   std::vector<void*> all(tensors.begin(), tensors.end());
   all.insert(all.end(), {&scale, &lowest});

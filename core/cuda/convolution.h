@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "core/cuda/library_plan.h"
 #include "core/value.h"
 
 namespace plimsoll::cuda {
@@ -21,18 +22,14 @@ struct Convolution {
   auto operator<=>(const Convolution&) const = default;
 };
 
-struct ConvolutionPlan {
-  int64_t engine, workspace;  // cuDNN's number of the algorithm; bytes
-};
-
 // The plan for the device; nothing where cuDNN is missing, or does not do it within kMostScratch
 // bytes of workspace. The first call for a convolution asks cuDNN, later ones remember.
 constexpr int64_t kMostScratch = int64_t{256} << 20;
-[[gnu::weak]] std::optional<ConvolutionPlan> convolution_plan(const Convolution& convolution);
+[[gnu::weak]] std::optional<LibraryPlan> convolution_plan(const Convolution& convolution);
 
 // The same for a device described in JSON, which need not be there. DeviceError without cuDNN.
-[[gnu::weak]] std::optional<ConvolutionPlan> convolution_plan_for(const Convolution& convolution,
-                                                                  const std::string& description);
+[[gnu::weak]] std::optional<LibraryPlan> convolution_plan_for(const Convolution& convolution,
+                                                              const std::string& description);
 
 // 91900 is 9.19.0. DeviceError without cuDNN.
 [[gnu::weak]] int64_t cudnn_version();

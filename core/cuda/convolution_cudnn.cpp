@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <map>
-#include <mutex>
 
 #include "core/cuda/convolution.h"
 #include "core/cuda/graph_cudnn.h"
@@ -22,9 +20,30 @@ Sizes channels_last(const Sizes& nchw) {
   return {nchw[1] * nchw[2] * nchw[3], 1, nchw[1] * nchw[3], nchw[1]};
 }
 
-struct Axes {
-  const Descriptor &x, &w, &y;
+// cuDNN has an operation of its own for each kind, and each has names of its own for the same.
+struct Names {
+  cudnnBackendDescriptorType_t operation;
+  cudnnBackendAttributeName_t windows, x, w, y, alpha, beta;
 };
+constexpr Names kNames[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+};
+static_assert(static_cast<int>(Kind::forward) == 0 && static_cast<int>(Kind::input_grad) == 1 &&
+              static_cast<int>(Kind::weight_grad) == 2);
 
 const Descriptor& windows(Graph& graph, const Convolution& v) {
   const auto after = [](int64_t in, int64_t out, int64_t taps, int64_t stride, int64_t before,
@@ -46,45 +65,19 @@ const Descriptor& windows(Graph& graph, const Convolution& v) {
   });
 }
 
-void scale(Descriptor& op, cudnnBackendAttributeName_t alpha, cudnnBackendAttributeName_t beta) {
-  const float one = 1, zero = 0;
-  op.set(alpha, CUDNN_TYPE_FLOAT, 1, &one);
-  op.set(beta, CUDNN_TYPE_FLOAT, 1, &zero);
-}
-
-void forward(Graph& graph, const Axes& t, const Descriptor& windows) {
-  graph.operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, [&](Descriptor& op) {
-    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, windows);
-    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, t.x);
-    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, t.w);
-    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, t.y);
-    scale(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA);
+void convolve(Graph& graph, const Convolution& v, const Descriptor& x, const Descriptor& w,
+              const Descriptor& y) {
+  const Names& names = kNames[static_cast<int>(v.kind)];
+  const Descriptor& moves = windows(graph, v);
+  graph.operation(names.operation, [&](Descriptor& op) {
+    const float one = 1, zero = 0;
+    op.set(names.windows, moves);
+    op.set(names.x, x);
+    op.set(names.w, w);
+    op.set(names.y, y);
+    op.set(names.alpha, CUDNN_TYPE_FLOAT, 1, &one);
+    op.set(names.beta, CUDNN_TYPE_FLOAT, 1, &zero);
   });
-}
-
-void input_grad(Graph& graph, const Axes& t, const Descriptor& windows) {
-  graph.operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-                  [&](Descriptor& op) {
-                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, windows);
-                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, t.x);
-                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, t.w);
-                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, t.y);
-                    scale(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-                          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA);
-                  });
-}
-
-void weight_grad(Graph& graph, const Axes& t, const Descriptor& windows) {
-  graph.operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-                  [&](Descriptor& op) {
-                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, windows);
-                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, t.x);
-                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, t.w);
-                    op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, t.y);
-                    scale(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-                          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA);
-                  });
 }
 
 // y = sum + bias, rounded once: the sum is f32 and stays in registers.
@@ -109,20 +102,20 @@ void build(Graph& graph, const Convolution& v) {
     return graph.tensor(sizes, channels_last(sizes), type);
   };
   const Sizes x{v.n, v.c, v.h, v.w}, w{v.o, v.c / v.groups, v.kh, v.kw}, y{v.n, v.o, v.p, v.q};
-  const Descriptor& moves = windows(graph, v);
   if (v.kind == Kind::input_grad) {
     const Descriptor &dy = tensor(y), &filters = tensor(w), &dx = tensor(x);
-    return input_grad(graph, {dx, filters, dy}, moves);
+    return convolve(graph, v, dx, filters, dy);
   }
+  const Descriptor& image = tensor(x);
   if (v.kind == Kind::weight_grad) {
-    const Descriptor &image = tensor(x), &dy = tensor(y), &dw = tensor(w);
-    return weight_grad(graph, {image, dw, dy}, moves);
+    const Descriptor &dy = tensor(y), &dw = tensor(w);
+    return convolve(graph, v, image, dw, dy);
   }
-  const Descriptor &image = tensor(x), &filters = tensor(w);
-  if (!v.bias) return forward(graph, {image, filters, tensor(y)}, moves);
+  const Descriptor& filters = tensor(w);
+  if (!v.bias) return convolve(graph, v, image, filters, tensor(y));
   const Descriptor &bias = tensor({1, v.o, 1, 1}), &out = tensor(y);
   const Descriptor& sum = graph.tensor(y, channels_last(y), CUDNN_DATA_FLOAT, Graph::kVirtual);
-  forward(graph, {image, filters, sum}, moves);
+  convolve(graph, v, image, filters, sum);
   add_bias(graph, sum, bias, out);
 }
 
@@ -139,33 +132,15 @@ std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
   return best_plan(graph, target, v.dtype == DType::f32, kMostScratch);
 }
 
-using Plans = std::map<Convolution, std::optional<Plan>>;
-std::mutex mutex;
-// Guarded by it. Never destroyed: when a process ends the library may have gone before.
-Plans& plans = *new Plans;
-
-// nullptr where there is none.
-const Plan* known_plan(const Convolution& v) {
-  if (!cudnn_usable()) return nullptr;
-  const std::lock_guard lock(mutex);
-  auto known = plans.find(v);
-  if (known == plans.end()) known = plans.emplace(v, plan_of(v, {})).first;
-  return known->second ? &*known->second : nullptr;
-}
-
-std::optional<ConvolutionPlan> summary(const Plan* plan) {
-  if (!plan) return std::nullopt;
-  return ConvolutionPlan{plan->engine, plan->workspace};
-}
+// Never destroyed: when a process ends the library may have gone before.
+Plans<Convolution>& plans = *new Plans<Convolution>(plan_of);
 
 }  // namespace
 
-std::optional<ConvolutionPlan> convolution_plan(const Convolution& v) {
-  return summary(known_plan(v));
-}
+std::optional<LibraryPlan> convolution_plan(const Convolution& v) { return summary(plans.find(v)); }
 
-std::optional<ConvolutionPlan> convolution_plan_for(const Convolution& v,
-                                                    const std::string& description) {
+std::optional<LibraryPlan> convolution_plan_for(const Convolution& v,
+                                                const std::string& description) {
   const std::optional<Plan> plan = plan_of(v, {description});
   return summary(plan ? &*plan : nullptr);
 }
@@ -174,10 +149,8 @@ int64_t cudnn_version() { return static_cast<int64_t>(cudnn().cudnnGetVersion())
 
 bool convolve_by_library(const Convolution& v, std::span<void* const> tensors,
                          std::span<std::byte> workspace) {
-  for (const void* tensor : tensors)
-    if (reinterpret_cast<uintptr_t>(tensor) % 16 != 0) return false;
-  const Plan* const plan = known_plan(v);
-  if (!plan || plan->workspace > std::ssize(workspace)) return false;
+  const Plan* const plan = plans.find(v);
+  if (!can_execute(plan, tensors, workspace)) return false;
   execute(*plan, tensors, workspace);
   return true;
 }

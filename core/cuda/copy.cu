@@ -35,16 +35,7 @@ void copy_strided(const View& from, const View& to) {
   if (n == 0) return;
   if (from.contiguous() && to.contiguous())
     return cuda_api().copy(to.data, from.data, n * size_of(from.dtype()), CudaCopy::within);
-  switch (size_of(from.dtype())) {  // bits are copied, so only the width matters
-    case 8:
-      return copy_typed<uint64_t>(from, to);
-    case 4:
-      return copy_typed<uint32_t>(from, to);
-    case 2:
-      return copy_typed<uint16_t>(from, to);
-    default:
-      return copy_typed<uint8_t>(from, to);
-  }
+  visit_width(size_of(from.dtype()), [&]<class T>() { copy_typed<T>(from, to); });
 }
 
 }  // namespace plimsoll::cuda

@@ -201,6 +201,11 @@ std::optional<Plan> best_plan(const Graph& graph, const Target& target, bool f32
   return std::nullopt;
 }
 
+bool can_execute(const Plan* plan, std::span<void* const> tensors, std::span<std::byte> workspace) {
+  const auto aligned = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
+  return plan && plan->workspace <= std::ssize(workspace) && std::ranges::all_of(tensors, aligned);
+}
+
 void execute(const Plan& plan, std::span<void* const> tensors, std::span<std::byte> workspace) {
   Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   const auto boundary = static_cast<uintptr_t>(kBoundary);

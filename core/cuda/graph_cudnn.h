@@ -15,13 +15,16 @@
 
 #include <concepts>
 #include <deque>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/cuda/libraries.h"
+#include "core/cuda/library_plan.h"
 
 namespace plimsoll::cuda {
 
@@ -125,6 +128,37 @@ struct Plan {
 // `limit` bytes. Nothing: there is none.
 std::optional<Plan> best_plan(const Graph& graph, const Target& target, bool f32_exact,
                               int64_t limit);
+
+// Of what was asked for once; safe from any thread.
+template <class Key>
+class Plans {
+ public:
+  using Make = std::optional<Plan> (*)(const Key& key, const Target& target);
+  explicit Plans(Make make) : make_(make) {}
+
+  // Made for the device when it is asked for first. nullptr: there is none.
+  const Plan* find(const Key& key) {
+    if (!cudnn_usable()) return nullptr;
+    const std::lock_guard lock(mutex_);
+    auto known = plans_.find(key);
+    if (known == plans_.end()) known = plans_.emplace(key, make_(key, {})).first;
+    return known->second ? &*known->second : nullptr;
+  }
+
+ private:
+  const Make make_;
+  std::mutex mutex_;
+  std::map<Key, std::optional<Plan>> plans_;
+};
+
+inline std::optional<LibraryPlan> summary(const Plan* plan) {
+  if (!plan) return std::nullopt;
+  return LibraryPlan{plan->engine, plan->workspace};
+}
+
+// Whether there is a plan, it needs no more workspace than this, and all tensors lie on boundaries
+// of 16 bytes, as cuDNN was told.
+bool can_execute(const Plan* plan, std::span<void* const> tensors, std::span<std::byte> workspace);
 
 // The tensors in the order in which they were made. Queued on stream().
 void execute(const Plan& plan, std::span<void* const> tensors, std::span<std::byte> workspace);

@@ -9,29 +9,6 @@ namespace plimsoll {
 namespace cuda {
 namespace {
 
-template <class F>
-__device__ void visit_memory(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::f64:
-      return f.template operator()<double>();
-    case DType::f32:
-      return f.template operator()<float>();
-    case DType::f16:
-      return f.template operator()<Half>();
-    case DType::bf16:
-      return f.template operator()<BFloat16>();
-    case DType::i64:
-      return f.template operator()<int64_t>();
-    case DType::i32:
-      return f.template operator()<int32_t>();
-    case DType::u8:
-      return f.template operator()<uint8_t>();
-    case DType::boolean:
-      break;
-  }
-  f.template operator()<bool>();
-}
-
 // convert() with the hardware's rounding to 16 bits. What C holds of narrower types is exact.
 template <class To, class C>
 __device__ To converted(C value) {
@@ -47,7 +24,7 @@ template <class C>
 __global__ void cast_kernel(Elements<C> x, std::byte* y, DType to, int64_t n, bool packs) {
   const int64_t stride = packs ? kTogether : 1;
   for (int64_t i = first_index() * stride; i < n; i += total_threads() * stride)
-    visit_memory(to, [&]<class T>() {
+    visit_any(to, [&]<class T>() {
       T* element = reinterpret_cast<T*>(y) + i;
       if (packs) {
         const auto from = x.get_several(i);

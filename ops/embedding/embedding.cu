@@ -23,66 +23,26 @@ __global__ void embedding_kernel(Elements<C> table, Elements<int64_t> ids, int64
   }
 }
 
-// The gradient. Positions are sorted by the row that they looked up, in their order within a row:
-// by one digit after the other, from the lowest, each time in their order (a radix sort).
+// The gradient. Positions are sorted by the row that they looked up, in their order within a row.
 
 // Ids out of range become `rows`, and so come last.
-__global__ void places_kernel(Elements<int64_t> ids, GradSizes sizes, uint64_t* fault,
-                              Place* places) {
+__global__ void keys_kernel(Elements<int64_t> ids, GradSizes sizes, uint64_t* fault,
+                            uint32_t* keys) {
   for (int64_t i = first_index(); i < sizes.ids; i += total_threads()) {
     const int64_t id = ids.get(i);
     const bool good = id >= 0 && id < sizes.rows;
     if (!good) note_fault(fault, i, id);
-    places[i] = {good ? id : sizes.rows, i};
+    keys[i] = static_cast<uint32_t>(good ? id : sizes.rows);
   }
-}
-
-// Walks over a chunk of places with every thread looking for the digit that is its number.
-template <class F>
-__device__ void for_own_digit(const Place* places, int64_t n, int64_t chunk, int shift,
-                              const F& f) {
-  const int64_t first = blockIdx.x * chunk, end = n < first + chunk ? n : first + chunk;
-  for (int64_t i = first; i < end; ++i)
-    if ((places[i].id >> shift) % kDigits == threadIdx.x) f(places[i]);
-}
-
-__global__ void count_digits_kernel(const Place* places, int64_t n, int64_t chunk, int shift,
-                                    int64_t* counts) {
-  int64_t own = 0;
-  for_own_digit(places, n, chunk, shift, [&](const Place&) { ++own; });
-  counts[blockIdx.x * kDigits + threadIdx.x] = own;
-}
-
-// From how often each digit is in each chunk to where its places begin. One block.
-__global__ void digit_offsets_kernel(int64_t chunks, int64_t* counts) {
-  __shared__ int64_t of_digit[kDigits];
-  int64_t own = 0;
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) own += counts[chunk * kDigits + threadIdx.x];
-  of_digit[threadIdx.x] = own;
-  __syncthreads();
-  int64_t offset = 0;
-  for (unsigned lower = 0; lower < threadIdx.x; ++lower) offset += of_digit[lower];
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    int64_t& count = counts[chunk * kDigits + threadIdx.x];
-    const int64_t next = offset + count;
-    count = offset;
-    offset = next;
-  }
-}
-
-__global__ void move_digits_kernel(const Place* places, int64_t n, int64_t chunk, int shift,
-                                   const int64_t* offsets, Place* to) {
-  int64_t next = offsets[blockIdx.x * kDigits + threadIdx.x];
-  for_own_digit(places, n, chunk, shift, [&](const Place& place) { to[next++] = place; });
 }
 
 // starts[v] = the first place of row v or a higher one.
-__global__ void starts_kernel(const Place* places, GradSizes sizes, int64_t* starts) {
+__global__ void starts_kernel(const uint32_t* keys, GradSizes sizes, int64_t* starts) {
   for (int64_t v = first_index(); v <= sizes.rows; v += total_threads()) {
     int64_t low = 0, high = sizes.ids;
     while (low < high) {
       const int64_t middle = (low + high) / 2;
-      if (places[middle].id < v)
+      if (keys[middle] < v)
         low = middle + 1;
       else
         high = middle;
@@ -101,7 +61,7 @@ __device__ void add(typename Elements<C>::Several& total,
 // run's share is left in sums [runs, 2, D]: in the first where the row has begun before or begins
 // with the run, else in the second.
 template <class C>
-__global__ void sum_runs_kernel(Elements<C> dy, const Place* places, const int64_t* starts,
+__global__ void sum_runs_kernel(Elements<C> dy, Sorted places, const int64_t* starts,
                                 GradSizes sizes, int64_t run, bool packs, Elements<C> table,
                                 Elements<C> sums) {
   const int64_t together = packs ? kTogether : 1;
@@ -112,11 +72,11 @@ __global__ void sum_runs_kernel(Elements<C> dy, const Place* places, const int64
   const int64_t end = sizes.ids < first + run ? sizes.ids : first + run;
   const FewColumns<C> from{dy, sizes.features, column, packs};
   for (int64_t place = first; place < end;) {
-    const int64_t id = places[place].id;
+    const int64_t id = places.keys[place];
     if (id >= sizes.rows) break;
     const int64_t stop = starts[id + 1] < end ? starts[id + 1] : end;
     typename Elements<C>::Several total{};
-    for (; place < stop; ++place) add<C>(total, from.get(places[place].position));
+    for (; place < stop; ++place) add<C>(total, from.get(places.positions[place]));
     if (starts[id] >= first && starts[id + 1] <= end)
       FewColumns<C>{table, sizes.features, column, packs}.set(id, total);
     else
@@ -143,19 +103,6 @@ __global__ void sum_rows_kernel(const int64_t* starts, GradSizes sizes, int64_t 
   }
 }
 
-// Sorts places, with as many again to work in; returns which of the two holds the result.
-Place* sort(const GradSizes& sizes, Place* places, Place* other, int64_t* counts) {
-  for (int shift = 0; sizes.rows >> shift > 0; shift += 8) {
-    launch(count_digits_kernel, sizes.chunks(), kDigits, places, sizes.ids, sizes.chunk(), shift,
-           counts);
-    launch(digit_offsets_kernel, 1, kDigits, sizes.chunks(), counts);
-    launch(move_digits_kernel, sizes.chunks(), kDigits, places, sizes.ids, sizes.chunk(), shift,
-           counts, other);
-    std::swap(places, other);
-  }
-  return places;
-}
-
 }  // namespace
 
 void embedding_cuda(const Call& call) {
@@ -171,15 +118,14 @@ void embedding_cuda(const Call& call) {
 void embedding_grad_cuda(const Call& call) {
   const View &dy = call.in[0], &ids = call.in[1], &table = call.out[0];
   const GradSizes sizes{count(ids.shape()), table.shape()[0], table.shape()[1]};
-  auto* places = reinterpret_cast<Place*>(call.workspace.data() + sizes.sums_bytes(table.dtype()));
-  auto* counts = reinterpret_cast<int64_t*>(places + 2 * sizes.ids);
-  int64_t* starts = counts + kDigits * sizes.chunks();
-  if (sizes.ids > 0) {
-    launch(places_kernel, blocks_for(sizes.ids), kThreads, elements<int64_t>(ids), sizes,
-           fault_word(throw_bad_id, sizes.rows), places);
-    places = sort(sizes, places, places + sizes.ids, counts);
-  }
-  launch(starts_kernel, blocks_for(sizes.rows + 1), kThreads, places, sizes, starts);
+  std::byte* const behind = call.workspace.data() + sizes.sums_bytes(table.dtype());
+  int64_t* const starts = reinterpret_cast<int64_t*>(behind);
+  std::byte* const scratch = behind + sizes.starts_bytes();
+  if (sizes.ids > 0)
+    launch(keys_kernel, blocks_for(sizes.ids), kThreads, elements<int64_t>(ids), sizes,
+           fault_word(throw_bad_id, sizes.rows), keys_to_sort(scratch));
+  const Sorted places = sort_keys(scratch, sizes.ids, sizes.rows + 1);
+  launch(starts_kernel, blocks_for(sizes.rows + 1), kThreads, places.keys, sizes, starts);
   visit_floating_elements(table.dtype(), [&]<class C>() {
     const Elements<C> sums{call.workspace.data(), dtype_of<C>};
     const bool packs = in_packs(sizes.features, dy, table);

@@ -46,18 +46,11 @@ void gather_typed(const Walk<2>& walk, const Ids& ids, const void* x, void* y, i
 
 void gather_bytes(int64_t width, const Walk<2>& walk, const Ids& ids, const View& x, const View& y,
                   int64_t step) {
-  switch (width) {
-    case 16:
-      return gather_typed<Pack<uint64_t, 2>>(walk, ids, x.data, y.data, step);
-    case 8:
-      return gather_typed<uint64_t>(walk, ids, x.data, y.data, step);
-    case 4:
-      return gather_typed<uint32_t>(walk, ids, x.data, y.data, step);
-    case 2:
-      return gather_typed<uint16_t>(walk, ids, x.data, y.data, step);
-    default:
-      return gather_typed<uint8_t>(walk, ids, x.data, y.data, step);
-  }
+  const auto gather = [&]<class T>() { gather_typed<T>(walk, ids, x.data, y.data, step); };
+  if (width == 16)
+    gather.template operator()<Pack<uint64_t, 2>>();
+  else
+    visit_width(width, gather);
 }
 
 // The sizes before and behind an axis.

@@ -58,16 +58,7 @@ void triangle_typed(const Call& call) {
 }
 
 void triangle_cpu(const Call& call) {
-  switch (size_of(call.out[0].dtype())) {
-    case 8:
-      return triangle_typed<uint64_t>(call);
-    case 4:
-      return triangle_typed<uint32_t>(call);
-    case 2:
-      return triangle_typed<uint16_t>(call);
-    default:
-      return triangle_typed<uint8_t>(call);
-  }
+  visit_width(size_of(call.out[0].dtype()), [&]<class T>() { triangle_typed<T>(call); });
 }
 
 std::vector<Tensor> triangle_vjp(const Backward& b);

@@ -33,16 +33,7 @@ void flip_cuda(const Call& call) {
 }
 
 void triangle_cuda(const Call& call) {
-  switch (size_of(call.out[0].dtype())) {
-    case 8:
-      return cuda::triangle<uint64_t>(call);
-    case 4:
-      return cuda::triangle<uint32_t>(call);
-    case 2:
-      return cuda::triangle<uint16_t>(call);
-    default:
-      return cuda::triangle<uint8_t>(call);
-  }
+  visit_width(size_of(call.out[0].dtype()), [&]<class T>() { cuda::triangle<T>(call); });
 }
 
 }  // namespace plimsoll

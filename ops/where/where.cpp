@@ -28,16 +28,7 @@ void select(const Call& call) {
 }
 
 void where_cpu(const Call& call) {
-  switch (size_of(call.out[0].dtype())) {
-    case 1:
-      return select<uint8_t>(call);
-    case 2:
-      return select<uint16_t>(call);
-    case 4:
-      return select<uint32_t>(call);
-    default:
-      return select<uint64_t>(call);
-  }
+  visit_width(size_of(call.out[0].dtype()), [&]<class T>() { select<T>(call); });
 }
 
 std::vector<Tensor> where_vjp(const Backward& b) {
