@@ -1,0 +1,81 @@
+#include "formats/safetensors.h"
+
+#include <cstring>
+
+#include "formats/mapped_file.h"
+#include "formats/safetensors_header.h"
+
+namespace plimsoll::formats {
+namespace {
+
+const FileTensor& find(const SafetensorsHeader& header, const std::string& name,
+                       const std::string& path) {
+  const auto found = header.tensors.find(name);
+  check<DataError>(found != header.tensors.end(), "safetensors: there is no tensor ",
+                   in_quotes(name), " among the ", header.names.size(), " of ", path,
+                   ". Check that the file belongs to this model.");
+  return found->second;
+}
+
+}  // namespace
+
+Safetensors::Safetensors(const std::filesystem::path& file)
+    : path_(file.string()), file_(std::make_shared<const MappedFile>("safetensors", file)) {
+  const std::span<const std::byte> bytes = file_->bytes();
+  uint64_t length = 0;
+  check<DataError>(bytes.size() >= sizeof length, "safetensors: the file is too short: ", path_,
+                   " has ", bytes.size(), " of at least 8 bytes. Name a safetensors file.");
+  std::memcpy(&length, bytes.data(), sizeof length);
+  const uint64_t rest = bytes.size() - sizeof length;
+  check<DataError>(length <= rest && length <= kMaxHeaderBytes,
+                   "safetensors: the header does not fit: ", path_, " claims ", length,
+                   " bytes of it and has ", rest, " (at most ", kMaxHeaderBytes,
+                   "). Name a safetensors file, or fetch it again.");
+  data_ = static_cast<size_t>(sizeof length + length);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + sizeof length, length);
+  header_ = std::make_shared<const SafetensorsHeader>(parse_header(text, rest - length, path_));
+}
+
+const Metadata& Safetensors::metadata() const { return header_->metadata; }
+
+const std::vector<std::string>& Safetensors::names() const { return header_->names; }
+
+bool Safetensors::has(const std::string& name) const { return header_->tensors.contains(name); }
+
+Meta Safetensors::meta(const std::string& name) const {
+  const FileTensor& tensor = find(*header_, name, path_);
+  check<DataError>(tensor.type->dtype.has_value(), "safetensors: tensor ", in_quotes(name), " has ",
+                   tensor.type->name, " elements, which are not read: in ", path_,
+                   ". Convert the file.");
+  check<DataError>(tensor.shape.size() <= kMaxRank, "safetensors: tensor ", in_quotes(name),
+                   " has ", tensor.shape.size(), " axes, at most ", kMaxRank, " are read: in ",
+                   path_, ". Convert the file.");
+  Meta meta{.shape = {}, .dtype = *tensor.type->dtype, .device = Device::cpu};
+  for (const uint64_t size : tensor.shape) meta.shape.push_back(static_cast<int64_t>(size));
+  return meta;
+}
+
+void Safetensors::fill_from(const std::string& name, const Tensor& destination) const {
+  const FileTensor& tensor = find(*header_, name, path_);
+  fill("safetensors", cat("tensor ", in_quotes(name), " of ", path_), destination,
+       file_->bytes().subspan(data_ + tensor.begin, tensor.end - tensor.begin));
+}
+
+Tensor Safetensors::tensor(const std::string& name) const {
+  const Tensor copy = Tensor::empty(meta(name), "safetensors");
+  fill_from(name, copy);
+  return copy;
+}
+
+void Safetensors::read_into(const std::string& name, const Tensor& destination) const {
+  check<StateError>(destination.defined(), "safetensors: there is no tensor to read ",
+                    in_quotes(name), " into. Make it first.");
+  const Meta here = meta(name);
+  check<DataError>(here.dtype == destination.dtype() && here.shape == destination.shape(),
+                   "safetensors: tensor ", in_quotes(name), " is ", here.dtype, " ", here.shape,
+                   " in ", path_, " and ", destination.dtype(), " ", destination.shape(),
+                   " here. Build the model that was saved.");
+  fill_from(name, destination);
+}
+
+}  // namespace plimsoll::formats

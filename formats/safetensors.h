@@ -1,0 +1,69 @@
+// Safetensors: named tensors in one file that PyTorch, JAX and most tools read
+// (https://huggingface.co/docs/safetensors). 8 bytes with the length of a header; the header, JSON
+// that gives dtype, shape and place of every tensor; their elements, row-major.
+//
+//   write_safetensors("model.safetensors", tensors, {{"format", "pt"}});
+//   const Safetensors file("model.safetensors");
+//   for (const std::string& name : file.names()) Tensor tensor = file.tensor(name);
+//
+// Reading trusts nothing. The whole header is checked when a file is opened: its length, JSON with
+// no name twice and nothing else than belongs there, sizes that neither overflow nor disagree with
+// the places, places that cover the data without hole or overlap. What is allocated is never more
+// than a small multiple of the header, which exists; the elements are mapped, and copied when
+// asked for.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "formats/tensor_bytes.h"
+
+namespace plimsoll::formats {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+using Metadata = std::map<std::string, std::string>;
+
+// Writes a file; not atomically. Tensors of any strides and device, ordered as the reference
+// implementation orders them: the widest types first, so that each lies on a boundary of its type,
+// then by name; the header is filled up with spaces to a multiple of 8. Errors: ValueError for a
+// name twice, "__metadata__", or text that is not UTF-8; StateError for undefined tensors, both
+// before a byte is written; DataError when the disk is full.
+void write_safetensors(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
+                       const Metadata& metadata = {});
+// The same bytes into a sink. Nothing reaches it when the tensors or their names are refused.
+void write_safetensors(const Sink& sink, std::span<const NamedTensor> tensors,
+                       const Metadata& metadata = {});
+
+class MappedFile;
+struct SafetensorsHeader;
+
+// Copies share the file. The file must keep its length as long as they live (MappedFile).
+class Safetensors {
+ public:
+  explicit Safetensors(const std::filesystem::path& file);  // DataError
+
+  const Metadata& metadata() const;
+  const std::vector<std::string>& names() const;  // in the order of their bytes
+  bool has(const std::string& name) const;
+  // On the cpu. DataError: no such tensor; a type the engine does not have, such as F8_E4M3 or
+  // U16; more than 8 axes.
+  Meta meta(const std::string& name) const;
+  // A copy, on the cpu, from the current pool. DataError also for a BOOL that is neither 0 nor 1.
+  Tensor tensor(const std::string& name) const;
+  // Overwrites a contiguous tensor of the same dtype and shape on any device. DataError naming both
+  // when they differ.
+  void read_into(const std::string& name, const Tensor& destination) const;
+
+ private:
+  void fill_from(const std::string& name, const Tensor& destination) const;
+
+  std::string path_;
+  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const SafetensorsHeader> header_;
+  size_t data_ = 0;  // where the elements begin
+};
+
+}  // namespace plimsoll::formats
