@@ -78,4 +78,11 @@ void Safetensors::read_into(const std::string& name, const Tensor& destination) 
   fill_from(name, destination);
 }
 
+std::vector<NamedTensor> read_safetensors(const std::filesystem::path& file) {
+  const Safetensors source(file);
+  std::vector<NamedTensor> tensors;
+  for (const std::string& name : source.names()) tensors.push_back({name, source.tensor(name)});
+  return tensors;
+}
+
 }  // namespace plimsoll::formats

@@ -16,14 +16,12 @@
 #include <map>
 #include <memory>
 
+#include "core/named_tensor.h"
 #include "formats/tensor_bytes.h"
 
 namespace plimsoll::formats {
 
-struct NamedTensor {
-  std::string name;
-  Tensor tensor;
-};
+using plimsoll::NamedTensor;
 using Metadata = std::map<std::string, std::string>;
 
 // Writes a file; not atomically. Tensors of any strides and device, ordered as the reference
@@ -65,5 +63,8 @@ class Safetensors {
   std::shared_ptr<const SafetensorsHeader> header_;
   size_t data_ = 0;  // where the elements begin
 };
+
+// All of a file, in the order of its bytes: copies on the cpu. DataError.
+std::vector<NamedTensor> read_safetensors(const std::filesystem::path& file);
 
 }  // namespace plimsoll::formats

@@ -57,6 +57,11 @@ std::vector<Tensor> Module::parameters() const {
   return all;
 }
 
+void Module::visit(const Visitor& visitor, const std::string& prefix) const {
+  visitor(prefix, *this);
+  for (const Child& child : children_) child.module->visit(visitor, cat(prefix, child.name, "."));
+}
+
 int64_t Module::parameter_count() const {
   int64_t total = 0;
   for (const NamedTensor& parameter : named_parameters())

@@ -17,6 +17,9 @@
 // stays valid for as long as anyone holds it. Modules are neither copied nor moved.
 #pragma once
 
+#include <functional>
+
+#include "core/named_tensor.h"
 #include "nn/build.h"
 
 namespace plimsoll::nn {
@@ -30,10 +33,7 @@ struct Mode {
 inline Mode training(const Tensor& key = {}) { return {true, key}; }
 inline Mode evaluation() { return {}; }
 
-struct NamedTensor {
-  std::string name;  // "blocks.0.attention.qkv.weight"
-  Tensor tensor;
-};
+using plimsoll::NamedTensor;
 
 class Module {
  public:
@@ -51,6 +51,11 @@ class Module {
   std::vector<NamedTensor> named_parameters() const { return named(&Module::parameters_); }
   std::vector<NamedTensor> named_buffers() const { return named(&Module::buffers_); }
   int64_t parameter_count() const;  // elements
+
+  // Calls visitor(prefix, module) for this module and each one inside it, parents first, in order
+  // of registration: "" for this one, then "blocks.", "blocks.0.", ...
+  using Visitor = std::function<void(const std::string& prefix, const Module& module)>;
+  void visit(const Visitor& visitor, const std::string& prefix = "") const;
 
  protected:
   // Registers a tensor that is trained, and returns it as a leaf of the tape. Buffers belong to the

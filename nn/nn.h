@@ -17,4 +17,5 @@
 #include "nn/module.h"
 #include "nn/norm.h"
 #include "nn/sequential.h"
+#include "nn/torch_layout.h"
 #include "nn/transformer.h"

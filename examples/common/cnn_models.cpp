@@ -109,9 +109,12 @@ void add_vgg(Staged& net, ImageSize image, Build& build) {
 struct Row {
   const char* name;
   void (*add)(Staged&, ImageSize, Build&);
+  int64_t pooled, flattened;  // what the dense layers see: an image so much smaller, its channels
 };
-constexpr Row kModels[] = {
-    {"lenet", add_lenet}, {"sepcnn", add_sepcnn}, {"resnet8", add_resnet8}, {"vgg", add_vgg}};
+constexpr Row kModels[] = {{"lenet", add_lenet, 4, 64},
+                           {"sepcnn", add_sepcnn, 4, 64},
+                           {"resnet8", add_resnet8, 0, 0},  // nothing is flattened
+                           {"vgg", add_vgg, 8, 256}};
 
 }  // namespace
 
@@ -136,6 +139,15 @@ std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool 
       return net;
     }
   fail<UsageError>("make_cnn: no such model: ", name, ". Use lenet, sepcnn, resnet8 or vgg.");
+}
+
+nn::TorchLayout cnn_torch_layout(const std::string& name, ImageSize image) {
+  for (const Row& row : kModels)
+    if (name == row.name && row.pooled > 0)
+      return {
+          .flattened = {
+              {"dense.1", {image.height / row.pooled, image.width / row.pooled, row.flattened}}}};
+  return {};
 }
 
 }  // namespace plimsoll::examples

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "examples/common/staged.h"
+#include "nn/torch_layout.h"
 
 namespace plimsoll::examples {
 
@@ -27,5 +28,8 @@ const std::vector<std::string>& cnn_names();
 // UsageError for another name, or images too small for it.
 std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool checkpoint,
                                  nn::Build& build);
+
+// What torch_state() has to know of it: the image that the first dense layer sees flattened.
+nn::TorchLayout cnn_torch_layout(const std::string& name, ImageSize image);
 
 }  // namespace plimsoll::examples

@@ -1,0 +1,41 @@
+// A model's tensors under PyTorch's names and in its layouts, and back: what state_dict() of the
+// same model in Python returns, and what its load_state_dict(strict=True) takes.
+//
+//   formats::write_safetensors("model.safetensors", nn::torch_state(model));
+//   nn::load_torch_state(model, formats::read_safetensors("model.safetensors"));
+//
+//   Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d    weight: the last axis becomes the second
+//   LayerNorm, GroupNorm, RMSNorm, BatchNorm2d          weight, bias for gamma, beta
+//   BatchNorm2d                                         running_var for running_variance
+//   LearnedPositions                                    weight for table, as of torch's Embedding
+//   MultiHeadAttention   as torch.nn.MultiheadAttention: in_proj_weight, out_proj.weight, ...
+//   TransformerBlock     as torch.nn.TransformerEncoderLayer: self_attn, linear1, linear2
+//
+// All others have the same names and layouts there. A Linear behind a flattened image is told by
+// TorchLayout, as PyTorch flattens [C, H, W]. A tensor that two modules share is there once, where
+// it is registered: Python names it once too, or adds the second name when it loads.
+#pragma once
+
+#include <map>
+
+#include "nn/module.h"
+
+namespace plimsoll::nn {
+
+struct TorchLayout {
+  // Linear modules, by name, whose input is a flattened image [H, W, C]: {{"dense.1", {7, 7, 64}}}.
+  std::map<std::string, Shape> flattened = {};
+};
+
+// Parameters and buffers, in the order of the modules. Where the layout differs they are copies.
+// A BatchNorm2d has a num_batches_tracked, which only counts there: 0. ValueError for a flattened
+// image that is not the input of a Linear of that name.
+std::vector<NamedTensor> torch_state(const Module& module, const TorchLayout& layout = {});
+
+// Overwrites every parameter and buffer in place, on any device, in its own floating type. All or
+// nothing. ValueError, before anything is written: names that are missing or left over (except
+// num_batches_tracked), other shapes, other types that are not floating.
+void load_torch_state(const Module& module, std::span<const NamedTensor> state,
+                      const TorchLayout& layout = {});
+
+}  // namespace plimsoll::nn
