@@ -7,6 +7,7 @@
 #include "ops/ops.h"
 #include "tests/data_testing.h"
 #include "tests/foreign.h"
+#include "tests/python.h"
 
 namespace plimsoll::formats {
 namespace {
@@ -22,9 +23,7 @@ std::string file_of(const std::string& header, size_t data_bytes) {
   return bytes + header + std::string(data_bytes, '\1');
 }
 
-TEST(Safetensors, EveryTypeComesBack) {
-  const TemporaryFolder dir;
-  const fs::path path = dir / "all.safetensors";
+std::vector<NamedTensor> every_type() {
   const Tensor x = Tensor::of<float>({1, -2, 3.5, 4, 5, 65504}, {2, 3});
   std::vector<NamedTensor> tensors;
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
@@ -34,6 +33,18 @@ TEST(Safetensors, EveryTypeComesBack) {
   tensors.push_back({"empty", Tensor::of<float>({}, {2, 0, 3})});
   tensors.push_back({"transposed", transpose(x, 0, 1)});
   tensors.push_back({"naïve \"\n\x7f", x});
+  return tensors;
+}
+
+std::string bytes_of_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Safetensors, EveryTypeComesBack) {
+  const TemporaryFolder dir;
+  const fs::path path = dir / "all.safetensors";
+  const std::vector<NamedTensor> tensors = every_type();
   write_safetensors(path, tensors, {{"format", "pt"}, {"quote", "\"\\\x01"}});
 
   const Safetensors file(path);
@@ -70,6 +81,19 @@ TEST(Safetensors, TheBytesAreThoseOfTheFormat) {
   bytes.clear();
   write_safetensors(sink, {});
   EXPECT_EQ(bytes, file_of("{}      ", 0));
+}
+
+TEST(Safetensors, TheReferenceImplementationWritesTheSameBytes) {
+  NEEDS_PYTHON("torch, safetensors");
+  const TemporaryFolder dir;
+  write_safetensors(dir / "ours", every_type(), {{"format", "pt"}});
+  const python::Outcome outcome =
+      python::run_words({"-c",
+                         "import sys; from safetensors.torch import load_file, save_file; "
+                         "save_file(load_file(sys.argv[1]), sys.argv[2], {'format': 'pt'})",
+                         dir.text("ours"), dir.text("theirs")});
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(bytes_of_file(dir / "theirs"), bytes_of_file(dir / "ours"));
 }
 
 TEST(Safetensors, WhatCannotBeWrittenLeavesTheOldFile) {
