@@ -52,7 +52,9 @@ Loader::HostBatch Loader::gather(const std::vector<int64_t>& order, int64_t inde
   return batch;
 }
 
-void Loader::start(uint64_t epoch) {
+void Loader::start(uint64_t epoch, int64_t first) {
+  check<ValueError>(0 <= first && first <= batches(), "loader: there is no such batch: ", first,
+                    " of ", batches(), ". Count from 0.");
   std::vector<int64_t> order;
   if (attrs_.shuffle) {
     order = permutation(dataset_.count(), attrs_.seed, epoch);
@@ -60,8 +62,10 @@ void Loader::start(uint64_t epoch) {
     order.resize(static_cast<size_t>(dataset_.count()));
     std::iota(order.begin(), order.end(), 0);
   }
-  epoch_.emplace(batches(), attrs_.prefetch,
-                 [this, order = std::move(order)](int64_t index) { return gather(order, index); });
+  epoch_.emplace(batches() - first, attrs_.prefetch,
+                 [this, first, order = std::move(order)](int64_t index) {
+                   return gather(order, first + index);
+                 });
 }
 
 std::optional<Batch> Loader::next() {

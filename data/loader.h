@@ -36,8 +36,9 @@ class Loader {
   // Batches in an epoch.
   int64_t batches() const;
 
-  // Begins an epoch; one that is under way is given up.
-  void start(uint64_t epoch);
+  // Begins an epoch, with batch number `first`: as if those before it had been taken. An epoch that
+  // is under way is given up. ValueError unless 0 <= first <= batches().
+  void start(uint64_t epoch, int64_t first = 0);
 
   // The next batch: x f32 [N, H, W, C] as Normalization says, y i64 [N]. Nothing at the end of the
   // epoch. StateError before start(), OutOfMemory; an error of the background thread comes out

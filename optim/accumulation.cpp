@@ -59,4 +59,11 @@ std::vector<Tensor> Accumulation::add(std::vector<Tensor> grads, const Tensor& c
   return grads;
 }
 
+std::vector<std::pair<std::string, Tensor>> Accumulation::state() const {
+  std::vector<std::pair<std::string, Tensor>> all;
+  for (size_t i = 0; i < totals_.size(); ++i) all.emplace_back(cat("total.", i), totals_[i]);
+  if (!totals_.empty()) all.emplace_back("count", counts_);
+  return all;
+}
+
 }  // namespace plimsoll::optim

@@ -24,6 +24,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "ops/accumulate/accumulate.h"
@@ -51,6 +53,10 @@ class Accumulation {
   // was counted. A window of one part gets back what it gave. Off the tape. Errors: ShapeError,
   // DTypeError.
   std::vector<Tensor> add(std::vector<Tensor> grads, const Tensor& count) const;
+
+  // Everything to save and to restore in place in the middle of a window: "total.<number>",
+  // "count". Between windows none of it matters. Empty where windows have one batch.
+  std::vector<std::pair<std::string, Tensor>> state() const;
 
  private:
   int64_t largest_;

@@ -23,12 +23,13 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"autograd", {"core", "ops", "memory"}},
     {"optim", {"core", "ops", "memory", "autograd"}},
     {"nn", {"core", "ops", "memory", "autograd"}},
-    {"examples", {"core", "ops", "memory", "autograd", "optim", "nn", "data"}},
+    {"train", {"core", "memory", "formats"}},
+    {"examples", {"core", "ops", "memory", "autograd", "optim", "nn", "data", "train"}},
     {"tools", {"core", "memory", "examples"}},
 };
-const std::set<std::string> kFolders = {"core",     "ops",   "memory", "data",
-                                        "autograd", "optim", "nn",     "formats",
-                                        "examples", "tools", "tests",  "bench"};
+const std::set<std::string> kFolders = {"core",  "ops",   "memory",  "data",  "autograd",
+                                        "optim", "nn",    "formats", "train", "examples",
+                                        "tools", "tests", "bench"};
 
 struct Source {
   fs::path path;       // relative to the root

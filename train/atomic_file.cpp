@@ -1,0 +1,87 @@
+#include "train/atomic_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace plimsoll::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const char* what, const fs::path& file) {
+  const int reason = errno;
+  fail<DataError>("write: ", what, ": ", file.string(), " (", std::strerror(reason),
+                  "). Look at its folder and the space on the disk.");
+}
+
+// A name of our own in the folder of `file`; O_EXCL, so that nothing that is there is opened.
+class Temporary {
+ public:
+  explicit Temporary(const fs::path& file) {
+    for (int i = 0;; ++i) {
+      name_ = cat(file.string(), ".", getpid(), ".", i, ".tmp");
+      const int opened = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (opened >= 0) {
+        close(opened);
+        return;
+      }
+      if (errno != EEXIST) refuse("the file cannot be made", file);
+    }
+  }
+  ~Temporary() {
+    if (!renamed_) unlink(name_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  const std::string& name() const { return name_; }
+  void rename_to(const fs::path& file) {
+    if (std::rename(name_.c_str(), file.c_str()) != 0) refuse("it cannot be given its name", file);
+    renamed_ = true;
+  }
+
+ private:
+  std::string name_;
+  bool renamed_ = false;
+};
+
+// What was written to a file, or which names a folder has, is on the disk when this returns.
+void synchronise(const fs::path& name, int flags, const fs::path& file) {
+  const int opened = open(name.c_str(), flags | O_CLOEXEC);
+  if (opened < 0) refuse("it cannot be opened again", file);
+  const int result = fsync(opened);
+  const int reason = errno;
+  close(opened);
+  errno = reason;
+  // Some file systems do not synchronise folders, and say so.
+  if (result != 0 && !(reason == EINVAL && flags & O_DIRECTORY))
+    refuse("it cannot be brought to the disk", file);
+}
+
+}  // namespace
+
+void write_atomically(const fs::path& file, const std::function<void(const fs::path&)>& write) {
+  Temporary temporary(file);
+  write(temporary.name());
+  synchronise(temporary.name(), O_WRONLY, file);
+  temporary.rename_to(file);
+  const fs::path folder = file.parent_path();
+  synchronise(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, file);
+}
+
+void write_atomically(const fs::path& file, std::string_view text) {
+  write_atomically(file, [&](const fs::path& name) {
+    std::FILE* const out = std::fopen(name.c_str(), "wb");
+    const bool written = out && std::fwrite(text.data(), 1, text.size(), out) == text.size();
+    const bool closed = out && std::fclose(out) == 0;
+    if (!written || !closed) refuse("writing failed", file);
+  });
+}
+
+}  // namespace plimsoll::train

@@ -1,0 +1,51 @@
+// Means over a data set whose batches need not be of one size: each counts for what it holds.
+//
+//   Mean loss;
+//   loss.add(cross_entropy(logits, y).item(), 128);   // the mean over 128 labels
+//   Score score;
+//   score.add(loss, argmax(logits, -1), y);           // batch after batch
+//   score.loss.value(); score.accuracy(); score.perplexity();
+#pragma once
+
+#include <cmath>
+
+#include "core/tensor.h"
+
+namespace plimsoll::train {
+
+struct Mean {
+  double sum = 0;
+  int64_t count = 0;
+
+  void add(double mean, int64_t terms) {
+    sum += mean * static_cast<double>(terms);
+    count += terms;
+  }
+  double value() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
+};
+
+// Of predictions of classes. Labels that are `kIgnored` count nowhere, as in cross_entropy.
+struct Score {
+  static constexpr int64_t kIgnored = -100;
+
+  Mean loss;  // per prediction
+  int64_t right = 0;
+
+  // loss: the mean over the batch's labels; guesses and labels: of one shape.
+  void add(const Tensor& batch_loss, const Tensor& guesses, const Tensor& labels) {
+    const auto guessed = guesses.to_vector<int64_t>(), wanted = labels.to_vector<int64_t>();
+    int64_t counted = 0;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      counted += wanted[i] != kIgnored;
+      right += wanted[i] != kIgnored && guessed[i] == wanted[i];
+    }
+    if (counted > 0) loss.add(batch_loss.item(), counted);
+  }
+  double accuracy() const {
+    return loss.count > 0 ? static_cast<double>(right) / static_cast<double>(loss.count) : 0;
+  }
+  // exp(loss): among how many tokens, equally likely, such a model would choose.
+  double perplexity() const { return std::exp(loss.value()); }
+};
+
+}  // namespace plimsoll::train

@@ -1,0 +1,76 @@
+// Saves: the states of a run as files of one folder, written in the background.
+//
+//   train::Saves saves("runs/a/saves", /*keep=*/3);
+//   saves.save(batches, state, /*best=*/false);    // returns when the state is copied
+//   saves.finish();                                // when training ends
+//   train::restore_newest("runs/a/saves", state);  // in another process
+//
+// "step-000000120.safetensors" is the state after 120 batches, and "step-000000120-best..." was the
+// best when it was written. The newest is found by listing the folder. A file has its name only
+// when all of it is on the disk, so the newest name is whole also when a process is killed or the
+// disk is full; should a disk lose bytes, the checksum shows it and the one before is taken.
+#pragma once
+
+#include <future>
+
+#include "train/state.h"
+
+namespace plimsoll {
+class PooledAllocator;
+}
+
+namespace plimsoll::train {
+
+struct Save {
+  int64_t number;  // batches
+  bool best;
+  std::filesystem::path file;
+};
+
+// The newest first. Files of other names are none. Nothing where there is no such folder.
+std::vector<Save> list_saves(const std::filesystem::path& folder);
+
+class Saves {
+ public:
+  // Makes the folder where there is none, and removes what killed writes left of their files. One
+  // object at a time for a folder. ValueError for keep < 1, DataError for a folder that cannot be
+  // made.
+  Saves(std::filesystem::path folder, int64_t keep);
+  // Waits for the file being written; call finish() to hear how it went.
+  ~Saves();
+
+  // Copies the state into host memory of its own, in no plan and no limit, State::bytes() in all;
+  // the rest is done meanwhile: the file, then the removal of all but the newest `keep` and the
+  // newest best. When the file before is not written yet, waits for it first. What went wrong with
+  // that one (DataError: the disk is full) comes out here or in finish(), once.
+  void save(int64_t number, const State& state, bool best);
+  void finish();
+
+ private:
+  void write(const Save& save, const StateCopy& copy) const;
+
+  const std::filesystem::path folder_;
+  const int64_t keep_;
+  const std::shared_ptr<PooledAllocator> memory_;
+  std::future<void> writing_;
+};
+
+struct Damaged {
+  std::filesystem::path file;
+  std::string why;  // a sentence
+};
+
+// What restore_newest() took, and newer files that it could not.
+struct Restored {
+  std::filesystem::path file;  // empty: there were none
+  std::vector<Damaged> damaged;
+};
+
+// Restores the newest file that is whole, if there are files. DataError where all are damaged; else
+// as State::restore().
+Restored restore_newest(const std::filesystem::path& folder, const State& state);
+
+// Renames it to "*.damaged", so that it is no save any more: a run that goes on does not keep it.
+void set_aside(const Damaged& damaged);
+
+}  // namespace plimsoll::train

@@ -1,0 +1,193 @@
+#include "train/state.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "core/transfer.h"
+#include "memory/pooled_allocator.h"
+
+namespace plimsoll::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFormat = "plimsoll training state 1";
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+std::span<const Bytef> bytes_of(const Tensor& tensor) {
+  return visit_any(tensor.dtype(), [&]<class T>() {
+    const auto* bytes = reinterpret_cast<const Bytef*>(tensor.data<T>());
+    return std::span(bytes, static_cast<size_t>(plimsoll::bytes_of(tensor.meta())));
+  });
+}
+
+// CRC-32 of names, types, shapes and bytes, in the order of the names.
+class Checksum {
+ public:
+  void add(const std::string& name, const Tensor& tensor) {
+    const std::string what = cat(name, " ", tensor.dtype(), " ", tensor.shape(), "\n");
+    add(std::span(reinterpret_cast<const Bytef*>(what.data()), what.size()));
+    if (tensor.count() > 0) add(bytes_of(tensor));
+  }
+  std::string text() const {
+    char digits[16];
+    std::snprintf(digits, sizeof digits, "%08lx", crc_);
+    return digits;
+  }
+
+ private:
+  void add(std::span<const Bytef> bytes) { crc_ = crc32_z(crc_, bytes.data(), bytes.size()); }
+
+  uLong crc_ = crc32_z(0, nullptr, 0);
+};
+
+std::string value_of(const formats::Metadata& metadata, const std::string& name) {
+  const auto found = metadata.find(name);
+  return found == metadata.end() ? "" : found->second;
+}
+
+void check_whole(const formats::Safetensors& state, const fs::path& file) {
+  check<DataError>(value_of(state.metadata(), "format") == kFormat,
+                   "state: this file is no training state: ", file.string(),
+                   ". Name one that a run has saved.");
+  Checksum checksum;  // one tensor after another: no more memory than the largest takes
+  const std::set<std::string> names(state.names().begin(), state.names().end());
+  for (const std::string& name : names) checksum.add(name, state.tensor(name));
+  const std::string expected = value_of(state.metadata(), "crc32");
+  check<DataError>(checksum.text() == expected, "state: the file is damaged: ", file.string(),
+                   " has checksum ", checksum.text(), " instead of ", expected,
+                   ". Take an older one.");
+}
+
+// Memory that is in no plan and no limit: what is read passes through it.
+std::shared_ptr<Allocator> host_memory() {
+  return std::make_shared<PooledAllocator>(host_provider());
+}
+
+}  // namespace
+
+State& State::add(Entry entry) {
+  for (const Entry& other : entries_)
+    check<ValueError>(other.name != entry.name, "state: there are two of the name ", entry.name,
+                      ". Use another prefix.");
+  if (const auto* tensor = std::get_if<Tensor>(&entry.place)) {
+    check<StateError>(tensor->defined(), "state: ", entry.name,
+                      " is an undefined tensor. Leave it out.");
+    check<StateError>(tensor->contiguous(), "state: ", entry.name,
+                      " is a strided view: ", tensor->meta(), ". Pass the whole tensor.");
+  }
+  entries_.push_back(std::move(entry));
+  return *this;
+}
+
+State& State::same(const std::string& name, std::string value) {
+  same_[name] = std::move(value);
+  return *this;
+}
+
+int64_t State::bytes() const {
+  int64_t total = 0;
+  for (const Entry& entry : entries_) {
+    const auto* tensor = std::get_if<Tensor>(&entry.place);
+    total += block_bytes(tensor ? plimsoll::bytes_of(tensor->meta()) : 8);
+  }
+  return total;
+}
+
+StateCopy State::copy() const {
+  const auto copied = [](const Tensor& tensor) {
+    if (tensor.device() != Device::cpu) return to_device(tensor, Device::cpu);
+    const Tensor copy = Tensor::empty(tensor.meta(), "state");
+    if (copy.count() > 0) {
+      const auto from = bytes_of(tensor);
+      std::memcpy(const_cast<Bytef*>(bytes_of(copy).data()), from.data(), from.size());
+    }
+    return copy;
+  };
+  StateCopy result{.tensors = {}, .metadata = same_};
+  for (const Entry& entry : entries_) {
+    if (entry.condition && !entry.condition()) continue;
+    const Tensor tensor = std::visit(
+        Overloaded{copied, [](const int64_t* n) { return Tensor::of<int64_t>({*n}, {}); },
+                   [](const double* x) { return Tensor::of<double>({*x}, {}); }},
+        entry.place);
+    result.tensors.push_back({entry.name, tensor});
+  }
+  return result;
+}
+
+void State::check_fits(const formats::Safetensors& file, const std::string& name) const {
+  for (const Entry& entry : entries_) {
+    if (!file.has(entry.name)) {
+      check<DataError>(static_cast<bool>(entry.condition), "state: ", name, " has no ", entry.name,
+                       ". It was saved by another model or optimizer.");
+      continue;
+    }
+    const Meta wanted =
+        std::visit(Overloaded{[](const Tensor& tensor) {
+                                return Meta{tensor.shape(), tensor.dtype(), Device::cpu};
+                              },
+                              [](const int64_t*) {
+                                return Meta{{}, DType::i64};
+                              },
+                              [](const double*) {
+                                return Meta{{}, DType::f64};
+                              }},
+                   entry.place);
+    const Meta found = file.meta(entry.name);
+    check<DataError>(found == wanted, "state: ", name, " has another ", entry.name, ": ", found,
+                     " instead of ", wanted, ". It was saved by another model or optimizer.");
+  }
+  std::set<std::string> known;
+  for (const Entry& entry : entries_) known.insert(entry.name);
+  for (const std::string& other : file.names())
+    check<DataError>(known.contains(other), "state: ", name, " has ", other,
+                     ", which is not part of this training. It was saved by another one.");
+}
+
+void State::restore(const fs::path& file) const {
+  const AllocatorScope scope(host_memory());
+  const formats::Safetensors state(file);
+  check_whole(state, file);
+  for (const auto& [name, value] : same_) {
+    const std::string saved = value_of(state.metadata(), name);
+    check<UsageError>(saved == value, "state: ", file.string(), " was saved with ", name, " ", saved,
+                      ", not with ", value, ". Give the same, or begin anew.");
+  }
+  check_fits(state, file.string());
+  for (const Entry& entry : entries_) {
+    if (!state.has(entry.name)) continue;
+    std::visit(Overloaded{[&](const Tensor& tensor) { state.read_into(entry.name, tensor); },
+                          [&](int64_t* n) { *n = state.tensor(entry.name).item<int64_t>(); },
+                          [&](double* x) { *x = state.tensor(entry.name).item<double>(); }},
+               entry.place);
+  }
+}
+
+void write_state(const fs::path& file, const StateCopy& copy) {
+  std::vector<const formats::NamedTensor*> sorted;
+  for (const formats::NamedTensor& named : copy.tensors) sorted.push_back(&named);
+  std::ranges::sort(sorted, {}, &formats::NamedTensor::name);
+  Checksum checksum;
+  for (const formats::NamedTensor* named : sorted) checksum.add(named->name, named->tensor);
+  formats::Metadata metadata = copy.metadata;
+  metadata["format"] = kFormat;
+  metadata["crc32"] = checksum.text();
+  formats::write_safetensors(file, copy.tensors, metadata);
+}
+
+void check_whole(const fs::path& file) {
+  const AllocatorScope scope(host_memory());
+  const formats::Safetensors state(file);
+  check_whole(state, file);
+}
+
+}  // namespace plimsoll::train

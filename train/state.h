@@ -1,0 +1,78 @@
+// State: everything that the next batch of a training depends on, under names, to be saved and to
+// be restored in place.
+//
+//   int64_t batches = 0;
+//   train::State state;
+//   state.tensors("", model.named_parameters()).tensors("", model.named_buffers());
+//   state.tensors("optimizer.", optimizer.state());
+//   state.number("batches", batches);
+//   state.same("model", "lenet");                      // a file of another model is refused
+//   train::write_state("now.safetensors", state.copy());
+//   state.restore("now.safetensors");                  // another process: the same bits from here
+//
+// The file is in the format safetensors: weights under the names of the module, so that Python
+// reads them; everything else under a prefix; numbers as tensors of one element. Its metadata has
+// what has to agree, and a checksum of all names, types, shapes and bytes.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "formats/safetensors.h"
+
+namespace plimsoll::train {
+
+// A state as it was at one moment: in host memory of its own, whatever training does meanwhile.
+struct StateCopy {
+  std::vector<formats::NamedTensor> tensors;
+  formats::Metadata metadata;
+};
+
+class State {
+ public:
+  // `named`: pairs of a name and a tensor, which is kept as a handle. With a condition they are
+  // saved where it holds then, and restored where the file has them. ValueError for a name twice.
+  template <class Named>
+  State& tensors(const std::string& prefix, const Named& named,
+                 const std::function<bool()>& condition = {}) {
+    for (const auto& [name, tensor] : named) add({prefix + name, tensor, condition});
+    return *this;
+  }
+  // Kept by reference.
+  State& number(const std::string& name, int64_t& value) { return add({name, &value, {}}); }
+  State& number(const std::string& name, double& value) { return add({name, &value, {}}); }
+  // What the file must have been saved with too, and what to call it.
+  State& same(const std::string& name, std::string value);
+
+  // What a copy takes at most, in bytes.
+  int64_t bytes() const;
+  // From the current allocator of the CPU. OutOfMemory.
+  StateCopy copy() const;
+  // Errors, before anything is changed: DataError (as check_whole(), and for a file with other
+  // names, types or shapes: naming the first), UsageError naming what does not agree.
+  void restore(const std::filesystem::path& file) const;
+
+ private:
+  using Place = std::variant<Tensor, int64_t*, double*>;
+  struct Entry {
+    std::string name;
+    Place place;
+    std::function<bool()> condition;  // empty: always
+  };
+  State& add(Entry entry);
+  void check_fits(const formats::Safetensors& file, const std::string& name) const;
+
+  std::vector<Entry> entries_;
+  formats::Metadata same_;
+};
+
+// Not atomically: see Saves. DataError.
+void write_state(const std::filesystem::path& file, const StateCopy& copy);
+
+// DataError unless `file` is a state that write_state() wrote, to the last bit.
+void check_whole(const std::filesystem::path& file);
+
+}  // namespace plimsoll::train

@@ -1,0 +1,36 @@
+// StopRequest: Ctrl-C asks for an end instead of making one.
+//
+//   StopRequest stop;
+//   while (batches_left() && !stop.requested()) train_batch();
+//   if (stop.requested()) return kInterrupted;
+//
+// While an object lives, the first SIGINT or SIGTERM is only remembered. After it both mean again
+// what they meant before, so a second one ends the process at once. A signal that the process was
+// started to ignore (nohup) stays ignored. One object at a time.
+#pragma once
+
+#include <csignal>
+
+#include "core/error.h"
+
+namespace plimsoll::train {
+
+// The exit code of a program that was asked to stop: 128 + SIGINT, as shells have it.
+constexpr int kInterrupted = 130;
+
+// Thrown by a program that stops because it was asked to, when all is saved.
+struct Interrupted : Error {
+  using Error::Error;
+};
+
+class StopRequest {
+ public:
+  StopRequest();
+  ~StopRequest();
+  StopRequest(const StopRequest&) = delete;
+  StopRequest& operator=(const StopRequest&) = delete;
+
+  bool requested() const;
+};
+
+}  // namespace plimsoll::train
