@@ -1,0 +1,185 @@
+#include "examples/common/fitting.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "autograd/gradients.h"
+#include "examples/common/options.h"
+#include "memory/dead_code.h"
+#include "ops/ops.h"
+#include "optim/clip.h"
+
+namespace plimsoll::examples {
+namespace {
+
+bool is_text(const FitModel& model) { return model.name == "gpt" || model.name == "textcls"; }
+
+std::unique_ptr<Staged> make_model(const FitModel& model, Device device) {
+  nn::Build build{.placement = {.device = device}};
+  if (model.name == "gpt") return make_gpt(model.gpt, /*checkpoint=*/false, build);
+  if (model.name == "textcls")
+    return make_text_classifier({.context = model.context}, /*checkpoint=*/false, build);
+  return make_cnn(model.name, model.image, /*checkpoint=*/false, build);
+}
+
+optim::LossScaler scaler_for(Precision precision, Device device) {
+  return precision == Precision::f16 ? optim::LossScaler::dynamic({}, device)
+                                     : optim::LossScaler::none();
+}
+
+double seconds_of(const Instruction& instruction, const DeviceSpeed& speed) {
+  Metas in, out;
+  double bytes = 0;
+  bool wide = true;
+  for (const auto& [operands, metas] : {std::pair{&instruction.in, &in}, {&instruction.out, &out}})
+    for (const Operand& operand : *operands) {
+      metas->push_back(operand.meta);
+      bytes += static_cast<double>(bytes_of(operand.meta));
+    }
+  if (!in.empty()) wide = size_of(in[0].dtype) > 2;
+  const double flops =
+      instruction.op->flops ? instruction.op->flops(in, out, instruction.attrs) : 0;
+  return flops / (wide ? speed.flops : speed.flops16) + bytes / speed.bytes;
+}
+
+// Plans of one training step, each made once.
+class Plans {
+ public:
+  Plans(const TrainingStep& step, int64_t bytes, Recomputing recomputing, const FitOptions& options)
+      : step_(step), bytes_(bytes), recomputing_(recomputing), options_(options) {}
+
+  // The batch's plan, if it is one that is asked for.
+  std::optional<Fit> fit(int64_t batch) {
+    const BudgetPlanner& planner = planner_for(batch);
+    if (planner.largest() > bytes_ &&
+        (recomputing_ == Recomputing::none || planner.smallest() > bytes_))
+      return std::nullopt;
+    const Fitted fitted = planner.fit(bytes_);
+    const Recompute& recompute = fitted.plan.recompute;
+    const double seconds = predicted_seconds(fitted.program, options_.speed);
+    const double kept = predicted_seconds(program_for(batch), options_.speed);
+    if (recomputing_ == Recomputing::up_to_a_tenth && seconds > 1.1 * kept) return std::nullopt;
+    return Fit{.batch = batch,
+               .bytes = fitted.plan.total_bytes() + fitted.plan.result_bytes,
+               .seconds = seconds,
+               .added_seconds = recompute.repetitions > 0 ? seconds - kept : 0};
+  }
+
+  // What a batch takes at least, in this way.
+  int64_t least(int64_t batch) {
+    const BudgetPlanner& planner = planner_for(batch);
+    return recomputing_ == Recomputing::none ? planner.largest() : planner.smallest();
+  }
+
+ private:
+  const Program& program_for(int64_t batch) {
+    const auto [entry, is_new] = programs_.try_emplace(batch);
+    if (is_new)
+      entry->second = remove_dead(capture([&](auto in) { return step_(in); }, step_.inputs(batch)));
+    return entry->second;
+  }
+  const BudgetPlanner& planner_for(int64_t batch) {
+    const auto found = planners_.find(batch);
+    if (found != planners_.end()) return found->second;
+    return planners_
+        .try_emplace(batch, program_for(batch),
+                     BudgetOptions{CostModel::model, options_.search_seconds})
+        .first->second;
+  }
+
+  const TrainingStep& step_;
+  int64_t bytes_;
+  Recomputing recomputing_;
+  const FitOptions& options_;
+  std::map<int64_t, Program> programs_;
+  std::map<int64_t, BudgetPlanner> planners_;
+};
+
+}  // namespace
+
+TrainingStep::TrainingStep(const FitModel& model, Precision precision, Device device)
+    : choice_(model),
+      precision_(precision),
+      device_(device),
+      model_(make_model(model, device)),
+      parameters_(model_->parameters()),
+      scaler_(scaler_for(precision, device)) {
+  if (!is_text(model)) {
+    optimizers_.push_back(optim::Adam(parameters_));
+    return;
+  }
+  std::vector<Tensor> matrices, vectors;
+  for (const Tensor& p : parameters_) (p.rank() >= 2 ? matrices : vectors).push_back(p);
+  optimizers_.push_back(optim::AdamW(std::move(matrices), {.weight_decay = 0.1}));
+  optimizers_.push_back(optim::AdamW(std::move(vectors), {.weight_decay = 0}));
+}
+
+Metas TrainingStep::inputs(int64_t batch) const {
+  const Meta key{{2}, DType::i64, device_};
+  if (!is_text(choice_)) {
+    const ImageSize& image = choice_.image;
+    return {{{batch, image.height, image.width, image.channels}, DType::f32, device_},
+            {{batch}, DType::i64, device_},
+            key};
+  }
+  const bool gpt = choice_.name == "gpt";
+  const Meta ids{{batch, gpt ? choice_.gpt.context : choice_.context}, DType::i64, device_};
+  return {ids, gpt ? ids : Meta{{batch}, DType::i64, device_}, key};
+}
+
+std::vector<Tensor> TrainingStep::operator()(std::span<const Tensor> in) const {
+  const Autocast scope(precision_);
+  const Tensor loss = cross_entropy((*model_)(in[0], nn::training(in[2])), in[1]);
+  auto [grads, skip] = scaler_.unscale(gradients(scaler_.scale(loss), parameters_));
+  if (is_text(choice_)) {
+    grads = optim::clip_by_global_norm(grads, 1.0).grads;
+    std::vector<Tensor> matrices, vectors;
+    for (const Tensor& grad : grads) (grad.rank() >= 2 ? matrices : vectors).push_back(grad);
+    optimizers_[0].update(matrices, skip);
+    optimizers_[1].update(vectors, skip);
+  } else {
+    optimizers_[0].update(grads, skip);
+  }
+  scaler_.update(skip);
+  return {loss};
+}
+
+double predicted_seconds(const Program& program, const DeviceSpeed& speed) {
+  double seconds = 0;
+  for (const Instruction& instruction : program.instructions)
+    seconds += seconds_of(instruction, speed);
+  return seconds;
+}
+
+Fit largest_batch(const TrainingStep& step, int64_t bytes, Recomputing recomputing,
+                  const FitOptions& options) {
+  Plans plans(step, bytes, recomputing, options);
+  const int64_t one = plans.least(1);
+  std::optional<Fit> best = plans.fit(1);
+  if (!best) return {.least_bytes = one};
+  // Memory is nearly a line over the batch: a first guess, then steps that grow until one batch
+  // fits and a larger one does not, then halves.
+  const int64_t slope = std::max<int64_t>(1, (plans.least(9) - one) / 8);
+  int64_t probe = std::clamp<int64_t>(1 + (bytes - one) / slope, 2, options.most);
+  int64_t too_large = options.most + 1;
+  for (int64_t stride = std::max<int64_t>(1, probe / 64); too_large - best->batch > 1;) {
+    if (auto found = plans.fit(probe)) {
+      best = std::move(found);
+      if (too_large <= options.most) {
+        probe = std::midpoint(best->batch, too_large);
+        continue;
+      }
+      probe = std::min(best->batch + stride, options.most);
+    } else {
+      too_large = probe;
+      probe = best->batch > 1 || stride > too_large / 2 ? std::midpoint(best->batch, too_large)
+                                                        : too_large - stride;
+    }
+    stride *= 2;
+  }
+  return *best;
+}
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,135 @@
+// Will it fit? Prints, without allocating it, the largest batch that a model trains with in so much
+// memory, for each type and with more and more recompute, and how long a step would take.
+//
+//   fit --model lenet --vram 2GiB
+//   fit --model gpt --layers 12 --heads 12 --width 768 --context 1024 --vocabulary 50257
+//     ... --vram 24GiB --tflops 60 --tflops-16 240 --gbytes 1000
+#include "examples/common/fitting.h"
+#include "examples/common/options.h"
+#include "examples/common/report.h"
+
+namespace plimsoll::examples {
+namespace {
+
+struct Asked {
+  FitModel model;
+  std::string vram;
+  std::vector<int64_t> image{28, 28, 1};
+  std::vector<std::string> precisions{"f32", "bf16", "f16"};
+  double tflops = 0.1, tflops16 = 0, gbytes = 10;  // as CostModel::model has it
+  FitOptions options;
+  std::string json;
+};
+
+CLI::Validator size_of_memory() {
+  return {[](std::string& text) -> std::string {
+            try {
+              parse_bytes(text);
+              return "";
+            } catch (const ValueError&) {
+              return cat("not a size above 0, as in 8GiB: ", text.empty() ? "\"\"" : text);
+            }
+          },
+          ""};
+}
+
+struct Way {
+  Recomputing recomputing;
+  const char* name;
+};
+constexpr Way kWays[] = {{Recomputing::none, "none"},
+                         {Recomputing::up_to_a_tenth, "up to +10 %"},
+                         {Recomputing::smallest, "smallest"}};
+
+Json print_fit(const std::string& precision, const Way& way, const Fit& fit, int64_t most) {
+  if (fit.batch == 0)
+    std::printf("%-5s %-12s one example takes %s\n", precision.c_str(), way.name,
+                bytes_text(fit.least_bytes).c_str());
+  else
+    std::printf("%-5s %-12s %9lld%c %12s %11.1f %10.3f %8.1f\n", precision.c_str(), way.name,
+                static_cast<long long>(fit.batch), fit.batch == most ? '+' : ' ',
+                bytes_text(fit.bytes).c_str(), 1e3 * fit.seconds,
+                1e3 * fit.seconds / static_cast<double>(fit.batch),
+                100 * fit.added_seconds / (fit.seconds - fit.added_seconds));
+  std::fflush(stdout);
+  return {{"precision", precision}, {"recompute", way.name},
+          {"batch", fit.batch},     {"bytes", fit.batch == 0 ? fit.least_bytes : fit.bytes},
+          {"seconds", fit.seconds}, {"added_seconds", fit.added_seconds}};
+}
+
+void fit(Asked asked) {
+  const ReportFile report(asked.json);
+  if (asked.model.name == "gpt")
+    check<UsageError>(
+        asked.model.gpt.width % asked.model.gpt.heads == 0,
+        "--width: it is not divisible by the number of heads: ", asked.model.gpt.width, " and ",
+        asked.model.gpt.heads, ". Choose a multiple of --heads.");
+  asked.model.image = {asked.image[0], asked.image[1], asked.image[2], asked.model.image.classes};
+  const double tflops16 = asked.tflops16 > 0 ? asked.tflops16 : asked.tflops;
+  asked.options.speed = {asked.tflops * 1e12, tflops16 * 1e12, asked.gbytes * 1e9};
+  const int64_t bytes = parse_bytes(asked.vram);
+  Json rows = Json::array();
+  for (const std::string& precision : asked.precisions) {
+    const TrainingStep step(asked.model, precision_named(precision));
+    if (rows.empty()) {
+      std::printf("%s, %lld parameters, in %s\n", asked.model.name.c_str(),
+                  static_cast<long long>(step.parameter_count()), bytes_text(bytes).c_str());
+      std::printf("%-5s %-12s %9s  %12s %11s %10s %8s\n", "type", "recompute", "batch", "takes",
+                  "ms/step", "ms/example", "added %");
+    }
+    for (const Way& way : kWays)
+      rows.push_back(print_fit(precision, way,
+                               largest_batch(step, bytes, way.recomputing, asked.options),
+                               asked.options.most));
+  }
+  report.write({{"model", asked.model.name}, {"bytes", bytes}, {"rows", rows}});
+}
+
+}  // namespace
+}  // namespace plimsoll::examples
+
+int main(int argc, char** argv) {
+  using namespace plimsoll::examples;
+  const Options options;
+  Asked asked;
+  GptSize& gpt = asked.model.gpt;
+  std::vector<std::string> models = cnn_names();
+  models.insert(models.end(), {"gpt", "textcls"});
+  CLI::App app{"The largest batch that trains within so much memory, without allocating it."};
+  app.add_option("--model", asked.model.name, "Model")
+      ->check(CLI::IsMember(models))
+      ->capture_default_str();
+  app.add_option("--vram", asked.vram, "Memory to train in, as in 8GiB")
+      ->check(size_of_memory())
+      ->required();
+  app.add_option("--precisions", asked.precisions, "Types that activations are kept in")
+      ->delimiter(',')
+      ->check(CLI::IsMember(precision_names()))
+      ->capture_default_str();
+  app.add_option("--image", asked.image, "Image models: height, width, channels")
+      ->delimiter(',')
+      ->expected(3)
+      ->check(whole_number(1, 4096))
+      ->capture_default_str();
+  const auto number = [&](const char* name, int64_t& value, int64_t most, const char* what) {
+    app.add_option(name, value, what)->check(whole_number(1, most))->capture_default_str();
+  };
+  number("--classes", asked.model.image.classes, kWidest, "Image models: classes");
+  number("--layers", gpt.layers, kDeepest, "gpt: blocks");
+  number("--heads", gpt.heads, kDeepest, "gpt: attention heads");
+  number("--width", gpt.width, kWidest, "gpt: width");
+  number("--vocabulary", gpt.vocabulary, 1'000'000, "gpt: tokens there are");
+  number("--context", gpt.context, 1'000'000, "gpt: tokens in a window");
+  const auto rate = [&](const char* name, double& value, const char* what) {
+    app.add_option(name, value, what)->check(positive_number());
+  };
+  rate("--tflops", asked.tflops, "The device's products, in 10^12 operations a second [0.1]");
+  rate("--tflops-16", asked.tflops16, "Those of 16-bit numbers [as --tflops]");
+  rate("--gbytes", asked.gbytes, "The device's memory, in 10^9 bytes a second [10]");
+  app.add_option("--plan-seconds", asked.options.search_seconds,
+                 "How long to search for each plan, in seconds of a core of 2025")
+      ->check(positive_number())
+      ->capture_default_str();
+  app.add_option("--json", asked.json, "Write the rows to this file")->check(not_empty());
+  return run_example(app, argc, argv, options, [&] { fit(asked); });
+}
