@@ -1,0 +1,28 @@
+// What a user's program does: trains a few steps, saves and loads.
+#include "formats/safetensors.h"
+#include "plimsoll.h"
+using namespace plimsoll;
+
+int main() {
+  nn::Build build{.seed = 1};
+  nn::Sequential model;
+  model.then<nn::Linear>(4, 16, build).then<nn::ReLU>().then<nn::Linear>(16, 2, build);
+  optim::Adam optimizer(model.parameters(), {.learning_rate = 0.05});
+  Step step([&](const Tensor& x, const Tensor& y) {
+    Tensor loss = cross_entropy(model(x, nn::training()), y);
+    optimizer.update(gradients(loss, model.parameters()));
+    return loss;
+  });
+  const Tensor x = Tensor::of<float>({1, 0, 0, 1, 0, 1, 1, 0}, {2, 4});
+  const Tensor y = Tensor::of<int64_t>({0, 1}, {2});
+  const double first = step(x, y).item();
+  for (int i = 0; i < 50; ++i) step(x, y);
+  const double last = step(x, y).item();
+
+  const Tensor weight = model.parameters()[0];
+  formats::write_safetensors("consumer.safetensors", std::vector{formats::NamedTensor{"w", weight}});
+  const Tensor loaded = formats::Safetensors("consumer.safetensors").tensor("w");
+  const bool same = loaded.to_vector<float>() == weight.to_vector<float>();
+  std::printf("loss %.4f, then %.4f; %s\n", first, last, same ? "saved" : "NOT saved");
+  return last < 0.1 * first && same ? 0 : 1;
+}
