@@ -13,10 +13,12 @@
 #include "examples/common/progress.h"
 #include "examples/common/report.h"
 #include "examples/common/runner.h"
+#include "examples/common/tensorboard.h"
 #include "examples/pictures/pictures.h"
 #include "memory/pooled_allocator.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
+#include "optim/prune.h"
 #include "optim/schedule.h"
 
 namespace plimsoll::examples {
@@ -54,9 +56,22 @@ std::vector<Metas> evaluation_inputs(const Metas& training, int64_t batch, int64
   return all;
 }
 
+// Nothing in the first tenth of the updates, --prune from 70 % of them on.
+std::optional<optim::Pruner> make_pruner(const Options& options, const nn::Module& model,
+                                         int64_t updates) {
+  if (options.prune == 0) return std::nullopt;
+  const int64_t every = std::max<int64_t>(1, updates / 100), begin = updates / 10;
+  return optim::Pruner(optim::prunable(model.named_parameters()),
+                       {.schedule = {.final = options.prune,
+                                     .begin = begin,
+                                     .end = begin + updates * 6 / 10 / every * every,
+                                     .frequency = every}});
+}
+
 void train(const Options& options, int64_t epochs) {
   ReportFile report(options.json);
   Pictures pictures(options);
+  TensorBoard board(options.tensorboard);
   const Device device = open_device(options.device);
   PooledAllocator& pool = *default_pool(device);
   Budget budget(options, pool);
@@ -83,6 +98,7 @@ void train(const Options& options, int64_t epochs) {
   optim::Accumulation window(model->parameters(), most);
   const optim::Schedule schedule = optim::warmup_cosine(
       options.learning_rate, options.learning_rate / 100, windows / 10, epochs * windows);
+  std::optional<optim::Pruner> pruner = make_pruner(options, *model, epochs * windows);
 
   // The whole training step: the same function eagerly and captured.
   const auto train_step = [&](Precision type) -> StepFunction {
@@ -94,6 +110,7 @@ void train(const Options& options, int64_t epochs) {
       if (!sums.empty()) {
         const auto [grads, skip] = scaler.unscale(std::move(sums));
         optimizer.update(grads, skip);
+        if (pruner) pruner->apply();
         scaler.update(skip);
       }
       return std::vector{loss};
@@ -144,10 +161,12 @@ void train(const Options& options, int64_t epochs) {
       }
       const int64_t part = in_epoch % most;
       if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
+      if (part == 0 && pruner) pruner->prune(optimizer.steps_made());
       window.at(part, std::min(most, steps - in_epoch + part));
       ++done;
       loss = step.loss({batch->x, batch->y, key});
       pictures.draw_pool(pool);
+      board.trained(done, loss, optimizer.learning_rate().item());
       loss_sum += loss;
       ++in_epoch;
       progress.update(in_epoch, in_epoch * options.batch,
@@ -155,17 +174,23 @@ void train(const Options& options, int64_t epochs) {
     }
     progress.finish();
     peak = std::max(peak, pool.stats().peak.bytes);
+    board.memory(done, pool.stats().peak);
     step.release_arena();
     pool.reset_peak();
     tested = accuracy(step, test_loader);
     evaluation_peak = std::max(evaluation_peak, pool.stats().peak.bytes);
     loss = loss_sum / static_cast<double>(steps);
+    board.evaluated(done, {{"accuracy", tested}});
     std::printf("epoch %lld/%lld  mean loss %.9g  test accuracy %.4f\n",
                 static_cast<long long>(epoch + 1), static_cast<long long>(epochs), loss, tested);
     epoch_rows.push_back({{"epoch", epoch + 1}, {"loss", loss}, {"accuracy", tested}});
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (pruner) {
+    pruner->strip();
+    std::printf("%s", pruner->sparsity().text().c_str());
+  }
   report.write({{"model", options.model},
                 {"data", options.data},
                 {"mode", options.mode},
@@ -202,5 +227,7 @@ int main(int argc, char** argv) {
   app.add_option("--epochs", epochs, "Times through the training images")
       ->check(whole_number(1, kMany))
       ->capture_default_str();
+  app.add_option("--prune", options.prune, "Share of the weights to prune, as in 0.8")
+      ->check(probability());
   return run_example(app, argc, argv, options, [&] { train(options, epochs); });
 }

@@ -12,6 +12,7 @@
 #include "examples/common/progress.h"
 #include "examples/common/report.h"
 #include "examples/common/runner.h"
+#include "examples/common/tensorboard.h"
 #include "examples/common/transformer_models.h"
 #include "examples/pictures/pictures.h"
 #include "memory/pooled_allocator.h"
@@ -146,6 +147,7 @@ class Optimizer {
 void train(const TextOptions& options) {
   ReportFile report(options.json);
   Pictures pictures(options);
+  TensorBoard board(options.tensorboard);
   const Device device = open_device(options.device);
   PooledAllocator& pool = *default_pool(device);
   Budget budget(options, pool);
@@ -221,17 +223,20 @@ void train(const TextOptions& options) {
       tokens += batch.x.count();
     }
     loss = loss_sum / static_cast<double>(options.accumulate);
+    board.trained(i + 1, loss, schedule(i));
     progress.update(i + 1, tokens,
                     status_line(loss, score.accuracy, planned.training, pool.stats()));
     if ((i + 1) % options.eval_every != 0 && i + 1 != options.steps) continue;
     progress.finish();
     peak = std::max(peak, pool.stats().peak.bytes);
+    board.memory(i + 1, pool.stats().peak);
     step.release_arena();
     pool.reset_peak();
     score = score_of(step, task);
     evaluation_peak = std::max(evaluation_peak, pool.stats().peak.bytes);
     step.release_arena();
     pool.reset_peak();
+    board.evaluated(i + 1, {{"loss", score.loss}, {"accuracy", score.accuracy}});
     std::printf("step %lld  loss %.9g  validation loss %.4f  accuracy %.4f\n",
                 static_cast<long long>(i + 1), loss, score.loss, score.accuracy);
     rows.push_back(

@@ -24,7 +24,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"optim", {"core", "ops", "memory", "autograd"}},
     {"nn", {"core", "ops", "memory", "autograd"}},
     {"train", {"core", "memory", "formats"}},
-    {"examples", {"core", "ops", "memory", "autograd", "optim", "nn", "data", "train"}},
+    {"examples", {"core", "ops", "memory", "autograd", "optim", "nn", "data", "formats", "train"}},
     {"tools", {"core", "memory", "examples"}},
 };
 const std::set<std::string> kFolders = {"core",  "ops",   "memory",  "data",  "autograd",

@@ -46,6 +46,8 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_flag("--checkpoint", options.checkpoint,
                "Keep only the inputs of each block and recompute the rest in the backward pass");
   app.add_flag("--find-nan", options.find_nan, "Stop at the first op that writes NaN or infinity");
+  app.add_option("--tensorboard", options.tensorboard, "Write event files to this folder")
+      ->check(not_empty());
   app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());
 }
 

@@ -37,6 +37,8 @@ struct Options {
   double learning_rate = 0;
   bool checkpoint = false;
   bool find_nan = false;
+  double prune = 0;         // share of the weights that are 0 in the end
+  std::string tensorboard;  // folder for event files; empty: none
 
   bool captured() const { return mode == "captured"; }
 };

@@ -1,0 +1,34 @@
+// --tensorboard FOLDER: curves of a run for `tensorboard --logdir FOLDER`.
+//
+//   TensorBoard board(options.tensorboard);
+//   board.trained(step, loss, rate);
+//   board.evaluated(step, {{"accuracy", 0.98}});
+//   board.memory(step, pool.stats().peak);
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "formats/events.h"
+#include "memory/pooled_allocator.h"
+
+namespace plimsoll::examples {
+
+class TensorBoard {
+ public:
+  // An empty folder: nothing is written. UsageError when the files cannot be made there.
+  explicit TensorBoard(const std::string& folder);
+
+  void trained(int64_t step, double loss, double learning_rate);  // "train/..."
+  void evaluated(
+      int64_t step,
+      std::initializer_list<std::pair<const char*, double>> figures);  // "evaluation/..."
+  // The most bytes in use, and what held them then: "memory/peak" and one curve for each class.
+  void memory(int64_t step, const Peak& peak);
+
+ private:
+  std::optional<formats::EventWriter> events_;
+};
+
+}  // namespace plimsoll::examples
