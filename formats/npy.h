@@ -6,8 +6,8 @@
 //   write_npz("batch.npz", {{{"x", x}, {"labels", labels}}});   // numpy.load("batch.npz")["x"]
 //
 // f64 f32 f16 i64 i32 u8 bool, of any shape, [] included. Refused in a sentence that says what to
-// do in Python: other types, big-endian numbers, pickled objects, more than 8 axes. Fortran's order is
-// read, and becomes row-major. What is read is allocated from the current pool, and never before
+// do in Python: other types, big-endian numbers, pickled objects, more than 8 axes. Fortran's order
+// is read, and becomes row-major. What is read is allocated from the current pool, and never before
 // the bytes are there.
 #pragma once
 
