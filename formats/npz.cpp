@@ -53,7 +53,8 @@ void check_names(std::span<const NamedTensor> tensors) {
     check<ValueError>(plain && names.insert(item.name).second, "npz: the name number ",
                       names.size() + 1,
                       " is empty, there already, or not printable ASCII. Choose another.");
-    npy_header(item.tensor);  // refuses what cannot be written before the file is touched
+    require_bytes("npz", item.tensor);  // before the file is touched
+    npy_header(item.tensor);            // so is this: it refuses types
   }
 }
 

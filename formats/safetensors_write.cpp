@@ -49,6 +49,7 @@ void write_safetensors(const Sink& sink, std::span<const NamedTensor> tensors,
   for (const NamedTensor& item : tensors) {
     check<StateError>(item.tensor.defined(), "safetensors: tensor ", in_quotes(item.name),
                       " is undefined. Write tensors that were computed.");
+    require_bytes("safetensors", item.tensor);
     check<ValueError>(names.insert(item.name).second, "safetensors: the name ",
                       in_quotes(item.name), " is taken. Give every tensor a name of its own.");
     order.push_back(&item);

@@ -11,8 +11,7 @@
 
 namespace plimsoll::formats {
 
-std::span<const std::byte> bytes_of(const char* format, const Tensor& tensor,
-                                    std::vector<std::byte>& space) {
+void require_bytes(const char* format, const Tensor& tensor) {
   check<StateError>(tensor.defined(), format,
                     ": the tensor is undefined. Pass one that was computed.");
   check<StateError>(!Trace::current() && !tensor.value().storage->is_symbolic(), format,
@@ -21,6 +20,11 @@ std::span<const std::byte> bytes_of(const char* format, const Tensor& tensor,
   check<DeviceError>(tensor.device() != Device::null, format,
                      ": the null device has no bytes: ", tensor.meta(),
                      ". Compute on the cpu device to have values.");
+}
+
+std::span<const std::byte> bytes_of(const char* format, const Tensor& tensor,
+                                    std::vector<std::byte>& space) {
+  require_bytes(format, tensor);
   const auto size = static_cast<size_t>(bytes_of(tensor.meta()));
   if (size == 0) return {};
   std::vector<std::byte> copied;

@@ -17,8 +17,11 @@ namespace plimsoll::formats {
 
 static_assert(std::endian::native == std::endian::little, "files are read and written as they are");
 
-// The bytes themselves where they lie like this, else a copy in `space`. `format` begins the
-// messages. StateError: undefined, or while a step is being captured. DeviceError: no bytes.
+// Throws what bytes_of() would; `format` begins the messages. StateError: undefined, or while a
+// step is being captured. DeviceError: no bytes.
+void require_bytes(const char* format, const Tensor& tensor);
+
+// The bytes themselves where they lie like this, else a copy in `space`.
 std::span<const std::byte> bytes_of(const char* format, const Tensor& tensor,
                                     std::vector<std::byte>& space);
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "core/trace.h"
 #include "ops/ops.h"
 #include "tests/data_testing.h"
 #include "tests/foreign.h"
@@ -133,6 +134,18 @@ TEST(Safetensors, WhatCannotBeWrittenLeavesTheOldFile) {
       },
       "safetensors: tensor \"a\" is undefined. Write tensors that were "
       "computed.");
+  EXPECT_EQ(error_of<DeviceError>([&] {
+              write({{"a", x}, {"b", zeros({2}, {.device = Device::null})}});
+            }),
+            "safetensors: the null device has no bytes: f32 [2] on null. Compute on the cpu device "
+            "to have values.");
+  capture(
+      [&](std::span<const Tensor> in) {
+        EXPECT_THROW(write({{"a", in[0]}}), StateError);
+        EXPECT_THROW(write({{"a", x}}), StateError);
+        return std::vector<Tensor>{in[0]};
+      },
+      Metas{x.meta()});
   EXPECT_EQ(fs::file_size(path), 3U);
   expect_error<DataError>([&] { write_safetensors(dir / "no/where", {}); },
                           "safetensors: the file cannot be written: " + dir.text("no/where") +
