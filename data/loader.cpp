@@ -6,6 +6,11 @@
 #include "data/random.h"
 
 namespace plimsoll::data {
+namespace {
+
+constexpr int64_t kMostAhead = 1024;
+
+}  // namespace
 
 std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t epoch) {
   std::vector<int64_t> order(static_cast<size_t>(n));
@@ -19,8 +24,13 @@ Loader::Loader(const ImageDataset& dataset, LoaderAttrs attrs) : dataset_(datase
   check_dataset(dataset);
   check<ValueError>(attrs.batch >= 1, "loader: a batch needs at least one image: ", attrs.batch,
                     ". Pass 1 or more.");
-  check<ValueError>(attrs.prefetch >= 0, "loader: prefetch counts batches: ", attrs.prefetch,
-                    ". Pass 0 or more.");
+  check<ValueError>(attrs.prefetch >= 0 && attrs.prefetch <= kMostAhead,
+                    "loader: prefetch counts batches: ", attrs.prefetch, ". Pass 0 to ", kMostAhead,
+                    ".");
+  check<ValueError>(attrs.workers >= 0 && attrs.workers <= kMostAhead,
+                    "loader: workers counts threads: ", attrs.workers, ". Pass 0 to ", kMostAhead,
+                    ".");
+  check_augment(attrs.augment);
   check<DataError>(attrs.batch <= dataset.count(),
                    "loader: the batch is larger than the data: ", attrs.batch, " images wanted, ",
                    dataset.name, " has ", dataset.count(), ". Use a smaller batch.");
@@ -35,26 +45,27 @@ int64_t Loader::batches() const {
   return attrs_.drop_last ? n / attrs_.batch : (n + attrs_.batch - 1) / attrs_.batch;
 }
 
-Loader::HostBatch Loader::gather(const std::vector<int64_t>& order, int64_t index) const {
+Loader::HostBatch Loader::gather(const std::vector<int64_t>& order, uint64_t epoch,
+                                 int64_t index) const {
   const int64_t begin = index * attrs_.batch;
   const int64_t end = std::min(begin + attrs_.batch, dataset_.count());
-  const int64_t channels = dataset_.channels, bytes = dataset_.image_bytes();
   HostBatch batch;
-  batch.x.resize(static_cast<size_t>((end - begin) * bytes));
+  batch.x.resize(static_cast<size_t>((end - begin) * dataset_.image_bytes()));
   float* x = batch.x.data();
-  for (int64_t i = begin; i < end; ++i) {
-    const uint8_t* pixels = dataset_.pixels.data() + order[i] * bytes;
-    for (int64_t j = 0; j < bytes; j += channels)
-      for (int64_t channel = 0; channel < channels; ++channel)
-        *x++ = normalized_[256 * channel + pixels[j + channel]];
+  for (int64_t i = begin; i < end; ++i, x += dataset_.image_bytes()) {
+    const Augmentation augmentation =
+        draw_augmentation(attrs_.augment, dataset_.height, dataset_.width, attrs_.seed, epoch,
+                          static_cast<uint64_t>(order[i]));
+    augment_image(dataset_, order[i], normalized_.data(), augmentation, x);
     batch.y.push_back(dataset_.labels[order[i]]);
   }
   return batch;
 }
 
-void Loader::start(uint64_t epoch, int64_t first) {
-  check<ValueError>(0 <= first && first <= batches(), "loader: there is no such batch: ", first,
-                    " of ", batches(), ". Count from 0.");
+void Loader::start(uint64_t epoch, int64_t first_batch) {
+  check<ValueError>(first_batch >= 0 && first_batch <= batches(),
+                    "loader: the epoch has no such batch: ", first_batch, " of ", batches(),
+                    ". Count from 0.");
   std::vector<int64_t> order;
   if (attrs_.shuffle) {
     order = permutation(dataset_.count(), attrs_.seed, epoch);
@@ -62,15 +73,16 @@ void Loader::start(uint64_t epoch, int64_t first) {
     order.resize(static_cast<size_t>(dataset_.count()));
     std::iota(order.begin(), order.end(), 0);
   }
-  epoch_.emplace(batches() - first, attrs_.prefetch,
-                 [this, first, order = std::move(order)](int64_t index) {
-                   return gather(order, first + index);
-                 });
+  epoch_ = nullptr;  // its threads end before others begin
+  epoch_ =
+      mapped(numbers(first_batch, batches()),
+             [this, epoch, order = std::move(order)](int64_t i) { return gather(order, epoch, i); },
+             {.workers = attrs_.workers, .ahead = attrs_.workers * attrs_.prefetch});
 }
 
 std::optional<Batch> Loader::next() {
-  check<StateError>(epoch_.has_value(), "loader: no epoch was begun. Call start(epoch) first.");
-  const std::optional<HostBatch> host = epoch_->next();
+  check<StateError>(epoch_ != nullptr, "loader: no epoch was begun. Call start(epoch) first.");
+  const std::optional<HostBatch> host = epoch_();
   if (!host) return std::nullopt;
   const MemoryScope scope(MemoryClass::input);
   const auto n = static_cast<int64_t>(host->y.size());

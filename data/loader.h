@@ -1,24 +1,28 @@
-// Loader: an image dataset as shuffled, normalised batches, prepared on a background thread.
+// Loader: an image dataset as shuffled, augmented, normalised batches, prepared in the background.
 //
 //   Loader loader(train, {.batch = 128, .shuffle = true, .seed = 1, .drop_last = true});
 //   for (int epoch = 0; epoch < 5; ++epoch) {
 //     loader.start(epoch);
 //     while (auto batch = loader.next()) train_step(batch->x, batch->y);
 //   }
+//
+// The batches are the same, bit for bit, for every number of workers.
 #pragma once
 
+#include "data/augment.h"
 #include "data/batch.h"
-#include "data/dataset.h"
-#include "data/prefetch.h"
+#include "data/pipeline.h"
 
 namespace plimsoll::data {
 
 struct LoaderAttrs {
   int64_t batch = 32;           // images in a batch
   bool shuffle = false;         // another order in every epoch
-  uint64_t seed = 0;            // of the orders
+  uint64_t seed = 0;            // of the orders and of what is drawn to augment
   bool drop_last = false;       // leave out the last batch when it would be smaller
-  int64_t prefetch = 2;         // batches prepared ahead; 0: none, and no thread
+  AugmentAttrs augment = {};    // none, as for testing
+  int64_t workers = 1;          // threads that prepare batches; 0: none
+  int64_t prefetch = 2;         // batches prepared ahead by each; 0: none, and no thread
   Device device = Device::cpu;  // where the batches lie
 };
 
@@ -29,19 +33,23 @@ std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t epoch);
 class Loader {
  public:
   // Keeps a reference: `dataset` must outlive the loader. DataError when the dataset is empty or
-  // does not fit together, or the batch is larger than it; ValueError for batch < 1, prefetch < 0.
+  // does not fit together, or the batch is larger than it; ValueError for batch < 1, for workers
+  // or prefetch outside 0 ... 1024, and from check_augment.
   explicit Loader(const ImageDataset& dataset, LoaderAttrs attrs = {});
   Loader(ImageDataset&&, LoaderAttrs = {}) = delete;  // would die before the first batch
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
 
   // Batches in an epoch.
   int64_t batches() const;
 
-  // Begins an epoch, with batch number `first`: as if those before it had been taken. An epoch that
-  // is under way is given up. ValueError unless 0 <= first <= batches().
-  void start(uint64_t epoch, int64_t first = 0);
+  // Begins an epoch; one that is under way is given up. Batches before `first_batch` are left out
+  // without being made, and the others are what they would have been, so that (epoch, batch) is a
+  // position to begin at again. A position at the end gives nothing. ValueError for one after it.
+  void start(uint64_t epoch, int64_t first_batch = 0);
 
   // The next batch: x f32 [N, H, W, C] as Normalization says, y i64 [N]. Nothing at the end of the
-  // epoch. StateError before start(), OutOfMemory; an error of the background thread comes out
+  // epoch. StateError before start(), OutOfMemory; an error of a background thread comes out
   // here.
   std::optional<Batch> next();
 
@@ -51,12 +59,12 @@ class Loader {
     std::vector<float> x;
     std::vector<int64_t> y;
   };
-  HostBatch gather(const std::vector<int64_t>& order, int64_t index) const;
+  HostBatch gather(const std::vector<int64_t>& order, uint64_t epoch, int64_t index) const;
 
   const ImageDataset& dataset_;
   LoaderAttrs attrs_;
   std::vector<float> normalized_;  // [C, 256]: what each byte of each channel becomes
-  std::optional<Prefetch<HostBatch>> epoch_;
+  Stream<HostBatch> epoch_;
 };
 
 }  // namespace plimsoll::data

@@ -2,7 +2,7 @@
 //
 //   train_cnn                                             images the program draws itself
 //   train_cnn --model lenet --data mnist:data/mnist --epochs 5
-//   train_cnn --model resnet8 --data cifar10:data/cifar10 --checkpoint
+//   train_cnn --model resnet8 --data cifar10:data/cifar10 --augment crop,flip
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
 #include "data/loader.h"
@@ -82,6 +82,8 @@ void train(const Options& options, int64_t epochs) {
                                            .shuffle = true,
                                            .seed = options.seed,
                                            .drop_last = true,
+                                           .augment = data::parse_augment(options.augment),
+                                           .workers = options.workers,
                                            .device = device});
   data::Loader test_loader(
       images.test, {.batch = std::min(options.batch, images.test.count()), .device = device});
@@ -229,5 +231,10 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--prune", options.prune, "Share of the weights to prune, as in 0.8")
       ->check(probability());
+  app.add_option("--augment", options.augment, plimsoll::data::kAugmentations)
+      ->capture_default_str();
+  app.add_option("--workers", options.workers, "Threads that prepare batches; 0: none")
+      ->check(whole_number(0, 64))
+      ->capture_default_str();
   return run_example(app, argc, argv, options, [&] { train(options, epochs); });
 }

@@ -1,11 +1,11 @@
-// The loader: order, batches, normalisation, and the background thread in good and bad times.
+// The loader: order, batches, normalisation, and any number of background threads.
 #include "data/loader.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <set>
 
+#include "data/builtin_images.h"
 #include "tests/data_testing.h"
 
 namespace plimsoll::data {
@@ -32,15 +32,15 @@ struct Epoch {
   bool operator==(const Epoch&) const = default;
 };
 
-Epoch read_epoch(Loader& loader, uint64_t epoch) {
+Epoch read_epoch(Loader& loader, uint64_t epoch, int64_t first_batch = 0) {
   Epoch all;
-  loader.start(epoch);
+  loader.start(epoch, first_batch);
   while (auto batch = loader.next()) {
     all.x.push_back(batch->x.to_vector<float>());
     all.y.push_back(batch->y.to_vector<int64_t>());
   }
   EXPECT_FALSE(loader.next());  // the end stays the end
-  EXPECT_EQ(std::ssize(all.x), loader.batches());
+  EXPECT_EQ(std::ssize(all.x), loader.batches() - first_batch);
   return all;
 }
 
@@ -119,13 +119,39 @@ TEST(DataLoader, EveryImageComesOnceInAnEpoch) {
   EXPECT_EQ(read_epoch(keep, 0), all);
 }
 
-TEST(DataLoader, PrefetchingChangesNothing) {
+// Two epochs with everything on, as 0, 1 and 4 workers make them.
+TEST(DataLoader, WorkersChangeNothing) {
+  const ImageDataset dataset = draw_images(Split::train, {.count = 300});
+  const auto read = [&](int64_t workers, int64_t prefetch) {
+    Loader loader(dataset, {.batch = 16,
+                            .shuffle = true,
+                            .seed = 1,
+                            .augment = {.crop = 4, .flip = true, .cutout = 8},
+                            .workers = workers,
+                            .prefetch = prefetch});
+    return std::vector{read_epoch(loader, 0), read_epoch(loader, 1)};
+  };
+  const auto plain = read(0, 2);
+  EXPECT_NE(plain[0], plain[1]);
+  for (const int64_t prefetch : {0, 1, 2, 100}) {
+    EXPECT_EQ(read(1, prefetch), plain);
+    EXPECT_EQ(read(4, prefetch), plain);
+  }
+}
+
+TEST(DataLoader, AnEpochMayBeginAtAnyBatch) {
   const ImageDataset dataset = numbered(37);
-  for (const bool shuffle : {false, true}) {
-    Loader plain(dataset, {.batch = 5, .shuffle = shuffle, .seed = 1, .prefetch = 0});
-    for (const int64_t depth : {1, 2, 100}) {
-      Loader ahead(dataset, {.batch = 5, .shuffle = shuffle, .seed = 1, .prefetch = depth});
-      EXPECT_EQ(read_epoch(ahead, 4), read_epoch(plain, 4));
+  for (const int64_t workers : {0, 3}) {
+    Loader loader(dataset, {.batch = 5,
+                            .shuffle = true,
+                            .seed = 1,
+                            .augment = {.crop = 1, .flip = true},
+                            .workers = workers});
+    const Epoch all = read_epoch(loader, 2);
+    for (int64_t first = 0; first <= loader.batches(); ++first) {
+      const Epoch rest = read_epoch(loader, 2, first);
+      EXPECT_EQ(rest.x, std::vector(all.x.begin() + first, all.x.end()));
+      EXPECT_EQ(rest.y, std::vector(all.y.begin() + first, all.y.end()));
     }
   }
 }
@@ -134,7 +160,7 @@ TEST(DataLoader, AnEpochCanBeGivenUp) {
   const ImageDataset dataset = numbered(100);
   const int64_t live = Storage::live();
   for (int taken = 0; taken < 4; ++taken) {
-    Loader loader(dataset, {.batch = 3, .prefetch = 2});
+    Loader loader(dataset, {.batch = 3, .workers = taken, .prefetch = 2});
     loader.start(0);
     for (int i = 0; i < taken; ++i) EXPECT_TRUE(loader.next());
     loader.start(1);  // gives up epoch 0
@@ -160,13 +186,20 @@ TEST(DataLoader, RefusesBadArguments) {
   EXPECT_EQ(error_of<ValueError>([&] { Loader(dataset, {.batch = 0}); }),
             "loader: a batch needs at least one image: 0. Pass 1 or more.");
   EXPECT_EQ(error_of<ValueError>([&] { Loader(dataset, {.batch = 1, .prefetch = -1}); }),
-            "loader: prefetch counts batches: -1. Pass 0 or more.");
+            "loader: prefetch counts batches: -1. Pass 0 to 1024.");
+  EXPECT_EQ(error_of<ValueError>([&] { Loader(dataset, {.batch = 1, .workers = 1025}); }),
+            "loader: workers counts threads: 1025. Pass 0 to 1024.");
+  EXPECT_EQ(error_of<ValueError>([&] { Loader(dataset, {.batch = 1, .augment = {.crop = -1}}); }),
+            "augment: this is no number of pixels: -1. Pass 0 to 1024.");
   const ImageDataset empty = numbered(0);
   EXPECT_EQ(error_of<DataError>([&] { Loader loader(empty); }),
             "dataset: it is empty: numbered has no images. Use one with at least one image.");
   Loader loader(dataset, {.batch = 4});
   EXPECT_EQ(error_of<StateError>([&] { loader.next(); }),
             "loader: no epoch was begun. Call start(epoch) first.");
+  for (const int64_t first : {-1, 2})
+    EXPECT_EQ(error_of<ValueError>([&] { loader.start(0, first); }),
+              cat("loader: the epoch has no such batch: ", first, " of 1. Count from 0."));
 }
 
 TEST(DataLoader, RefusesADatasetThatDoesNotFitTogether) {
@@ -180,31 +213,6 @@ TEST(DataLoader, RefusesADatasetThatDoesNotFitTogether) {
   EXPECT_EQ(error_of<DataError>([&] { Loader(dataset, {.batch = 1}); }),
             "dataset: a label is out of range: numbered image 2 has label -1 of 10 classes. "
             "Check that the labels belong to these images.");
-}
-
-TEST(DataPrefetch, AnErrorComesOutInItsTurn) {
-  for (const int64_t depth : {0, 1, 3}) {
-    Prefetch<int64_t> prefetch(5, depth, [](int64_t i) {
-      check<DataError>(i != 2, "broken at ", i, ".");
-      return i;
-    });
-    EXPECT_EQ(prefetch.next(), 0);
-    EXPECT_EQ(prefetch.next(), 1);
-    for (int again = 0; again < 2; ++again)
-      EXPECT_EQ(error_of<DataError>([&] { prefetch.next(); }), "broken at 2.");
-  }
-}
-
-TEST(DataPrefetch, RunsAheadByItsDepth) {
-  std::atomic<int64_t> made = 0;
-  Prefetch<int64_t> prefetch(100, 3, [&](int64_t i) { return ++made, i; });
-  while (made < 3) std::this_thread::yield();
-  for (int64_t i = 0; i < 100; ++i) {
-    EXPECT_LE(made, i + 3);
-    EXPECT_EQ(prefetch.next(), i);
-  }
-  EXPECT_EQ(prefetch.next(), std::nullopt);
-  EXPECT_EQ(made, 100);
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ namespace plimsoll::examples {
 struct Options {
   std::string model;
   std::string data = "builtin";
+  std::string augment = "none";  // of training images
+  int64_t workers = 1;           // threads that prepare batches of images
   std::string device = "cpu";
   std::string mode = "captured";
   std::string precision = "f32";

@@ -1,0 +1,247 @@
+// An input pipeline is one stream made from another. A stream is a function: each call gives the
+// next item; after the last, nothing, at every call.
+//
+//   Stream<int64_t> order = shuffled(numbers(0, 1000), {.buffer = 100, .seed = 1, .epoch = 3});
+//   const auto image = cached<Image>(1000, [&](int64_t i) { return decode(files[i]); });
+//   auto batches = batched(mapped(std::move(order), image, {.workers = 4, .ahead = 64}), 32);
+//   while (auto batch = batches()) use(*batch);
+//
+// The items and their order are the same for every number of workers. A copy of a stream is the
+// same stream; one thread at a time may read it; its own threads end with the last copy.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "core/error.h"
+#include "data/random.h"
+
+namespace plimsoll::data {
+
+template <class T>
+using Stream = std::function<std::optional<T>()>;
+
+// begin, begin + 1, ..., end - 1.
+inline Stream<int64_t> numbers(int64_t begin, int64_t end) {
+  return [next = std::make_shared<int64_t>(begin), end] {
+    return *next < end ? std::optional((*next)++) : std::nullopt;
+  };
+}
+
+struct MapAttrs {
+  int64_t workers = 0;  // threads; 0: none, each item is made when it is asked for
+  int64_t ahead = 0;    // items begun and not yet taken, at most; 0: none, and no thread
+};
+
+// How mapped() works: a queue of places, one for each item of the source that was begun, in order.
+// Workers take turns at the source, and fill their places in whatever order they finish.
+template <class T, class U>
+class OrderedMap {
+ public:
+  OrderedMap(Stream<T> source, std::function<U(T)> f, MapAttrs attrs)
+      : source_(std::move(source)),
+        f_(std::move(f)),
+        attrs_(attrs),
+        threaded_(attrs.workers > 0 && attrs.ahead > 0) {
+    check<ValueError>(attrs.workers >= 0 && attrs.ahead >= 0,
+                      "mapped: workers and items ahead are counts: ", attrs.workers, " and ",
+                      attrs.ahead, ". Pass 0 or more.");
+  }
+
+  // Not in the constructor: where the second of two threads cannot be had, the first is stopped by
+  // the destructor.
+  void start() {
+    for (int64_t i = 0; threaded_ && i < attrs_.workers; ++i)
+      threads_.emplace_back([this] { work(); });
+  }
+
+  // Waits for items that are being made; what was made and not taken is dropped.
+  ~OrderedMap() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  OrderedMap(const OrderedMap&) = delete;
+  OrderedMap& operator=(const OrderedMap&) = delete;
+
+  std::optional<U> next() {
+    if (!threaded_ && places_.empty() && !ended_) make_next();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return places_.empty() ? ended_ : places_.front().filled(); });
+    if (places_.empty()) return std::nullopt;
+    Place& place = places_.front();
+    if (place.error) std::rethrow_exception(place.error);  // and stays: so it is at every call
+    std::optional<U> item = std::move(place.item);
+    places_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    return item;
+  }
+
+ private:
+  struct Place {
+    std::optional<U> item;
+    std::exception_ptr error;
+    bool filled() const { return item || error; }
+  };
+
+  void work() {
+    while (make_next()) {
+    }
+  }
+
+  // Takes one item from the source and makes of it what comes out. False when that was the end.
+  bool make_next() {
+    std::unique_lock turn(source_mutex_);
+    {
+      std::unique_lock lock(mutex_);
+      const int64_t most = threaded_ ? attrs_.ahead : 1;
+      changed_.wait(lock, [&] { return stopping_ || ended_ || std::ssize(places_) < most; });
+      if (stopping_ || ended_) return false;
+    }
+    std::optional<T> input;
+    std::exception_ptr error;
+    try {
+      input = source_();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    Place* place = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = !input;
+      if (input || error) place = &places_.emplace_back();  // stays there: a deque moves nothing
+    }
+    turn.unlock();
+    std::optional<U> item;
+    if (input) try {
+        item = f_(std::move(*input));
+      } catch (...) {
+        error = std::current_exception();
+      }
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = ended_ || !item;
+      if (place) *place = {std::move(item), error};
+    }
+    changed_.notify_all();
+    return input && !error;
+  }
+
+  Stream<T> source_;
+  const std::function<U(T)> f_;
+  const MapAttrs attrs_;
+  const bool threaded_;
+  std::mutex source_mutex_;  // held by the thread whose turn it is; taken before mutex_
+  std::mutex mutex_;         // guards what follows
+  std::condition_variable changed_;
+  std::deque<Place> places_;
+  bool ended_ = false, stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// f(item) for each item, in order. With workers, f runs in several threads at once, up to `ahead`
+// items before they are asked for. What the source or f throws comes out in its turn and at every
+// call after that. ValueError for a negative count.
+template <class T, class F>
+auto mapped(Stream<T> source, F f, MapAttrs attrs = {}) {
+  using U = std::invoke_result_t<F&, T>;
+  const auto map = std::make_shared<OrderedMap<T, U>>(std::move(source), std::move(f), attrs);
+  map->start();
+  return Stream<U>([map] { return map->next(); });
+}
+
+// The same items, taken from the source ahead of time by one thread.
+template <class T>
+Stream<T> prefetched(Stream<T> source, int64_t ahead) {
+  return mapped(std::move(source), [](T item) { return item; }, {.workers = 1, .ahead = ahead});
+}
+
+struct ShuffleAttrs {
+  int64_t buffer = 1000;  // items held; an item comes out at most `buffer` - 1 places early
+  uint64_t seed = 0;
+  uint64_t epoch = 0;
+};
+
+// The same items in another order, which is a function of the attributes and the number of items,
+// for what does not fit in memory: the buffer is filled, then one of it is drawn and replaced by
+// the next. What does fit is shuffled better by permutation() (data/loader.h). ValueError for a
+// buffer below 1.
+template <class T>
+Stream<T> shuffled(Stream<T> source, ShuffleAttrs attrs) {
+  check<ValueError>(attrs.buffer >= 1, "shuffled: the buffer holds items: ", attrs.buffer,
+                    ". Pass 1 or more.");
+  struct State {
+    Stream<T> source;
+    Random random;
+    std::vector<T> buffer;
+  };
+  const auto state = std::make_shared<State>(
+      State{std::move(source), Random(attrs.seed, attrs.epoch), std::vector<T>()});
+  return [state, most = attrs.buffer]() -> std::optional<T> {
+    auto& [next, random, buffer] = *state;
+    while (std::ssize(buffer) < most) {
+      std::optional<T> item = next();
+      if (!item) break;
+      buffer.push_back(std::move(*item));
+    }
+    if (buffer.empty()) return std::nullopt;
+    std::swap(buffer[static_cast<size_t>(random.index(std::ssize(buffer)))], buffer.back());
+    std::optional<T> drawn = std::move(buffer.back());
+    buffer.pop_back();
+    return drawn;
+  };
+}
+
+// Items in groups of `size`; the last may be smaller, or is left out. ValueError for a size below
+// 1.
+template <class T>
+Stream<std::vector<T>> batched(Stream<T> source, int64_t size, bool drop_last = false) {
+  check<ValueError>(size >= 1, "batched: a batch needs at least one item: ", size,
+                    ". Pass 1 or more.");
+  return [source = std::move(source), size, drop_last]() -> std::optional<std::vector<T>> {
+    std::vector<T> batch;
+    while (std::ssize(batch) < size) {
+      std::optional<T> item = source();
+      if (!item) break;
+      batch.push_back(std::move(*item));
+    }
+    if (batch.empty() || (drop_last && std::ssize(batch) < size)) return std::nullopt;
+    return batch;
+  };
+}
+
+// make(i) for 0 <= i < count, made once: the first call keeps the item in memory for all later
+// ones, in any thread and any epoch. Items that could not be made are tried again. IndexError.
+template <class T>
+std::function<std::shared_ptr<const T>(int64_t)> cached(int64_t count,
+                                                        std::function<T(int64_t)> make) {
+  struct Entry {
+    std::mutex mutex;
+    std::shared_ptr<const T> item;
+  };
+  const auto entries = std::make_shared<std::vector<Entry>>(static_cast<size_t>(count));
+  return [entries, make = std::move(make)](int64_t index) {
+    check<IndexError>(index >= 0 && index < std::ssize(*entries),
+                      "cached: there is no such item: ", index, " of ", entries->size(),
+                      ". Count from 0.");
+    Entry& entry = (*entries)[static_cast<size_t>(index)];
+    const std::lock_guard lock(entry.mutex);
+    if (!entry.item) entry.item = std::make_shared<const T>(make(index));
+    return entry.item;
+  };
+}
+
+}  // namespace plimsoll::data
