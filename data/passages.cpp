@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "data/hash.h"
 #include "data/random.h"
 
 namespace plimsoll::data {
@@ -11,13 +12,6 @@ namespace {
 using Parts = std::array<std::vector<int32_t>, kPassageClasses>;
 
 bool in_word(unsigned char c) { return std::isalnum(c) || c == '_'; }
-
-// FNV-1a, 64 bits (Fowler, Noll, Vo).
-uint64_t hash(std::string_view word) {
-  uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : word) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
-  return h;
-}
 
 std::vector<int32_t> words_of(std::string_view text, int64_t vocabulary) {
   std::vector<int32_t> words;
@@ -28,7 +22,7 @@ std::vector<int32_t> words_of(std::string_view text, int64_t vocabulary) {
       while (end < text.size() && in_word(static_cast<unsigned char>(text[end]))) ++end;
     if (!std::isspace(c))
       words.push_back(
-          static_cast<int32_t>(hash(text.substr(i, end - i)) % static_cast<uint64_t>(vocabulary)));
+          static_cast<int32_t>(fnv1a(text.substr(i, end - i)) % static_cast<uint64_t>(vocabulary)));
     i = end;
   }
   return words;

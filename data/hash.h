@@ -1,0 +1,19 @@
+// FNV-1a, 64 bits (Fowler, Noll, Vo): quick, and good enough where nobody means harm.
+//
+//   fnv1a("word") % vocabulary
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace plimsoll::data {
+
+constexpr uint64_t kFnvStart = 0xcbf29ce484222325u;
+
+// `hash` of what came before makes it the hash of both.
+constexpr uint64_t fnv1a(std::string_view bytes, uint64_t hash = kFnvStart) {
+  for (const char c : bytes) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace plimsoll::data
