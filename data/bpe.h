@@ -1,0 +1,68 @@
+// Byte-level byte pair encoding as GPT-2 does it: text becomes token ids, the same as theirs, and
+// ids become the text again, byte by byte.
+//
+//   const BytePairEncoding bpe = load_tokenizer("gpt2");   // a folder with vocab.json, merges.txt
+//   std::vector<int32_t> ids = bpe.encode("Hello, world"); // {15496, 11, 995}
+//   bpe.decode(ids);                                       // "Hello, world"
+//
+// A text is cut into pieces (data/pretokenize.h). A piece begins as its bytes; of the neighbours
+// that may be merged, those with the lowest rank are, the leftmost first, until none may be
+// (Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units", 2016).
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+
+namespace plimsoll::data {
+
+// Tokens `left` and `right` side by side become `merged`.
+struct Merge {
+  int32_t left, right, merged;
+  bool operator==(const Merge&) const = default;
+};
+
+class BytePairEncoding {
+ public:
+  // tokens[id] is the text of token id; an empty one is a number without a token. `merges` in the
+  // order of their ranks. DataError when one of the 256 bytes is no token, a token number is out
+  // of range, or the same two tokens are merged twice.
+  BytePairEncoding(std::vector<std::string> tokens, std::span<const Merge> merges);
+
+  // Ids are below it.
+  int64_t size() const { return static_cast<int64_t>(tokens_.size()); }
+
+  // Any bytes: those that are not valid UTF-8 are tokens too. Names of special tokens are text
+  // like any other. ValueError for 2^31 bytes or more.
+  std::vector<int32_t> encode(std::string_view text) const;
+
+  // IndexError for an id that is no token.
+  std::string decode(std::span<const int32_t> ids) const;
+
+  // The first token with this text, such as "<|endoftext|>".
+  std::optional<int32_t> find(std::string_view token) const;
+
+ private:
+  // From two neighbours to what they become: open addressing, at most half full.
+  struct Slot {
+    uint64_t pair = UINT64_MAX;
+    int32_t rank = 0, merged = 0;
+  };
+  const Slot* merge_of(int32_t left, int32_t right) const;
+  size_t first_slot(uint64_t pair) const;
+
+  struct Scratch;
+  void encode_piece(std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids) const;
+
+  std::vector<std::string> tokens_;
+  std::array<int32_t, 256> bytes_{};
+  std::vector<Slot> slots_;
+  int shift_ = 0;  // of a hash, so that it becomes a number of a slot
+};
+
+}  // namespace plimsoll::data

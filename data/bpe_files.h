@@ -1,0 +1,35 @@
+// The files in which byte-level tokenizers are published.
+//
+//   load_tokenizer("gpt2")               a folder with vocab.json and merges.txt, or with GPT-2's
+//                                        own names for the same, encoder.json and vocab.bpe
+//   load_tokenizer("r50k_base.tiktoken") a list of tokens in the order in which they are merged
+//
+//   vocab.json    {"Ġthe": 262, ...}: a token's bytes, each written as one character: printable
+//                 bytes of Latin-1 as themselves, the other 68 as U+0100, U+0101, ...; and its id
+//   merges.txt    "Ġ t": two tokens a line, those merged first first; the first line may be
+//                 "#version: ..."
+//   *.tiktoken    "IHRoZQ== 262": a token in base64 and its id a line; two neighbours may be merged
+//                 when what they make is a token, which has the rank of its id
+//
+// Nothing in them says how text is cut into pieces: it is done as for GPT-2, which is right for
+// r50k_base and wrong for cl100k_base and later ones.
+#pragma once
+
+#include <filesystem>
+
+#include "data/bpe.h"
+
+namespace plimsoll::data {
+
+// DataError naming file and line (in vocab.json: the byte or the token): what read_text refuses,
+// what is not of these forms, a token or an id that is there twice, ids from 0 with more gaps than
+// tokens, a merge of tokens that are not in the vocabulary; and what BytePairEncoding refuses.
+BytePairEncoding load_tokenizer(const std::filesystem::path& path);
+
+// The parts, from text; `name` is the file in messages.
+std::vector<std::string> parse_vocabulary(const std::string& json, const std::string& name);
+std::vector<Merge> parse_merges(std::string_view text, const std::string& name,
+                                const std::vector<std::string>& tokens);
+BytePairEncoding parse_ranks(std::string_view text, const std::string& name);
+
+}  // namespace plimsoll::data
