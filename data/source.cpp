@@ -4,6 +4,7 @@
 #include "data/builtin_text.h"
 #include "data/cifar10.h"
 #include "data/idx.h"
+#include "data/token_file.h"
 
 namespace plimsoll::data {
 namespace {
@@ -36,6 +37,19 @@ TextDataset load_text(const std::string& source) {
   if (const std::string file = after(source, "text:"); !file.empty())
     return split_text(file, read_text(file));
   fail<UsageError>("data: this names no text: \"", source, "\". Use ", kTextSources, ".");
+}
+
+TokenSource load_tokens(const std::string& source) {
+  if (const std::string name = after(source, "tokens:"); !name.empty()) {
+    const auto file = std::make_shared<const TokenFile>(name);
+    const Tokens& all = file->tokens();
+    const int64_t first = all.size() / 10 * 9 + all.size() % 10 * 9 / 10;  // no overflow
+    return {name, file->vocabulary(), all.part(0, first), all.part(first, all.size()), file};
+  }
+  check<UsageError>(source == "builtin" || !after(source, "text:").empty(),
+                    "data: this names no text: \"", source, "\". Use ", kTokenSources, ".");
+  const auto text = std::make_shared<const TextDataset>(load_text(source));
+  return {text->name, text->vocabulary.size(), text->train, text->validation, text};
 }
 
 }  // namespace plimsoll::data

@@ -2,7 +2,10 @@
 //
 //   ImageSource images = load_images("mnist:data/mnist");
 //   TextDataset text = load_text("builtin");
+//   TokenSource tokens = load_tokens("tokens:text.tokens");
 #pragma once
+
+#include <memory>
 
 #include "data/dataset.h"
 #include "data/text.h"
@@ -12,13 +15,24 @@ namespace plimsoll::data {
 // What the two functions accept, for --help.
 constexpr const char* kImageSources = "builtin | mnist:DIR | fashion:DIR | cifar10:DIR";
 constexpr const char* kTextSources = "builtin | text:FILE";
+constexpr const char* kTokenSources = "builtin | text:FILE | tokens:FILE";
 
 struct ImageSource {
   ImageDataset train, test;
 };
 
+// Any text as tokens: characters of a text, or a file that tokenize or nanoGPT has written.
+struct TokenSource {
+  std::string name;
+  int64_t vocabulary = 0;             // ids are below it
+  Tokens train;                       // the first 90 %, rounded down
+  Tokens validation;                  // the rest
+  std::shared_ptr<const void> owner;  // of the memory they look at
+};
+
 // UsageError for anything else, listing what is accepted; DataError from reading.
 ImageSource load_images(const std::string& source);
 TextDataset load_text(const std::string& source);
+TokenSource load_tokens(const std::string& source);
 
 }  // namespace plimsoll::data

@@ -7,14 +7,13 @@
 namespace plimsoll::data {
 namespace {
 
-void check_windows(std::span<const uint8_t> tokens, WindowAttrs attrs) {
+void check_windows(const Tokens& tokens, WindowAttrs attrs) {
   check<ValueError>(attrs.batch >= 1 && attrs.context >= 1,
                     "windows: batch and context must be at least 1: batch ", attrs.batch,
                     ", context ", attrs.context, ". Pass larger ones.");
-  check<DataError>(
-      std::ssize(tokens) > attrs.context,
-      "windows: the text is shorter than a window and its next character: ", tokens.size(),
-      " characters for context ", attrs.context, ". Use more text or a smaller context.");
+  check<DataError>(tokens.size() > attrs.context,
+                   "windows: the text is shorter than a window and its next token: ", tokens.size(),
+                   " tokens for context ", attrs.context, ". Use more text or a smaller context.");
   check_batch_tokens("windows", attrs);
 }
 
@@ -25,10 +24,10 @@ Batch empty_batch(int64_t batch, int64_t context) {
 }
 
 // Row `row` of x becomes the window that begins at `start`, that of y the same one token later.
-void set_window(const Batch& batch, int64_t row, std::span<const uint8_t> tokens, int64_t start) {
+void set_window(const Batch& batch, int64_t row, const Tokens& tokens, int64_t start) {
   const int64_t context = batch.x.size(1);
-  std::copy_n(&tokens[start], context, batch.x.data<int64_t>() + row * context);
-  std::copy_n(&tokens[start + 1], context, batch.y.data<int64_t>() + row * context);
+  tokens.copy(start, context, batch.x.data<int64_t>() + row * context);
+  tokens.copy(start + 1, context, batch.y.data<int64_t>() + row * context);
 }
 
 }  // namespace
@@ -82,27 +81,26 @@ TextDataset split_text(std::string name, std::string_view text) {
   return {std::move(name), std::move(vocabulary), std::move(train), std::move(validation)};
 }
 
-Batch random_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, uint64_t key,
-                     uint64_t step) {
+Batch random_windows(const Tokens& tokens, WindowAttrs attrs, uint64_t key, uint64_t step) {
   check_windows(tokens, attrs);
   Batch batch = empty_batch(attrs.batch, attrs.context);
   Random random(key, step);
   for (int64_t row = 0; row < attrs.batch; ++row)
-    set_window(batch, row, tokens, random.index(std::ssize(tokens) - attrs.context));
+    set_window(batch, row, tokens, random.index(tokens.size() - attrs.context));
   return to_device(batch, attrs.device);
 }
 
-int64_t evaluation_batches(std::span<const uint8_t> tokens, WindowAttrs attrs) {
+int64_t evaluation_batches(const Tokens& tokens, WindowAttrs attrs) {
   check_windows(tokens, attrs);
-  const int64_t windows = (std::ssize(tokens) - 1) / attrs.context;
+  const int64_t windows = (tokens.size() - 1) / attrs.context;
   return (windows - 1) / attrs.batch + 1;  // windows >= 1
 }
 
-Batch evaluation_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, int64_t index) {
+Batch evaluation_windows(const Tokens& tokens, WindowAttrs attrs, int64_t index) {
   const int64_t batches = evaluation_batches(tokens, attrs);
   check<IndexError>(0 <= index && index < batches, "windows: there is no such batch: ", index,
                     " of ", batches, ". Count from 0.");
-  const int64_t windows = (std::ssize(tokens) - 1) / attrs.context;
+  const int64_t windows = (tokens.size() - 1) / attrs.context;
   const int64_t first = index * attrs.batch;
   Batch batch = empty_batch(std::min(attrs.batch, windows - first), attrs.context);
   for (int64_t row = 0; row < batch.x.size(0); ++row)

@@ -4,6 +4,8 @@
 //   Batch b = random_windows(text.train, {.batch = 12, .context = 64}, key, step);
 //   text.vocabulary.decode(b.x.to_vector<int64_t>());
 //
+// Windows are cut from tokens of any kind (data/tokens.h).
+//
 // A token is a position in the vocabulary. There are at most 256, so texts are stored as bytes.
 #pragma once
 
@@ -11,6 +13,7 @@
 
 #include "data/batch.h"
 #include "data/file.h"
+#include "data/tokens.h"
 
 namespace plimsoll::data {
 
@@ -52,16 +55,16 @@ constexpr int64_t kMostTokens = int64_t{1} << 31;
 void check_batch_tokens(const char* what, WindowAttrs attrs);
 
 // B windows at random places: x and y i64 [B, T], y the tokens that follow those of x. A pure
-// function of its arguments: equal keys and steps give equal windows. DataError when the text is
-// shorter than context + 1, ValueError for a size below 1 or more than kMostTokens, OutOfMemory.
-Batch random_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, uint64_t key,
-                     uint64_t step);
+// function of its arguments: equal keys and steps give equal windows, so that (key, step) is a
+// position to go on from. DataError when the text is shorter than context + 1, ValueError for a
+// size below 1 or more than kMostTokens, OutOfMemory.
+Batch random_windows(const Tokens& tokens, WindowAttrs attrs, uint64_t key, uint64_t step);
 
 // For evaluation: the text cut into (n - 1) / T windows side by side, B in a batch; each character
 // after the first is predicted once, but for fewer than T at the end. Errors as above.
-int64_t evaluation_batches(std::span<const uint8_t> tokens, WindowAttrs attrs);
+int64_t evaluation_batches(const Tokens& tokens, WindowAttrs attrs);
 // Batch number `index` of them; the last may have fewer than B windows. IndexError when out of
 // range.
-Batch evaluation_windows(std::span<const uint8_t> tokens, WindowAttrs attrs, int64_t index);
+Batch evaluation_windows(const Tokens& tokens, WindowAttrs attrs, int64_t index);
 
 }  // namespace plimsoll::data

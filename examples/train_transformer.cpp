@@ -40,21 +40,21 @@ struct TextOptions : Options {
 };
 
 Task make_task(const TextOptions& options, nn::Build& build) {
-  const auto text = std::make_shared<data::TextDataset>(data::load_text(options.data));
   const bool gpt = options.model == "gpt";
   const int64_t context = options.context > 0 ? options.context : gpt ? 64 : 128;
   const data::WindowAttrs window{
       .batch = options.batch, .context = context, .device = device_named(options.device)};
   if (gpt) {
+    const auto text = std::make_shared<data::TokenSource>(data::load_tokens(options.data));
     GptSize size = options.gpt;
     check<UsageError>(size.width % size.heads == 0,
                       "--width: it is not divisible by the number of heads: ", size.width, " and ",
                       size.heads, ". Choose a multiple of --heads.");
-    check<DataError>(std::ssize(text->validation) > context,
+    check<DataError>(text->validation.size() > context,
                      "the text is too short: its last tenth, for validation, has ",
-                     text->validation.size(), " characters, and --context ", context,
+                     text->validation.size(), " tokens, and --context ", context,
                      " takes one more than that. Use a longer text or a smaller --context.");
-    size.vocabulary = text->vocabulary.size();
+    size.vocabulary = text->vocabulary;
     size.context = context;
     return {
         make_gpt(size, options.checkpoint, build),
@@ -64,11 +64,11 @@ Task make_task(const TextOptions& options, nn::Build& build) {
         },
         [=](int64_t index) { return data::evaluation_windows(text->validation, window, index); },
         data::evaluation_batches(text->validation, window),
-        std::ssize(text->train) + std::ssize(text->validation)};
+        text->train.bytes() + text->validation.bytes()};
   }
   const TextClassifierSize size{.context = context};
   const auto passages = std::make_shared<data::PassageDataset>(
-      data::make_passages(*text, {.vocabulary = size.vocabulary}));
+      data::make_passages(data::load_text(options.data), {.vocabulary = size.vocabulary}));
   int64_t words = 0;
   for (const auto* parts : {&passages->train, &passages->test})
     for (const auto& part : *parts) words += std::ssize(part);
@@ -276,7 +276,7 @@ int main(int argc, char** argv) {
   add_options(app, options, {"gpt", "textcls"});
   add_budget_options(app, options);
   add_picture_options(app, options);
-  app.add_option("--data", options.data, plimsoll::data::kTextSources)->capture_default_str();
+  app.add_option("--data", options.data, plimsoll::data::kTokenSources)->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")
       ->check(whole_number(1, kMany))
       ->capture_default_str();

@@ -99,8 +99,7 @@ TEST(DataText, RefusesTextsThatAreTooShort) {
   const std::vector<uint8_t> tokens(8);
   EXPECT_EQ(random_windows(tokens, {.batch = 3, .context = 7}, 1, 0).x.shape(), (Shape{3, 7}));
   const std::string text =
-      "windows: the text is shorter than a window and its next character: 8 characters for context "
-      "8. "
+      "windows: the text is shorter than a window and its next token: 8 tokens for context 8. "
       "Use more text or a smaller context.";
   EXPECT_EQ(error_of<DataError>([&] { random_windows(tokens, {1, 8}, 1, 0); }), text);
   EXPECT_EQ(error_of<DataError>([&] { evaluation_batches(tokens, {1, 8}); }), text);

@@ -125,7 +125,7 @@ TEST(ExamplesRefuse, Data) {
                  "--data text:" + empty + ": text: it is empty");
   expect_refusal("train_transformer --data text:" + text, 3,
                  "--data text:" + text +
-                     ": the text is too short: its last tenth, for validation, has 2 characters, "
+                     ": the text is too short: its last tenth, for validation, has 2 tokens, "
                      "and --context 64 takes one more than that.");
   expect_refusal("train_transformer --model textcls --data text:" + text, 3,
                  "is too short: a part has 0 words for passages of 128.");

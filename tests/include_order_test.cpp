@@ -25,7 +25,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"nn", {"core", "ops", "memory", "autograd"}},
     {"train", {"core", "memory", "formats"}},
     {"examples", {"core", "ops", "memory", "autograd", "optim", "nn", "data", "formats", "train"}},
-    {"tools", {"core", "memory", "examples"}},
+    {"tools", {"core", "memory", "data", "examples"}},
 };
 const std::set<std::string> kFolders = {"core",  "ops",   "memory",  "data",  "autograd",
                                         "optim", "nn",    "formats", "train", "examples",
