@@ -55,28 +55,6 @@ TEST(DataLoader, APermutationIsAFunctionOfSeedAndEpoch) {
   EXPECT_TRUE(permutation(0, 1, 0).empty());
 }
 
-TEST(DataLoader, BeginsAnEpochAtAnyBatch) {
-  const ImageDataset dataset = numbered(23);
-  for (const int64_t prefetch : {0, 2}) {
-    Loader loader(dataset, {.batch = 4, .shuffle = true, .seed = 3, .prefetch = prefetch});
-    const Epoch whole = read_epoch(loader, 5);
-    for (int64_t first = 0; first <= loader.batches(); ++first) {
-      loader.start(5, first);
-      for (size_t i = static_cast<size_t>(first); i < whole.y.size(); ++i) {
-        const auto batch = loader.next();
-        ASSERT_TRUE(batch);
-        EXPECT_EQ(batch->x.to_vector<float>(), whole.x[i]);
-        EXPECT_EQ(batch->y.to_vector<int64_t>(), whole.y[i]);
-      }
-      EXPECT_FALSE(loader.next());
-    }
-  }
-  Loader loader(dataset, {.batch = 4});
-  expect_error<ValueError>([&] { loader.start(0, 7); },
-                           "loader: there is no such batch: 7 of 6. Count from 0.");
-  EXPECT_THROW(loader.start(0, -1), ValueError);
-}
-
 TEST(DataLoader, PermutationsAreUniform) {
   // Each of the 24 orders of 4 should come 1000 times; the standard deviation is 31.
   std::map<std::vector<int64_t>, int> times;
