@@ -2,9 +2,9 @@
 //
 //   fuzz_safetensors --runs 1000000 --seed 7
 //
-// It fails, and leaves the file that did it as fuzz_crash, when the reader crashes, takes two seconds
-// of the processor, throws anything but DataError, or holds more memory than the file has bytes and
-// kAllowance.
+// It fails, and leaves the file that did it as fuzz_crash, when the reader crashes, takes two
+// seconds of the processor, throws anything but DataError, or holds more memory than the file has
+// bytes and kAllowance.
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/time.h>
