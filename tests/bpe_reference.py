@@ -56,7 +56,8 @@ def train(text, folder):
 
 
 def characters(path):
-    assigned = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) not in ("Cn", "Cs")]
+    everything = [chr(c) for c in range(0x110000)]
+    assigned = [c for c in everything if unicodedata.category(c) not in ("Cn", "Cs", "Co")]
     texts = []
     for i in range(0, len(assigned), 64):
         some = assigned[i : i + 64]
