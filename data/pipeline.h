@@ -12,7 +12,6 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -42,8 +41,9 @@ struct MapAttrs {
   int64_t ahead = 0;    // items begun and not yet taken, at most; 0: none, and no thread
 };
 
-// How mapped() works: a queue of places, one for each item of the source that was begun, in order.
-// Workers take turns at the source, and fill their places in whatever order they finish.
+// How mapped() works: a ring of places, one for each item of the source that was begun and not yet
+// taken, in order. Workers take turns at the source, and fill their places in whatever order they
+// finish. Nothing is allocated here on the way, so that a full memory is an error of f like others.
 template <class T, class U>
 class OrderedMap {
  public:
@@ -55,6 +55,7 @@ class OrderedMap {
     check<ValueError>(attrs.workers >= 0 && attrs.ahead >= 0,
                       "mapped: workers and items ahead are counts: ", attrs.workers, " and ",
                       attrs.ahead, ". Pass 0 or more.");
+    places_.resize(threaded_ ? static_cast<size_t>(attrs.ahead) : 1);
   }
 
   // Not in the constructor: where the second of two threads cannot be had, the first is stopped by
@@ -77,14 +78,15 @@ class OrderedMap {
   OrderedMap& operator=(const OrderedMap&) = delete;
 
   std::optional<U> next() {
-    if (!threaded_ && places_.empty() && !ended_) make_next();
+    if (!threaded_ && begun_ == taken_ && !ended_) make_next();
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return places_.empty() ? ended_ : places_.front().filled(); });
-    if (places_.empty()) return std::nullopt;
-    Place& place = places_.front();
+    Place& place = place_of(taken_);
+    changed_.wait(lock, [&] { return begun_ == taken_ ? ended_ : place.item || place.error; });
+    if (begun_ == taken_) return std::nullopt;
     if (place.error) std::rethrow_exception(place.error);  // and stays: so it is at every call
     std::optional<U> item = std::move(place.item);
-    places_.pop_front();
+    place.item.reset();
+    ++taken_;
     lock.unlock();
     changed_.notify_all();
     return item;
@@ -94,8 +96,8 @@ class OrderedMap {
   struct Place {
     std::optional<U> item;
     std::exception_ptr error;
-    bool filled() const { return item || error; }
   };
+  Place& place_of(int64_t number) { return places_[static_cast<size_t>(number) % places_.size()]; }
 
   void work() {
     while (make_next()) {
@@ -107,8 +109,8 @@ class OrderedMap {
     std::unique_lock turn(source_mutex_);
     {
       std::unique_lock lock(mutex_);
-      const int64_t most = threaded_ ? attrs_.ahead : 1;
-      changed_.wait(lock, [&] { return stopping_ || ended_ || std::ssize(places_) < most; });
+      changed_.wait(lock,
+                    [&] { return stopping_ || ended_ || begun_ - taken_ < std::ssize(places_); });
       if (stopping_ || ended_) return false;
     }
     std::optional<T> input;
@@ -121,8 +123,8 @@ class OrderedMap {
     Place* place = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      ended_ = !input;
-      if (input || error) place = &places_.emplace_back();  // stays there: a deque moves nothing
+      ended_ = ended_ || !input;
+      if (input || error) place = &place_of(begun_++);
     }
     turn.unlock();
     std::optional<U> item;
@@ -147,7 +149,8 @@ class OrderedMap {
   std::mutex source_mutex_;  // held by the thread whose turn it is; taken before mutex_
   std::mutex mutex_;         // guards what follows
   std::condition_variable changed_;
-  std::deque<Place> places_;
+  std::vector<Place> places_;
+  int64_t begun_ = 0, taken_ = 0;
   bool ended_ = false, stopping_ = false;
   std::vector<std::thread> threads_;
 };
@@ -232,6 +235,7 @@ std::function<std::shared_ptr<const T>(int64_t)> cached(int64_t count,
     std::mutex mutex;
     std::shared_ptr<const T> item;
   };
+  check<ValueError>(count >= 0, "cached: items are counted: ", count, ". Pass 0 or more.");
   const auto entries = std::make_shared<std::vector<Entry>>(static_cast<size_t>(count));
   return [entries, make = std::move(make)](int64_t index) {
     check<IndexError>(index >= 0 && index < std::ssize(*entries),
