@@ -17,6 +17,7 @@
 
 #include "autograd/checkpoint.h"
 #include "autograd/gradients.h"
+#include "memory/budget.h"
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
 #include "memory/recompute/program.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "data/pipeline.h"
 #include "data/random.h"
 
 namespace plimsoll::data {
@@ -40,6 +41,12 @@ Loader::Loader(const ImageDataset& dataset, LoaderAttrs attrs) : dataset_(datase
                             dataset.normalization.stddev[channel]);
 }
 
+struct Loader::Epoch {
+  Stream<HostBatch> batches;
+};
+
+Loader::~Loader() = default;
+
 int64_t Loader::batches() const {
   const int64_t n = dataset_.count();
   return attrs_.drop_last ? n / attrs_.batch : (n + attrs_.batch - 1) / attrs_.batch;
@@ -74,15 +81,15 @@ void Loader::start(uint64_t epoch, int64_t first_batch) {
     std::iota(order.begin(), order.end(), 0);
   }
   epoch_ = nullptr;  // its threads end before others begin
-  epoch_ =
+  epoch_ = std::make_unique<Epoch>(Epoch{
       mapped(numbers(first_batch, batches()),
              [this, epoch, order = std::move(order)](int64_t i) { return gather(order, epoch, i); },
-             {.workers = attrs_.workers, .ahead = attrs_.workers * attrs_.prefetch});
+             {.workers = attrs_.workers, .ahead = attrs_.workers * attrs_.prefetch})});
 }
 
 std::optional<Batch> Loader::next() {
   check<StateError>(epoch_ != nullptr, "loader: no epoch was begun. Call start(epoch) first.");
-  const std::optional<HostBatch> host = epoch_();
+  const std::optional<HostBatch> host = epoch_->batches();
   if (!host) return std::nullopt;
   const MemoryScope scope(MemoryClass::input);
   const auto n = static_cast<int64_t>(host->y.size());

@@ -9,9 +9,11 @@
 // The batches are the same, bit for bit, for every number of workers.
 #pragma once
 
+#include <memory>
+#include <optional>
+
 #include "data/augment.h"
 #include "data/batch.h"
-#include "data/pipeline.h"
 
 namespace plimsoll::data {
 
@@ -37,6 +39,7 @@ class Loader {
   // or prefetch outside 0 ... 1024, and from check_augment.
   explicit Loader(const ImageDataset& dataset, LoaderAttrs attrs = {});
   Loader(ImageDataset&&, LoaderAttrs = {}) = delete;  // would die before the first batch
+  ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
@@ -64,7 +67,8 @@ class Loader {
   const ImageDataset& dataset_;
   LoaderAttrs attrs_;
   std::vector<float> normalized_;  // [C, 256]: what each byte of each channel becomes
-  Stream<HostBatch> epoch_;
+  struct Epoch;                    // a stream of batches (data/pipeline.h)
+  std::unique_ptr<Epoch> epoch_;
 };
 
 }  // namespace plimsoll::data

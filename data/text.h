@@ -9,10 +9,11 @@
 // A token is a position in the vocabulary. There are at most 256, so texts are stored as bytes.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/batch.h"
-#include "data/file.h"
 #include "data/tokens.h"
 
 namespace plimsoll::data {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "core/cpu/copy.h"
-#include "formats/mapped_file.h"
+#include "data/mapped_file.h"
 #include "formats/npy_header.h"
 
 namespace plimsoll::formats {
@@ -62,7 +62,7 @@ Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
 }
 
 Tensor read_npy(const std::filesystem::path& file) {
-  const MappedFile mapped("npy", file);
+  const data::MappedFile mapped("npy", file);
   return parse_npy(mapped.bytes(), file.string());
 }
 

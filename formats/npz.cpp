@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "formats/mapped_file.h"
+#include "data/mapped_file.h"
 #include "formats/npy_header.h"
 
 namespace plimsoll::formats {
@@ -90,7 +90,7 @@ void write_npz(const std::filesystem::path& file, std::span<const NamedTensor> t
 
 std::vector<NamedTensor> read_npz(const std::filesystem::path& file, int64_t limit) {
   const std::string path = file.string();
-  const MappedFile mapped("npz", file);
+  const data::MappedFile mapped("npz", file);
   const Input zip(archive_read_new());
   archive_read_support_format_zip(zip.get());
   check<DataError>(archive_read_open_memory(zip.get(), mapped.bytes().data(),

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "formats/mapped_file.h"
+#include "data/mapped_file.h"
 #include "formats/safetensors_header.h"
 
 namespace plimsoll::formats {
@@ -20,7 +20,7 @@ const FileTensor& find(const SafetensorsHeader& header, const std::string& name,
 }  // namespace
 
 Safetensors::Safetensors(const std::filesystem::path& file)
-    : path_(file.string()), file_(std::make_shared<const MappedFile>("safetensors", file)) {
+    : path_(file.string()), file_(std::make_shared<const data::MappedFile>("safetensors", file)) {
   const std::span<const std::byte> bytes = file_->bytes();
   uint64_t length = 0;
   check<DataError>(bytes.size() >= sizeof length, "safetensors: the file is too short: ", path_,

@@ -19,6 +19,10 @@
 #include "core/named_tensor.h"
 #include "formats/tensor_bytes.h"
 
+namespace plimsoll::data {
+class MappedFile;
+}
+
 namespace plimsoll::formats {
 
 using plimsoll::NamedTensor;
@@ -35,10 +39,9 @@ void write_safetensors(const std::filesystem::path& file, std::span<const NamedT
 void write_safetensors(const Sink& sink, std::span<const NamedTensor> tensors,
                        const Metadata& metadata = {});
 
-class MappedFile;
 struct SafetensorsHeader;
 
-// Copies share the file. The file must keep its length as long as they live (MappedFile).
+// Copies share the file. The file must keep its length as long as they live (data::MappedFile).
 class Safetensors {
  public:
   explicit Safetensors(const std::filesystem::path& file);  // DataError
@@ -59,7 +62,7 @@ class Safetensors {
   void fill_from(const std::string& name, const Tensor& destination) const;
 
   std::string path_;
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const data::MappedFile> file_;
   std::shared_ptr<const SafetensorsHeader> header_;
   size_t data_ = 0;  // where the elements begin
 };

@@ -15,18 +15,11 @@
 #include <map>
 #include <optional>
 
-#include "memory/costs.h"
+#include "memory/budget_options.h"
 #include "memory/plan.h"
 #include "memory/recompute/search.h"
 
 namespace plimsoll {
-
-struct BudgetOptions {
-  CostModel costs = CostModel::measured;
-  // How long to search, in seconds of a core of 2025. Counted in steps of the search, not by a
-  // clock: with CostModel::model equal programs give equal plans.
-  double search_seconds = 4;
-};
 
 struct Fitted {
   Program program;

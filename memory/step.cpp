@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/apply.h"
+#include "memory/budget.h"
 #include "memory/dead_code.h"
 #include "memory/difference.h"
 #include "memory/early_update.h"

@@ -23,7 +23,8 @@
 #include <functional>
 #include <memory>
 
-#include "memory/budget.h"
+#include "memory/budget_options.h"
+#include "memory/plan.h"
 #include "memory/step_function.h"
 
 namespace plimsoll {

@@ -17,5 +17,4 @@
 #include "nn/module.h"
 #include "nn/norm.h"
 #include "nn/sequential.h"
-#include "nn/torch_layout.h"
 #include "nn/transformer.h"

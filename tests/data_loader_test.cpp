@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "data/builtin_images.h"
 #include "tests/data_testing.h"

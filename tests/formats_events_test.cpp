@@ -1,6 +1,8 @@
 // Event files: byte by byte by a reader written for the test, and by TensorBoard's own.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <cmath>
+#include <limits>
 
 #include <bit>
 #include <chrono>

@@ -19,7 +19,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"ops", {"core"}},
     {"memory", {"core"}},
     {"data", {"core"}},
-    {"formats", {"core"}},
+    {"formats", {"core", "data"}},
     {"autograd", {"core", "ops", "memory"}},
     {"optim", {"core", "ops", "memory", "autograd"}},
     {"nn", {"core", "ops", "memory", "autograd"}},

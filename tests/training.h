@@ -12,6 +12,7 @@
 #include "autograd/gradients.h"
 #include "examples/common/cnn_models.h"
 #include "examples/common/transformer_models.h"
+#include "memory/budget.h"
 #include "memory/step.h"
 #include "ops/ops.h"
 #include "optim/accumulation.h"

@@ -12,6 +12,7 @@
 #include "examples/common/own_process.h"
 #include "examples/common/runner.h"
 #include "examples/common/transformer_models.h"
+#include "memory/budget.h"
 #include "memory/dead_code.h"
 #include "memory/pooled_allocator.h"
 #include "ops/ops.h"

@@ -1,0 +1,12 @@
+// How many threads kernels use, without what runs them (parallel.h).
+//
+//   set_num_threads(1);
+#pragma once
+
+namespace plimsoll {
+
+// Threads that parallel_for may use. Default: the cores of this machine. ValueError below 1.
+void set_num_threads(int threads);
+int num_threads();
+
+}  // namespace plimsoll
