@@ -27,8 +27,9 @@ struct TorchLayout {
   std::map<std::string, Shape> flattened = {};
 };
 
-// Parameters and buffers, in the order of the modules. Where the layout differs they are copies.
-// A BatchNorm2d has a num_batches_tracked, which only counts there: 0. ValueError for a flattened
+// Parameters and buffers, in the order of the modules. They look into the model's own memory, with
+// other strides where the layout differs; weights behind a flattened image are copies. A
+// BatchNorm2d has a num_batches_tracked, which only counts there: 0. ValueError for a flattened
 // image that is not the input of a Linear of that name.
 std::vector<NamedTensor> torch_state(const Module& module, const TorchLayout& layout = {});
 
