@@ -69,10 +69,9 @@ Loader::HostBatch Loader::gather(const std::vector<int64_t>& order, uint64_t epo
   return batch;
 }
 
-void Loader::start(uint64_t epoch, int64_t first_batch) {
-  check<ValueError>(first_batch >= 0 && first_batch <= batches(),
-                    "loader: the epoch has no such batch: ", first_batch, " of ", batches(),
-                    ". Count from 0.");
+void Loader::start(uint64_t epoch, int64_t first) {
+  check<ValueError>(first >= 0 && first <= batches(), "loader: there is no such batch: ", first,
+                    " of ", batches(), ". Count from 0.");
   std::vector<int64_t> order;
   if (attrs_.shuffle) {
     order = permutation(dataset_.count(), attrs_.seed, epoch);
@@ -82,7 +81,7 @@ void Loader::start(uint64_t epoch, int64_t first_batch) {
   }
   epoch_ = nullptr;  // its threads end before others begin
   epoch_ = std::make_unique<Epoch>(Epoch{
-      mapped(numbers(first_batch, batches()),
+      mapped(numbers(first, batches()),
              [this, epoch, order = std::move(order)](int64_t i) { return gather(order, epoch, i); },
              {.workers = attrs_.workers, .ahead = attrs_.workers * attrs_.prefetch})});
 }

@@ -46,10 +46,10 @@ class Loader {
   // Batches in an epoch.
   int64_t batches() const;
 
-  // Begins an epoch; one that is under way is given up. Batches before `first_batch` are left out
-  // without being made, and the others are what they would have been, so that (epoch, batch) is a
-  // position to begin at again. A position at the end gives nothing. ValueError for one after it.
-  void start(uint64_t epoch, int64_t first_batch = 0);
+  // Begins an epoch; one that is under way is given up. Batches before number `first` are left
+  // out without being made, and the others are what they would have been, so that (epoch, batch) is
+  // a position to begin at again. ValueError unless 0 <= first <= batches().
+  void start(uint64_t epoch, int64_t first = 0);
 
   // The next batch: x f32 [N, H, W, C] as Normalization says, y i64 [N]. Nothing at the end of the
   // epoch. StateError before start(), OutOfMemory; an error of a background thread comes out

@@ -178,7 +178,7 @@ TEST(DataLoader, RefusesBadArguments) {
             "loader: no epoch was begun. Call start(epoch) first.");
   for (const int64_t first : {-1, 2})
     EXPECT_EQ(error_of<ValueError>([&] { loader.start(0, first); }),
-              cat("loader: the epoch has no such batch: ", first, " of 1. Count from 0."));
+              cat("loader: there is no such batch: ", first, " of 1. Count from 0."));
 }
 
 TEST(DataLoader, RefusesADatasetThatDoesNotFitTogether) {
