@@ -133,5 +133,16 @@ int main(int argc, char** argv) {
       ->check(positive_number())
       ->capture_default_str();
   app.add_option("--json", asked.json, "Write the rows to this file")->check(not_empty());
-  return run_example(app, argc, argv, options, [&] { fit(asked); });
+  return run_example(app, argc, argv, options, [&] {
+    const std::string& model = asked.model.name;
+    const auto only_for = [&](bool right, std::initializer_list<const char*> names) {
+      for (const char* name : names)
+        plimsoll::check<plimsoll::UsageError>(right || app.count(name) == 0, name, ": --model ",
+                                              model, " has none: it takes no ", name,
+                                              ". Leave it out.");
+    };
+    only_for(model == "gpt", {"--layers", "--heads", "--width", "--vocabulary", "--context"});
+    only_for(model != "gpt" && model != "textcls", {"--image", "--classes"});
+    fit(asked);
+  });
 }

@@ -128,8 +128,10 @@ TEST(Fit, TrainCnnAgrees) {
 }
 
 TEST(Fit, RefusesInASentence) {
-  for (const char* arguments : {"", "--vram 0", "--vram 8GiB --model bert", "--vram 8GiB --image 3",
-                                "--vram 8GiB --tflops -1", "--vram 1GiB --model gpt --width 130"})
+  for (const char* arguments :
+       {"", "--vram 0", "--vram 8GiB --model bert", "--vram 8GiB --image 3",
+        "--vram 8GiB --tflops -1", "--vram 8GiB --layers 2",
+        "--vram 8GiB --model gpt --image 32,32,3", "--vram 1GiB --model gpt --width 130"})
     EXPECT_EQ(run(cat("fit ", arguments)).code, 2) << arguments;
 }
 
