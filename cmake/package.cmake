@@ -4,8 +4,8 @@
 #   find_package(plimsoll 0.1 REQUIRED)
 #   target_link_libraries(program PRIVATE plimsoll::plimsoll)
 #
-# plimsoll::plimsoll is the engine, with its CUDA half where this build has one; plimsoll::formats and
-# plimsoll::train are the libraries beside it.
+# plimsoll::plimsoll is the engine, with its CUDA half where this build has one; plimsoll::formats
+# and plimsoll::train are the libraries beside it.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -1,5 +1,5 @@
-// How to search for a plan within a budget (budget.h), apart from what does it: whoever includes Step
-// need not read the search.
+// How to search for a plan within a budget (budget.h), apart from what does it: whoever includes
+// Step need not read the search.
 //
 //   Step step(train, {.budget = int64_t{300} << 20, .planning = {.search_seconds = 10}});
 #pragma once

@@ -10,7 +10,7 @@
 //     return loss;
 //   });
 //   for (int64_t i = 0; i < steps; ++i) {
-//     pruner.prune(optimizer.steps_made());                      // outside of it: new masks, if due
+//     pruner.prune(optimizer.steps_made());                     // outside of it: new masks, if due
 //     step(x[i], y[i]);
 //   }
 //   pruner.strip();

@@ -1,4 +1,4 @@
-// "Will it fit?": what it says fits trains within that memory on the CPU, one example more does not.
+// "Will it fit?": what it says fits trains in that memory on the CPU, one example more does not.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -20,7 +20,8 @@ int main() {
   const double last = step(x, y).item();
 
   const Tensor weight = model.parameters()[0];
-  formats::write_safetensors("consumer.safetensors", std::vector{formats::NamedTensor{"w", weight}});
+  formats::write_safetensors("consumer.safetensors",
+                             std::vector{formats::NamedTensor{"w", weight}});
   const Tensor loaded = formats::Safetensors("consumer.safetensors").tensor("w");
   const bool same = loaded.to_vector<float>() == weight.to_vector<float>();
   std::printf("loss %.4f, then %.4f; %s\n", first, last, same ? "saved" : "NOT saved");

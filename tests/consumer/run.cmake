@@ -1,6 +1,6 @@
 # cmake -DWAY=install|source -DSOURCE=... -DBUILD=... -DWORK=... [-DARGUMENTS=...] -P run.cmake
-# Uses the build in BUILD as somebody else would: from a prefix it is installed to, or SOURCE as part
-# of the consumer, of which then only the user's own file is compiled (the engine is built already).
+# Uses the build in BUILD as somebody else would: from a prefix it is installed to, or SOURCE as
+# part of the consumer, of which then only the user's own file is compiled (the engine is built).
 function(must_run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT code EQUAL 0)
