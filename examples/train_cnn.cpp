@@ -10,10 +10,7 @@
 #include "examples/common/budget.h"
 #include "examples/common/cnn_models.h"
 #include "examples/common/options.h"
-#include "examples/common/progress.h"
-#include "examples/common/report.h"
-#include "examples/common/runner.h"
-#include "examples/common/tensorboard.h"
+#include "examples/common/session.h"
 #include "examples/pictures/pictures.h"
 #include "memory/pooled_allocator.h"
 #include "ops/ops.h"
@@ -23,19 +20,6 @@
 
 namespace plimsoll::examples {
 namespace {
-
-// Share of test images whose highest logit is the label's.
-double accuracy(Runner& step, data::Loader& loader) {
-  int64_t right = 0, all = 0;
-  loader.start(0);
-  while (const auto batch = loader.next()) {
-    const auto guesses = step.evaluate({batch->x, batch->y})[0].to_vector<int64_t>();
-    const auto labels = batch->y.to_vector<int64_t>();
-    for (size_t i = 0; i < labels.size(); ++i) right += guesses[i] == labels[i];
-    all += std::ssize(labels);
-  }
-  return static_cast<double>(right) / static_cast<double>(all);
-}
 
 int64_t bytes_of(const data::ImageSource& images) {
   int64_t bytes = 0;
@@ -69,9 +53,7 @@ std::optional<optim::Pruner> make_pruner(const Options& options, const nn::Modul
 }
 
 void train(const Options& options, int64_t epochs) {
-  ReportFile report(options.json);
   Pictures pictures(options);
-  TensorBoard board(options.tensorboard);
   const Device device = open_device(options.device);
   PooledAllocator& pool = *default_pool(device);
   Budget budget(options, pool);
@@ -118,12 +100,12 @@ void train(const Options& options, int64_t epochs) {
       return std::vector{loss};
     };
   };
-  // Labels count as an input: they are there too.
   const auto evaluation = [&](Precision type) -> StepFunction {
     return [&, type](std::span<const Tensor> in) {
       const NoGrad no_grad;
       const Autocast scope(type);
-      return std::vector{argmax((*model)(in[0]), -1)};
+      const Tensor logits = (*model)(in[0]);
+      return std::vector{cross_entropy(logits, in[1]), argmax(logits, -1)};
     };
   };
   Runner step(train_step(precision), options.captured(), budget.step_options(), &window,
@@ -133,83 +115,72 @@ void train(const Options& options, int64_t epochs) {
               static_cast<long long>(model->parameter_count()), images.train.name.c_str(),
               static_cast<long long>(images.train.count()), options.mode.c_str(),
               options.precision.c_str());
-  ApplyMode mode = apply_mode();
-  mode.check_finite = options.find_nan;
-  const ApplyModeScope scope(mode);
-  const auto start = std::chrono::steady_clock::now();
-  Json epoch_rows = Json::array();
-  Planned planned;
-  int64_t peak = 0, evaluation_peak = 0, done = 0;
-  double loss = 0, tested = -1;
-  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
-    Progress progress(cat("epoch ", epoch + 1, "/", epochs), steps, "images/s");
-    double loss_sum = 0;
-    int64_t in_epoch = 0;
-    step.release_arena();  // the evaluation's
-    pool.reset_peak();
-    train_loader.start(static_cast<uint64_t>(epoch));
-    while (const auto batch = train_loader.next()) {
-      const Tensor key = make_key(options.seed, static_cast<uint64_t>(done), device);
-      if (done == 0) {
-        const Metas metas{batch->x.meta(), batch->y.meta(), key.meta()};
-        planned = budget.plan(step,
+  Session session(options,
+                  {.unit = "epoch",
+                   .unit_batches = steps,
+                   .batches = epochs * steps,
+                   .round = steps,
+                   .held_out = "test",
+                   .amount = "images/s",
+                   .batch_amount = options.batch},
+                  pool);
+  session.state()
+      .same("model", options.model)
+      .same("data", cat(images.train.name, " of ", images.train.count()))
+      .same("seed", cat(options.seed))
+      .same("batch", cat(options.batch))
+      .same("accumulate", cat(most))
+      .same("augment", options.augment)
+      .same("prune", cat(options.prune))
+      .tensors("", model->named_parameters())
+      .tensors("", model->named_buffers())
+      .tensors("optimizer.", optimizer.state())
+      .tensors("loss_scaler.", scaler.state())
+      .tensors("pruner.", pruner ? pruner->state() : decltype(pruner->state())())
+      .tensors("window.", window.state(), [&] { return session.batches() % steps % most != 0; });
+  session.begin();
+
+  const Meta image = {
+      {options.batch, images.train.height, images.train.width, images.train.channels},
+      DType::f32,
+      device};
+  const Metas metas{image, {{options.batch}, DType::i64, device}, make_key(0, 0, device).meta()};
+  session.planned(budget.plan(step,
                               {metas,
                                {steps - (windows - 1) * most, most},
                                evaluation_inputs(metas, options.batch, images.test.count()),
                                bytes_of(images)},
-                              model->parameters(), window, train_step, evaluation);
-        pictures.draw_plan(step, metas, train_step(precision), window);
-        if (options.plan_only) return;
-      }
-      const int64_t part = in_epoch % most;
-      if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
-      if (part == 0 && pruner) pruner->prune(optimizer.steps_made());
-      window.at(part, std::min(most, steps - in_epoch + part));
-      ++done;
-      loss = step.loss({batch->x, batch->y, key});
-      pictures.draw_pool(pool);
-      board.trained(done, loss, optimizer.learning_rate().item());
-      loss_sum += loss;
-      ++in_epoch;
-      progress.update(in_epoch, in_epoch * options.batch,
-                      status_line(loss, tested, planned.training, pool.stats()));
+                              model->parameters(), window, train_step, evaluation));
+  pictures.draw_plan(step, metas, train_step(precision), window);
+  if (options.plan_only) return;
+
+  ApplyMode mode = apply_mode();
+  mode.check_finite = options.find_nan;
+  const ApplyModeScope scope(mode);
+  const int64_t first = session.batches();
+  while (session.running()) {
+    const int64_t number = session.batches(), in_epoch = number % steps, part = in_epoch % most;
+    if (in_epoch == 0 || number == first)
+      train_loader.start(static_cast<uint64_t>(number / steps), in_epoch);
+    const data::Batch batch = *train_loader.next();
+    const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
+    if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
+    if (part == 0 && pruner) pruner->prune(optimizer.steps_made());
+    window.at(part, std::min(most, steps - in_epoch + part));
+    const double loss = step.loss({batch.x, batch.y, key});
+    pictures.draw_pool(pool);
+    session.trained(loss, batch.y.count(), optimizer.learning_rate());
+    if (session.evaluation_due()) {
+      test_loader.start(0);
+      session.evaluate(step, [&] { return test_loader.next(); });
     }
-    progress.finish();
-    peak = std::max(peak, pool.stats().peak.bytes);
-    board.memory(done, pool.stats().peak);
-    step.release_arena();
-    pool.reset_peak();
-    tested = accuracy(step, test_loader);
-    evaluation_peak = std::max(evaluation_peak, pool.stats().peak.bytes);
-    loss = loss_sum / static_cast<double>(steps);
-    board.evaluated(done, {{"accuracy", tested}});
-    std::printf("epoch %lld/%lld  mean loss %.9g  test accuracy %.4f\n",
-                static_cast<long long>(epoch + 1), static_cast<long long>(epochs), loss, tested);
-    epoch_rows.push_back({{"epoch", epoch + 1}, {"loss", loss}, {"accuracy", tested}});
+    session.save_when_due();
   }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (pruner) {
-    pruner->strip();
-    std::printf("%s", pruner->sparsity().text().c_str());
-  }
-  report.write({{"model", options.model},
-                {"data", options.data},
-                {"mode", options.mode},
-                {"precision", options.precision},
-                {"checkpoint", options.checkpoint},
-                {"batch", options.batch},
-                {"accumulate", options.accumulate},
-                {"epochs", epoch_rows},
-                {"final",
-                 {{"loss", loss},
-                  {"accuracy", tested},
-                  {"peak_bytes", peak},
-                  {"evaluation_peak_bytes", evaluation_peak},
-                  {"planned_bytes", planned.training},
-                  {"evaluation_planned_bytes", planned.evaluation},
-                  {"skipped_steps", epochs * windows - optimizer.steps_made()},
-                  {"seconds", seconds}}}});
+  session.finish(facts(options), session.batches() / steps * windows +
+                                     (session.batches() % steps) / most - optimizer.steps_made());
+  if (!pruner) return;
+  pruner->strip();
+  std::printf("%s", pruner->sparsity().text().c_str());
 }
 
 }  // namespace
@@ -225,6 +196,7 @@ int main(int argc, char** argv) {
   add_options(app, options, cnn_names());
   add_budget_options(app, options);
   add_picture_options(app, options);
+  add_run_options(app, options);
   app.add_option("--data", options.data, plimsoll::data::kImageSources)->capture_default_str();
   app.add_option("--epochs", epochs, "Times through the training images")
       ->check(whole_number(1, kMany))

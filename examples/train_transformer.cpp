@@ -9,10 +9,7 @@
 #include "data/source.h"
 #include "examples/common/budget.h"
 #include "examples/common/options.h"
-#include "examples/common/progress.h"
-#include "examples/common/report.h"
-#include "examples/common/runner.h"
-#include "examples/common/tensorboard.h"
+#include "examples/common/session.h"
 #include "examples/common/transformer_models.h"
 #include "examples/pictures/pictures.h"
 #include "memory/pooled_allocator.h"
@@ -31,6 +28,8 @@ struct Task {
   std::function<data::Batch(int64_t index)> test_batch;
   int64_t test_batches;
   int64_t data_bytes;
+  std::string data;  // what tells it from other data
+  int64_t context;
 };
 
 struct TextOptions : Options {
@@ -64,7 +63,9 @@ Task make_task(const TextOptions& options, nn::Build& build) {
         },
         [=](int64_t index) { return data::evaluation_windows(text->validation, window, index); },
         data::evaluation_batches(text->validation, window),
-        text->train.bytes() + text->validation.bytes()};
+        text->train.bytes() + text->validation.bytes(),
+        cat(text->train.size(), " tokens of ", size.vocabulary),
+        context};
   }
   const TextClassifierSize size{.context = context};
   const auto passages = std::make_shared<data::PassageDataset>(
@@ -78,28 +79,23 @@ Task make_task(const TextOptions& options, nn::Build& build) {
                                          static_cast<uint64_t>(step));
           },
           [=](int64_t index) { return data::test_passages(*passages, window, index); },
-          data::test_passage_batches(*passages, window), words * int64_t{sizeof(int32_t)}};
+          data::test_passage_batches(*passages, window),
+          words * int64_t{sizeof(int32_t)},
+          cat(words, " words"),
+          context};
 }
 
-struct Score {
-  double loss, accuracy;
-};
+// All test batches, one after another.
+Session::Batches in_turn(const Task& task) {
+  return [&task, index = int64_t{0}]() mutable -> std::optional<data::Batch> {
+    if (index == task.test_batches) return std::nullopt;
+    return task.test_batch(index++);
+  };
+}
 
-// Mean loss per prediction and share of right predictions over all test batches.
-Score score_of(Runner& step, const Task& task) {
-  double loss = 0;
-  int64_t right = 0, all = 0;
-  for (int64_t i = 0; i < task.test_batches; ++i) {
-    const data::Batch batch = task.test_batch(i);
-    const std::vector<Tensor> results = step.evaluate({batch.x, batch.y});
-    const int64_t n = batch.y.count();
-    loss += results[0].item() * static_cast<double>(n);
-    const auto guesses = results[1].to_vector<int64_t>();
-    const auto labels = batch.y.to_vector<int64_t>();
-    for (size_t k = 0; k < labels.size(); ++k) right += guesses[k] == labels[k];
-    all += n;
-  }
-  return {loss / static_cast<double>(all), static_cast<double>(right) / static_cast<double>(all)};
+Metas training_inputs(const Task& task, Device device) {
+  const data::Batch batch = task.batch(0);
+  return {batch.x.meta(), batch.y.meta(), make_key(0, 0, device).meta()};
 }
 
 // The inputs of the first test batch, and of the last, which may be smaller.
@@ -124,6 +120,7 @@ class Optimizer {
     matrices_.set_learning_rate(rate);
     vectors_.set_learning_rate(rate);
   }
+  const Tensor& learning_rate() const { return matrices_.learning_rate(); }
   int64_t steps_made() const { return matrices_.steps_made(); }
   void update(std::span<const Tensor> grads, const Tensor& skip) {
     std::vector<Tensor> matrices, vectors;
@@ -131,6 +128,13 @@ class Optimizer {
       (is_matrix_[i] ? matrices : vectors).push_back(grads[i]);
     matrices_.update(matrices, skip);
     vectors_.update(vectors, skip);
+  }
+  std::vector<std::pair<std::string, Tensor>> state() const {
+    std::vector<std::pair<std::string, Tensor>> all;
+    for (const auto& [name, tensor] : matrices_.state())
+      all.emplace_back("matrices." + name, tensor);
+    for (const auto& [name, tensor] : vectors_.state()) all.emplace_back("vectors." + name, tensor);
+    return all;
   }
 
  private:
@@ -145,9 +149,7 @@ class Optimizer {
 };
 
 void train(const TextOptions& options) {
-  ReportFile report(options.json);
   Pictures pictures(options);
-  TensorBoard board(options.tensorboard);
   const Device device = open_device(options.device);
   PooledAllocator& pool = *default_pool(device);
   Budget budget(options, pool);
@@ -191,77 +193,53 @@ void train(const TextOptions& options) {
   std::printf("%s, %lld parameters, %s, %s, %s\n", options.model.c_str(),
               static_cast<long long>(task.model->parameter_count()), options.data.c_str(),
               options.mode.c_str(), options.precision.c_str());
+  const int64_t parts = options.accumulate;
+  Session session(options,
+                  {.unit = "step",
+                   .unit_batches = parts,
+                   .batches = options.steps * parts,
+                   .round = options.eval_every * parts,
+                   .held_out = "validation",
+                   .amount = "tokens/s",
+                   .batch_amount = options.batch * task.context,
+                   .perplexity = options.model == "gpt"},
+                  pool);
+  session.state()
+      .same("model", options.model)
+      .same("data", task.data)
+      .same("seed", cat(options.seed))
+      .same("batch", cat(options.batch))
+      .same("accumulate", cat(parts))
+      .same("context", cat(task.context))
+      .tensors("", task.model->named_parameters())
+      .tensors("", task.model->named_buffers())
+      .tensors("optimizer.", optimizer.state())
+      .tensors("loss_scaler.", scaler.state())
+      .tensors("window.", window.state(), [&] { return session.batches() % parts != 0; });
+  session.begin();
+
+  const Metas metas = training_inputs(task, device);
+  session.planned(budget.plan(step, {metas, {parts}, evaluation_inputs(task), task.data_bytes},
+                              parameters, window, train_step, evaluation));
+  pictures.draw_plan(step, metas, train_step(precision), window);
+  if (options.plan_only) return;
+
   ApplyMode mode = apply_mode();
   mode.check_finite = options.find_nan;
   const ApplyModeScope scope(mode);
-  const auto start = std::chrono::steady_clock::now();
-  Json rows = Json::array();
-  Planned planned;
-  int64_t peak = 0, evaluation_peak = 0, tokens = 0;
-  double loss = 0;
-  Score score{.loss = 0, .accuracy = -1};
-  Progress progress("step", options.steps, "tokens/s");
-  pool.reset_peak();
-  for (int64_t i = 0; i < options.steps; ++i) {
-    optimizer.set_learning_rate(schedule(optimizer.steps_made()));
-    double loss_sum = 0;
-    for (int64_t part = 0; part < options.accumulate; ++part) {
-      const int64_t number = i * options.accumulate + part;
-      const data::Batch batch = task.batch(number);
-      const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
-      if (number == 0) {
-        const Metas metas{batch.x.meta(), batch.y.meta(), key.meta()};
-        planned = budget.plan(
-            step, {metas, {options.accumulate}, evaluation_inputs(task), task.data_bytes},
-            parameters, window, train_step, evaluation);
-        pictures.draw_plan(step, metas, train_step(precision), window);
-        if (options.plan_only) return;
-      }
-      window.at(part, options.accumulate);
-      loss_sum += step.loss({batch.x, batch.y, key});
-      pictures.draw_pool(pool);
-      tokens += batch.x.count();
-    }
-    loss = loss_sum / static_cast<double>(options.accumulate);
-    board.trained(i + 1, loss, schedule(i));
-    progress.update(i + 1, tokens,
-                    status_line(loss, score.accuracy, planned.training, pool.stats()));
-    if ((i + 1) % options.eval_every != 0 && i + 1 != options.steps) continue;
-    progress.finish();
-    peak = std::max(peak, pool.stats().peak.bytes);
-    board.memory(i + 1, pool.stats().peak);
-    step.release_arena();
-    pool.reset_peak();
-    score = score_of(step, task);
-    evaluation_peak = std::max(evaluation_peak, pool.stats().peak.bytes);
-    step.release_arena();
-    pool.reset_peak();
-    board.evaluated(i + 1, {{"loss", score.loss}, {"accuracy", score.accuracy}});
-    std::printf("step %lld  loss %.9g  validation loss %.4f  accuracy %.4f\n",
-                static_cast<long long>(i + 1), loss, score.loss, score.accuracy);
-    rows.push_back(
-        {{"step", i + 1}, {"loss", loss}, {"val_loss", score.loss}, {"accuracy", score.accuracy}});
+  while (session.running()) {
+    const int64_t number = session.batches(), part = number % parts;
+    const data::Batch batch = task.batch(number);
+    const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
+    if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
+    window.at(part, parts);
+    const double loss = step.loss({batch.x, batch.y, key});
+    pictures.draw_pool(pool);
+    session.trained(loss, batch.y.count(), optimizer.learning_rate());
+    if (session.evaluation_due()) session.evaluate(step, in_turn(task));
+    session.save_when_due();
   }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  report.write({{"model", options.model},
-                {"data", options.data},
-                {"mode", options.mode},
-                {"precision", options.precision},
-                {"checkpoint", options.checkpoint},
-                {"batch", options.batch},
-                {"accumulate", options.accumulate},
-                {"steps", rows},
-                {"final",
-                 {{"loss", loss},
-                  {"val_loss", score.loss},
-                  {"accuracy", score.accuracy},
-                  {"peak_bytes", peak},
-                  {"evaluation_peak_bytes", evaluation_peak},
-                  {"planned_bytes", planned.training},
-                  {"evaluation_planned_bytes", planned.evaluation},
-                  {"skipped_steps", options.steps - optimizer.steps_made()},
-                  {"seconds", seconds}}}});
+  session.finish(facts(options), session.batches() / parts - optimizer.steps_made());
 }
 
 }  // namespace
@@ -276,6 +254,7 @@ int main(int argc, char** argv) {
   add_options(app, options, {"gpt", "textcls"});
   add_budget_options(app, options);
   add_picture_options(app, options);
+  add_run_options(app, options);
   app.add_option("--data", options.data, plimsoll::data::kTokenSources)->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")
       ->check(whole_number(1, kMany))
@@ -298,11 +277,13 @@ int main(int argc, char** argv) {
   app.add_option("--dropout", options.gpt.dropout, "gpt: dropout")
       ->check(probability())
       ->capture_default_str();
-  return run_example(app, argc, argv, options, [&] {
-    for (const char* name : {"--layers", "--heads", "--width", "--dropout"})
+  app.parse_complete_callback([&] {
+    for (const char* name : {"--layers", "--heads", "--width", "--dropout"}) {
       plimsoll::check<plimsoll::UsageError>(
           options.model == "gpt" || app.count(name) == 0, name, ": --model ", options.model,
           " has a fixed size and dropout: it takes no ", name, ". Leave it out.");
-    train(options);
+      app.get_option(name)->configurable(options.model == "gpt");  // a run's config has it or not
+    }
   });
+  return run_example(app, argc, argv, options, [&] { train(options); });
 }

@@ -48,7 +48,8 @@ void add_budget_options(CLI::App& app, Options& options) {
   app.add_option("--budget", options.budget,
                  "Bytes that training may hold, as in 300MiB; auto: what is free")
       ->check(budget());
-  app.add_flag("--plan-only", options.plan_only, "Print the plan and stop before the first step");
+  app.add_flag("--plan-only", options.plan_only, "Print the plan and stop before the first step")
+      ->configurable(false);
   app.add_option("--plan-seconds", options.plan_seconds,
                  "How long to search for what to recompute, in seconds of a core of 2025")
       ->check(positive_number())

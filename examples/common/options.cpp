@@ -8,6 +8,8 @@
 #include "core/cpu/parallel.h"
 #include "core/cuda.h"
 #include "core/error.h"
+#include "examples/common/run_options.h"
+#include "train/stop_request.h"
 
 namespace plimsoll::examples {
 
@@ -51,10 +53,10 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());
 }
 
-int run_example(CLI::App& app, int argc, char** argv, const Options& options,
+int run_example(CLI::App& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body) {
   try {
-    app.parse(argc, argv);
+    if (!parse_command_line(app, argc, argv, options)) return 0;
     if (options.threads > 0) set_num_threads(options.threads);
     body();
     return 0;
@@ -69,6 +71,9 @@ int run_example(CLI::App& app, int argc, char** argv, const Options& options,
   } catch (const DataError& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 3;
+  } catch (const train::Interrupted& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return train::kInterrupted;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "out of memory: the machine has no more. Use a smaller batch or model.\n");
     return 1;

@@ -41,6 +41,14 @@ struct Options {
   bool find_nan = false;
   double prune = 0;         // share of the weights that are 0 in the end
   std::string tensorboard;  // folder for event files; empty: none
+  std::string run;      // folder of the run; empty: none
+  bool resume = false;  // from resume_from: the folder of a run, or a file that it saved
+  std::string resume_from;
+  int64_t save_every = 0, log_every = 50;  // batches; 0: only at evaluations
+  int64_t keep = 3, patience = 0;          // saves; evaluations, 0: for ever
+  int64_t stop_after = 0;                  // batches of this process; 0: all
+  bool print_config = false;
+  std::string config;  // all options, as TOML
 
   bool captured() const { return mode == "captured"; }
 };
@@ -50,8 +58,8 @@ struct Options {
 void add_options(CLI::App& app, Options& options, const std::vector<std::string>& models);
 
 // Parses, sets the number of threads, runs `body` and turns errors into one sentence and an exit
-// code: 0 done, 2 usage, 3 data, 1 anything else.
-int run_example(CLI::App& app, int argc, char** argv, const Options& options,
+// code: 0 done, 2 usage, 3 data, 130 stopped by Ctrl-C, 1 anything else.
+int run_example(CLI::App& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body);
 
 // read(), with the option in front of what is wrong with its data: "--data text:a.txt: text: ...".

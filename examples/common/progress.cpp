@@ -27,10 +27,11 @@ int terminal_columns() {
 
 }  // namespace
 
-Progress::Progress(std::string title, int64_t steps, std::string unit)
+Progress::Progress(std::string title, int64_t steps, std::string unit, int64_t done)
     : title_(std::move(title)),
       unit_(std::move(unit)),
       steps_(steps),
+      done_(done),
       terminal_(isatty(STDOUT_FILENO) != 0) {}
 
 double Progress::seconds() const {
@@ -44,8 +45,8 @@ void Progress::update(int64_t step, int64_t amount, const std::string& status) {
   if (!due) return;
   shown_at_ = now;
   shown_tenth_ = tenth;
-  const auto left =
-      static_cast<int64_t>(now / static_cast<double>(step) * static_cast<double>(steps_ - step));
+  const auto left = static_cast<int64_t>(now / static_cast<double>(step - done_) *
+                                         static_cast<double>(steps_ - step));
   char rate[32], eta[32];
   std::snprintf(rate, sizeof rate, "%.0f", static_cast<double>(amount) / now);
   std::snprintf(eta, sizeof eta, "%lld:%02lld", static_cast<long long>(left / 60),

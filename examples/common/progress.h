@@ -2,8 +2,8 @@
 // is redrawn in place, and therefore never wider than that; into a file or pipe it becomes plain
 // lines, about ten per epoch.
 //
-//   Progress progress("epoch 1/5", steps, "images/s");
-//   progress.update(step, step * batch, status_line(loss, accuracy, planned, pool.stats()));
+//   Progress progress("batch", batches, "images/s");
+//   progress.update(number, number * batch, status_line(loss, accuracy, planned, pool.stats()));
 //   progress.finish();
 #pragma once
 
@@ -16,10 +16,10 @@ namespace plimsoll::examples {
 
 class Progress {
  public:
-  // `steps` in all; `unit` is what update() counts.
-  Progress(std::string title, int64_t steps, std::string unit);
+  // `steps` in all, of which `done` were made before; `unit` is what update() counts.
+  Progress(std::string title, int64_t steps, std::string unit, int64_t done = 0);
 
-  // After `step` steps that ate `amount` units.
+  // After `step` steps, those that were made since then ate `amount` units.
   void update(int64_t step, int64_t amount, const std::string& status);
   void finish();  // ends the line
 
@@ -27,7 +27,7 @@ class Progress {
   double seconds() const;
 
   std::string title_, unit_;
-  int64_t steps_;
+  int64_t steps_, done_;
   bool terminal_;
   int64_t shown_tenth_ = 0;
   double shown_at_ = -1;

@@ -1,0 +1,114 @@
+#include "examples/common/run_options.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+
+#include "train/run_folder.h"
+
+namespace plimsoll::examples {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What --resume means, once both options are known.
+void resolve_resume(Options& options) {
+  if (!options.resume) return;
+  if (options.resume_from.empty()) {
+    check<UsageError>(!options.run.empty(),
+                      "--resume: it names no run, and there is no --run. Name its folder.");
+    options.resume_from = options.run;
+    return;
+  }
+  const fs::path from = options.resume_from;
+  std::error_code none;
+  check<UsageError>(fs::exists(from, none), "--resume: there is no such run: ", from.string(),
+                    ". Name the folder of one, or a file that it saved.");
+  if (options.run.empty() && fs::is_directory(from, none)) options.run = options.resume_from;
+}
+
+// All options that have a value. CLI11 writes the others as "", which is none of theirs.
+std::string config_of(const CLI::App& app) {
+  std::istringstream all(app.config_to_str(/*default_also=*/true, /*write_description=*/false));
+  std::string config;
+  for (std::string line; std::getline(all, line);)
+    if (!line.ends_with("=\"\"")) config += line + '\n';
+  return config;
+}
+
+// The config of the run that is resumed, where it has one.
+std::string config_of_resumed(const Options& options) {
+  if (!options.resume) return "";
+  std::error_code none;
+  const fs::path from = fs::absolute(options.resume_from, none);
+  const fs::path run = fs::is_directory(from, none) ? from : from.parent_path().parent_path();
+  const fs::path config = train::RunFolder::config_of(run);
+  return fs::exists(config, none) ? config.string() : "";
+}
+
+}  // namespace
+
+void add_run_options(CLI::App& app, Options& options) {
+  app.add_option("--run", options.run, "Folder for the config, the log and the saves of this run")
+      ->check(not_empty())
+      ->configurable(false);
+  app.add_option("--resume", options.resume_from,
+                 "Go on with a run: its folder, or one of its files; without a value: --run")
+      ->expected(0, 1)
+      ->configurable(false);
+  app.add_option("--save-every", options.save_every,
+                 "Batches between saves; 0: a save at each evaluation, which there is anyway")
+      ->check(whole_number(0, kMany))
+      ->capture_default_str();
+  app.add_option("--keep", options.keep, "Saves to keep: the newest, and the best besides")
+      ->check(whole_number(1, kMany))
+      ->capture_default_str();
+  app.add_option("--patience", options.patience,
+                 "Evaluations in a row without a lower loss that end the training; 0: none do")
+      ->check(whole_number(0, kMany))
+      ->capture_default_str();
+  app.add_option("--stop-after", options.stop_after,
+                 "Batches after which this process saves and ends, to be resumed; 0: it goes on")
+      ->check(whole_number(0, kMany))
+      ->configurable(false);
+  app.add_option("--log-every", options.log_every,
+                 "Batches between rows of the log; 0: a row at each evaluation")
+      ->check(whole_number(0, kMany))
+      ->capture_default_str();
+  app.set_config("--config", "",
+                 "Read options from a TOML file: as on the command line, no dashes");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.add_flag("--print-config", options.print_config, "Print all options as such a file and stop")
+      ->configurable(false);
+}
+
+bool parse_command_line(CLI::App& app, int argc, char** argv, Options& options) {
+  const auto parse = [&] {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ConfigError& e) {
+      const std::string text = e.what(), unknown = "INI was not able to parse ";
+      if (!text.starts_with(unknown)) throw;
+      fail<UsageError>("--config: there is no such option: ", text.substr(unknown.size()),
+                       ". --print-config lists them.");
+    }
+  };
+  parse();
+  const CLI::Option* const resume = app.get_option_no_throw("--resume");
+  if (!resume) return true;  // a program without runs
+  options.resume = resume->count() > 0;
+  resolve_resume(options);
+  if (const std::string config = config_of_resumed(options); !config.empty()) {
+    app.get_config_ptr()->default_str(config);
+    const Options resolved = options;
+    parse();
+    options.resume = true;
+    options.run = resolved.run;
+    options.resume_from = resolved.resume_from;
+  }
+  options.config = config_of(app);
+  if (options.print_config) std::printf("%s", options.config.c_str());
+  return !options.print_config;
+}
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,21 @@
+// The command line around the training step: a run folder, saves, going on with a run, a config
+// file.
+//
+//   add_run_options(app, options);
+//   if (!parse_command_line(app, argc, argv, options)) return 0;   // it was printed
+#pragma once
+
+#include "examples/common/options.h"
+
+namespace plimsoll::examples {
+
+// --run, --resume, --save-every, --keep, --patience, --stop-after, --log-every, --config, --print-config.
+void add_run_options(CLI::App& app, Options& options);
+
+// Parses. Values come from the command line, else from the TOML file of --config, else from the
+// config of the run that --resume names, else they are the program's. Sets options.config to all of
+// them. False when --print-config has printed that. Errors: CLI::ParseError; UsageError for keys
+// that are no options, for --resume without a run and for one that is not there.
+bool parse_command_line(CLI::App& app, int argc, char** argv, Options& options);
+
+}  // namespace plimsoll::examples

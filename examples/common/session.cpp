@@ -1,0 +1,202 @@
+#include "examples/common/session.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "train/atomic_file.h"
+
+namespace plimsoll::examples {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool same_folder(const std::string& a, const std::string& b) {
+  std::error_code none;
+  return !a.empty() && !b.empty() && fs::equivalent(a, b, none);
+}
+
+}  // namespace
+
+Json facts(const Options& options) {
+  return {{"model", options.model},
+          {"data", options.data},
+          {"mode", options.mode},
+          {"precision", options.precision},
+          {"checkpoint", options.checkpoint},
+          {"batch", options.batch},
+          {"accumulate", options.accumulate}};
+}
+
+Session::Session(const Options& options, const Course& course, PooledAllocator& pool)
+    : options_(options),
+      course_(course),
+      pool_(pool),
+      report_(options.json),
+      board_(options.plan_only ? std::string() : options.tensorboard),
+      early_(options.patience) {
+  if (!options.run.empty() && !options.plan_only)
+    run_.emplace(options.run, options.resume && (options.run == options.resume_from ||
+                                                 same_folder(options.run, options.resume_from)));
+  state_.number("run.batches", batches_)
+      .number("run.round_loss.sum", round_loss_.sum)
+      .number("run.round_loss.count", round_loss_.count)
+      .number("run.mean_loss", mean_loss_)
+      .number("run.evaluation.sum", score_.loss.sum)
+      .number("run.evaluation.count", score_.loss.count)
+      .number("run.evaluation.right", score_.right)
+      .number("run.lowest_loss", early_.best)
+      .number("run.evaluations_without_lower", early_.waited);
+}
+
+void Session::begin() {
+  if (options_.plan_only) return;
+  if (options_.resume) {
+    std::string file = options_.resume_from;
+    if (fs::is_directory(file)) {
+      const auto restored = train::restore_newest(train::RunFolder::saves_of(file), state_);
+      file = restored.file.string();
+      for (const train::Damaged& damaged : restored.damaged) {
+        std::printf("%s\n", damaged.why.c_str());
+        if (run_ && same_folder(options_.run, options_.resume_from)) train::set_aside(damaged);
+      }
+    } else {
+      state_.restore(file);
+    }
+    if (file.empty())
+      std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
+    else
+      std::printf("resumed after %lld batches from %s\n", static_cast<long long>(batches_),
+                  file.c_str());
+  }
+  first_ = saved_ = batches_;
+}
+
+void Session::planned(const Planned& planned) {
+  planned_ = planned;
+  progress_.emplace("batch", course_.batches, course_.amount, first_);
+  start_ = std::chrono::steady_clock::now();
+  pool_.reset_peak();
+  if (!run_) return;
+  train::write_atomically(run_->config(), options_.config);
+  std::vector<std::string> columns{"loss", "mean_loss", "val_loss", "accuracy"};
+  if (course_.perplexity) columns.emplace_back("perplexity");
+  columns.emplace_back("learning_rate");
+  log_.emplace(run_->path(), std::move(columns), batches_);
+  saves_.emplace(run_->saves(), options_.keep);
+  std::printf("  saves into %s; a copy of %s of the state is outside of any plan and budget\n",
+              run_->saves().c_str(), bytes_text(state_.bytes()).c_str());
+}
+
+bool Session::running() const {
+  const bool enough = options_.stop_after > 0 && batches_ - first_ >= options_.stop_after;
+  return batches_ < course_.batches && !enough && !stop_.requested() && !early_.reached();
+}
+
+bool Session::evaluation_due() const {
+  return batches_ % course_.round == 0 || batches_ == course_.batches;
+}
+
+void Session::trained(double loss, int64_t labels, const Tensor& learning_rate) {
+  ++batches_;
+  best_ = false;
+  loss_ = loss;
+  round_loss_.add(loss, labels);
+  board_.trained(batches_, loss, learning_rate);
+  progress_->update(batches_, (batches_ - first_) * course_.batch_amount,
+                    status_line(loss, score_.loss.count > 0 ? score_.accuracy() : -1,
+                                planned_.training, pool_.stats()));
+  const int64_t every = options_.log_every;
+  if (!log_ || (!evaluation_due() && (every == 0 || batches_ % every != 0))) return;
+  rate_ = learning_rate.item();
+  if (!evaluation_due()) log_->row(batches_, {{"loss", loss}, {"learning_rate", rate_}});
+}
+
+void Session::evaluate(Runner& step, const Batches& next) {
+  progress_->finish();
+  peak_ = std::max(peak_, pool_.stats().peak.bytes);
+  board_.memory(batches_, pool_.stats().peak);
+  step.release_arena();  // training's
+  pool_.reset_peak();
+  score_ = {};
+  while (const std::optional<data::Batch> batch = next()) {
+    const std::vector<Tensor> results = step.evaluate({batch->x, batch->y});
+    score_.add(results[0], results[1], batch->y);
+  }
+  evaluation_peak_ = std::max(evaluation_peak_, pool_.stats().peak.bytes);
+  step.release_arena();  // the evaluation's
+  pool_.reset_peak();
+
+  mean_loss_ = round_loss_.value();
+  round_loss_ = {};
+  const double loss = score_.loss.value(), perplexity = score_.perplexity();
+  best_ = early_.observe(loss);
+  board_.evaluated(batches_, {{"loss", loss}, {"accuracy", score_.accuracy()}});
+  const int64_t place = batches_ / course_.unit_batches;
+  std::printf("%s %lld/%lld  mean loss %.9g  %s loss %.4f  %s accuracy %.4f", course_.unit,
+              static_cast<long long>(place),
+              static_cast<long long>(course_.batches / course_.unit_batches), mean_loss_,
+              course_.held_out, loss, course_.held_out, score_.accuracy());
+  if (course_.perplexity) std::printf("  perplexity %.3f", perplexity);
+  std::printf("\n");
+  std::fflush(stdout);
+  rows_.push_back({{course_.unit, place},
+                   {"loss", mean_loss_},
+                   {"val_loss", loss},
+                   {"accuracy", score_.accuracy()}});
+  if (course_.perplexity) rows_.back()["perplexity"] = perplexity;
+  if (!log_) return;
+  if (course_.perplexity)
+    log_->row(batches_, {{"loss", loss_},
+                         {"mean_loss", mean_loss_},
+                         {"val_loss", loss},
+                         {"accuracy", score_.accuracy()},
+                         {"perplexity", perplexity},
+                         {"learning_rate", rate_}});
+  else
+    log_->row(batches_, {{"loss", loss_},
+                         {"mean_loss", mean_loss_},
+                         {"val_loss", loss},
+                         {"accuracy", score_.accuracy()},
+                         {"learning_rate", rate_}});
+}
+
+void Session::save_when_due() {
+  const int64_t every = options_.save_every;
+  if (saves_ && (evaluation_due() || (every > 0 && batches_ % every == 0))) save();
+}
+
+void Session::save() {
+  saves_->save(batches_, state_, best_);
+  saved_ = batches_;
+}
+
+void Session::finish(Json facts, int64_t skipped) {
+  if (saves_ && saved_ != batches_) save();
+  if (saves_) saves_->finish();
+  if (batches_ < course_.batches && !early_.reached()) {
+    const std::string stopped =
+        cat("stopped after ", batches_, " batches",
+            saves_ ? cat("; --resume ", options_.run, " goes on") : std::string(), ".");
+    if (stop_.requested()) throw train::Interrupted(stopped);
+    std::printf("%s\n", stopped.c_str());
+    return;
+  }
+  if (early_.reached())
+    std::printf("stopped early: %lld evaluations without a lower loss than %.4f\n",
+                static_cast<long long>(early_.waited), early_.best);
+  facts[cat(course_.unit, "s")] = rows_;
+  facts["final"] = {
+      {"loss", mean_loss_},
+      {"val_loss", score_.loss.value()},
+      {"accuracy", score_.accuracy()},
+      {"peak_bytes", peak_},
+      {"evaluation_peak_bytes", evaluation_peak_},
+      {"planned_bytes", planned_.training},
+      {"evaluation_planned_bytes", planned_.evaluation},
+      {"skipped_steps", skipped},
+      {"seconds",
+       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()}};
+  report_.write(facts);
+}
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,220 @@
+// Going on in another process: the files that a run saves are equal, to the last bit, however often
+// it was ended on the way, by whom and where.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/data_testing.h"
+#include "tests/examples_testing.h"
+#include "train/saves.h"
+
+namespace plimsoll::examples {
+namespace {
+
+namespace fs = std::filesystem;
+using data::TemporaryFolder;
+
+void append(data::Bytes& bytes, std::initializer_list<uint32_t> words) {
+  for (const uint32_t word : words)
+    for (int shift = 24; shift >= 0; shift -= 8)
+      bytes.push_back(static_cast<uint8_t>(word >> shift));
+}
+
+// 200 images of noise, with labels that can be learned from them, and 50 to test: files as MNIST's.
+// An epoch has 12 batches of 16.
+void write_images(const TemporaryFolder& dir) {
+  for (const auto& [name, count] : {std::pair("train", 200U), std::pair("t10k", 50U)}) {
+    data::Bytes images, labels;
+    append(images, {0x803, count, 28, 28});
+    append(labels, {0x801, count});
+    for (uint32_t i = 0; i < count; ++i) {
+      labels.push_back(static_cast<uint8_t>(i % 10));
+      for (uint32_t pixel = 0; pixel < 28 * 28; ++pixel)
+        images.push_back(static_cast<uint8_t>(i * 2654435761U * (pixel + 1) >> 25) +
+                         static_cast<uint8_t>(i % 10 == pixel / 80 ? 100 : 0));
+    }
+    dir.write(std::string(name) + "-images-idx3-ubyte", images);
+    dir.write(std::string(name) + "-labels-idx1-ubyte", labels);
+  }
+}
+
+std::string text() {
+  std::string all;
+  for (int i = 0; i < 600; ++i) all += "line " + std::to_string(i * i) + " of some text\n";
+  return all;
+}
+
+class ExamplesResume : public testing::Test {
+ protected:
+  ExamplesResume() {
+    write_images(dir);
+    dir.write("text", text());
+  }
+  // A short training: 24 batches in two epochs, evaluated after each; or 24 updates.
+  std::string cnn(const std::string& options, int epochs = 2) const {
+    return "train_cnn --data mnist:" + dir.path().string() + " --batch 16 --epochs " +
+           std::to_string(epochs) + " " + options;
+  }
+  std::string gpt(const std::string& options, int steps = 24) const {
+    return "train_transformer --data text:" + dir.text("text") +
+           " --layers 2 --width 32 --heads 2 --context 16 --batch 4 --dropout 0.1 --eval-every 10 "
+           "--steps " +
+           std::to_string(steps) + " " + options;
+  }
+  void expect_runs(const std::string& arguments, int code = 0) const {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.output;
+  }
+  // The bytes of what a run saved last, and after how many batches.
+  std::pair<int64_t, data::Bytes> newest(const std::string& run) const {
+    const auto saves = train::list_saves(dir / run / "saves");
+    if (saves.empty()) return {-1, {}};
+    return {saves[0].number, data::read_file(saves[0].file)};
+  }
+  std::string log(const std::string& run) const { return data::read_text(dir / run / "log.csv"); }
+
+  // `batches` in one process and in three; the file of the first run.
+  data::Bytes expect_equal(const std::string& train, int64_t batches = 20) {
+    SCOPED_TRACE(train);
+    const std::string number = std::to_string(++runs_), whole = "whole" + number,
+                      parts = "parts" + number;
+    const std::string common = train + " --log-every 3 --run ";
+    expect_runs(common + dir.text(whole) + " --stop-after " + std::to_string(batches));
+    expect_runs(common + dir.text(parts) + " --stop-after 10");
+    EXPECT_EQ(newest(parts).first, 10);
+    const std::string program = train.substr(0, train.find(' '));
+    const std::string go_on = program + " --resume " + dir.text(parts) + " --stop-after ";
+    expect_runs(go_on + "3");
+    expect_runs(go_on + std::to_string(batches - 13));
+    EXPECT_EQ(newest(whole).first, batches);
+    EXPECT_TRUE(newest(whole) == newest(parts)) << "the states differ";
+    EXPECT_EQ(log(whole), log(parts));
+    EXPECT_GT(log(whole).size(), 300U);
+    return newest(whole).second;
+  }
+
+  TemporaryFolder dir;
+
+ private:
+  int runs_ = 0;
+};
+
+// Batch norm's running statistics, dropout's keys, moments, loss scale: in each precision, op by op
+// and captured; and all ways of running leave one file.
+TEST_F(ExamplesResume, TwentyBatchesAreTenAndThreeAndSeven) {
+  for (const std::string precision : {"f32", "bf16", "f16"}) {
+    const std::string type = " --precision " + precision;
+    for (const std::string model : {"lenet", "resnet8"}) {
+      const data::Bytes captured = expect_equal(cnn("--model " + model + type));
+      if (model == "lenet") continue;
+      EXPECT_TRUE(expect_equal(cnn("--model " + model + type + " --mode eager")) == captured);
+    }
+    const data::Bytes captured = expect_equal(gpt(type));
+    EXPECT_TRUE(expect_equal(gpt(type + " --mode eager --checkpoint")) == captured);
+  }
+}
+
+// 3 batches make an update: after 10 and after 13 of them a window is under way.
+TEST_F(ExamplesResume, AlsoInTheMiddleOfAWindow) {
+  const std::string window = " --accumulate 3 --precision ";
+  for (const std::string precision : {"f32", "f16"}) {
+    const data::Bytes captured = expect_equal(cnn("--model resnet8" + window + precision));
+    EXPECT_TRUE(expect_equal(cnn("--model resnet8 --mode eager" + window + precision)) == captured);
+    expect_equal(gpt(window + precision));
+  }
+  expect_equal(gpt(window + "bf16 --model gpt"), 29);  // at the end of the run too
+}
+
+TEST_F(ExamplesResume, UnderABudget) {
+  const std::string budget = " --cost model --plan-seconds 0.1 --budget ";
+  EXPECT_TRUE(expect_equal(gpt(budget + "700kB")) == expect_equal(gpt("")));
+  EXPECT_TRUE(expect_equal(cnn("--model resnet8" + budget + "6MB")) ==
+              expect_equal(cnn("--model resnet8")));
+}
+
+// Gradients overflow at this scale: updates that are skipped count as such in the next process too.
+TEST_F(ExamplesResume, AfterUpdatesThatWereSkipped) {
+  expect_equal(gpt("--precision f16 --loss-scale 16777216"));
+  const formats::Safetensors state(train::list_saves(dir / "parts1" / "saves")[0].file);
+  EXPECT_LT(state.tensor("optimizer.matrices.steps").item(), state.tensor("run.batches").item());
+}
+
+// Killed at any time, again and again, each time begun with the same command.
+TEST_F(ExamplesResume, AfterBeingKilledAtAnyTime) {
+  const std::string train = gpt("--save-every 1 --keep 2 ", 400);
+  expect_runs(train + "--run " + dir.text("whole"));
+  int kills = 0;
+  for (Outcome outcome{-1, ""}; outcome.code != 0; ++kills) {
+    ASSERT_LT(kills, 60) << outcome.output;
+    const int ms = 150 + kills * 67 % 400 + kills * 10;
+    outcome = run(train + "--resume --run " + dir.text("killed"),
+                  "timeout -s KILL " + std::to_string(ms / 1000.) + " ");
+  }
+  std::printf("killed %d times\n", kills - 1);
+  EXPECT_GT(kills, 2);
+  EXPECT_EQ(newest("whole").first, 400);
+  EXPECT_TRUE(newest("whole") == newest("killed"));
+  EXPECT_EQ(log("whole"), log("killed"));
+}
+
+// A program that is running; the shell is only there to find its output a file.
+class Running {
+ public:
+  explicit Running(const std::string& arguments, const fs::path& output) : pid_(fork()) {
+    const std::string command =
+        "exec " PLIMSOLL_BIN_DIR "/" + arguments + " > " + output.string() + " 2>&1";
+    if (pid_ == 0) execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+  }
+  void signal(int number) const { kill(pid_, number); }
+  int wait() const {  // the exit code, or minus the signal
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_;
+};
+
+TEST_F(ExamplesResume, AfterCtrlC) {
+  const std::string train = cnn("--log-every 7", 10);  // 120 batches
+  const auto begun = [&](const std::string& name) {
+    Running running(train + (name.empty() ? "" : " --run " + dir.text(name)), dir / "output");
+    for (int i = 0; i < 6000; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      const fs::path sign = name.empty() ? dir / "output" : dir / name / "log.csv";
+      std::error_code none;
+      if (fs::exists(sign, none) &&
+          data::read_text(sign).find(name.empty() ? "batch " : "\n7,") != std::string::npos)
+        break;
+    }
+    return running;
+  };
+  expect_runs(train + " --run " + dir.text("whole"));
+  for (const auto& [name, number] : {std::pair("int", SIGINT), std::pair("term", SIGTERM)}) {
+    const Running running = begun(name);
+    running.signal(number);
+    EXPECT_EQ(running.wait(), 130);
+    const std::string output = data::read_text(dir / "output");
+    EXPECT_NE(output.find(" batches; --resume " + dir.text(name) + " goes on.\n"),
+              std::string::npos)
+        << output;
+    EXPECT_GE(newest(name).first, 7);
+    EXPECT_LT(newest(name).first, 120);
+    expect_runs(std::string("train_cnn --resume ") + dir.text(name));
+    EXPECT_TRUE(newest("whole") == newest(name));
+    EXPECT_EQ(log("whole"), log(name));
+  }
+  // Without a run folder nothing is saved, and there is nothing to go on with.
+  const Running running = begun("");
+  running.signal(SIGINT);
+  EXPECT_EQ(running.wait(), 130);
+  const std::string output = data::read_text(dir / "output");
+  EXPECT_NE(output.find(" batches.\n"), std::string::npos) << output;
+}
+
+}  // namespace
+}  // namespace plimsoll::examples
