@@ -68,7 +68,11 @@ TEST(TrainRunFolder, IsForOneProcessAndOneTraining) {
                   ". Wait for it, or name another folder.");
   }
   std::filesystem::create_directories(RunFolder::saves_of(path));
+  std::ofstream(path / "log.csv.123.0.tmp") << "half";
+  std::ofstream(path / "mine.tmp") << "mine";
   { const RunFolder again(path, false); }
+  EXPECT_FALSE(std::filesystem::exists(path / "log.csv.123.0.tmp"));
+  EXPECT_TRUE(std::filesystem::exists(path / "mine.tmp"));
   std::ofstream(RunFolder::saves_of(path) / "step-000000007.safetensors") << "x";
   EXPECT_EQ(error_of<UsageError>([&] { RunFolder(path, false); }),
             "--run: there is a training in this folder: " + path.string() +

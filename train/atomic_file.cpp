@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "core/error.h"
 
@@ -73,6 +74,17 @@ void write_atomically(const fs::path& file, const std::function<void(const fs::p
   temporary.rename_to(file);
   const fs::path folder = file.parent_path();
   synchronise(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, file);
+}
+
+void remove_unfinished(const fs::path& folder, std::string_view prefix) {
+  std::vector<fs::path> unfinished;
+  std::error_code none;  // a file that stays does no harm
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    const fs::path& file = entry.path();
+    if (file.filename().string().starts_with(prefix) && file.extension() == ".tmp")
+      unfinished.push_back(file);
+  }
+  for (const fs::path& file : unfinished) fs::remove(file, none);
 }
 
 void write_atomically(const fs::path& file, std::string_view text) {

@@ -22,4 +22,8 @@ void write_atomically(const std::filesystem::path& file,
                       const std::function<void(const std::filesystem::path& file)>& write);
 void write_atomically(const std::filesystem::path& file, std::string_view text);
 
+// Removes what processes that were killed left of files of a folder whose names begin so. Nobody may
+// be writing one.
+void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);
+
 }  // namespace plimsoll::train

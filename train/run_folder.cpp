@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "train/atomic_file.h"
 #include "train/saves.h"
 
 namespace plimsoll::train {
@@ -29,6 +30,8 @@ RunFolder::RunFolder(std::filesystem::path path, bool resume) : path_(std::move(
                     ". Wait for it, or name another folder.");
   check<UsageError>(!used, "--run: there is a training in this folder: ", path_.string(),
                     ". Add --resume to go on with it, or name another folder.");
+  for (const char* name : {"config.toml.", "log.csv.", "metrics.jsonl."})
+    remove_unfinished(path_, name);
 }
 
 RunFolder::~RunFolder() { close(lock_); }

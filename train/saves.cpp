@@ -33,19 +33,13 @@ std::optional<Save> save_named(const fs::path& file) {
   return {};
 }
 
-std::vector<fs::path> files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) files.push_back(entry.path());
-  return files;
-}
-
 }  // namespace
 
 std::vector<Save> list_saves(const fs::path& folder) {
   std::vector<Save> saves;
-  for (const fs::path& file : files_in(folder))
-    if (auto save = save_named(file)) saves.push_back(std::move(*save));
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none))
+    if (auto save = save_named(entry.path())) saves.push_back(std::move(*save));
   std::ranges::sort(saves, [](const Save& a, const Save& b) {
     return std::pair(a.number, a.best) > std::pair(b.number, b.best);
   });
@@ -61,9 +55,7 @@ Saves::Saves(fs::path folder, int64_t keep)
   fs::create_directories(folder_, error);
   check<DataError>(!error, "saves: the folder cannot be made: ", folder_.string(), " (",
                    error.message(), "). Name one in a folder that exists and is yours.");
-  for (const fs::path& file : files_in(folder_))
-    if (file.filename().string().starts_with(kPrefix) && file.extension() == ".tmp")
-      fs::remove(file, error);
+  remove_unfinished(folder_, kPrefix);
 }
 
 Saves::~Saves() = default;  // a future of std::async waits for its thread

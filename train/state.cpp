@@ -159,8 +159,8 @@ void State::restore(const fs::path& file) const {
   check_whole(state, file);
   for (const auto& [name, value] : same_) {
     const std::string saved = value_of(state.metadata(), name);
-    check<UsageError>(saved == value, "state: ", file.string(), " was saved with ", name, " ", saved,
-                      ", not with ", value, ". Give the same, or begin anew.");
+    check<UsageError>(saved == value, "state: ", file.string(), " was saved with ", name, " ",
+                      saved, ", not with ", value, ". Give the same, or begin anew.");
   }
   check_fits(state, file.string());
   for (const Entry& entry : entries_) {
