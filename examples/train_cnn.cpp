@@ -162,14 +162,16 @@ void train(const Options& options, int64_t epochs) {
     const int64_t number = session.batches(), in_epoch = number % steps, part = in_epoch % most;
     if (in_epoch == 0 || number == first)
       train_loader.start(static_cast<uint64_t>(number / steps), in_epoch);
-    const data::Batch batch = *train_loader.next();
-    const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
     if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
     if (part == 0 && pruner) pruner->prune(optimizer.steps_made());
     window.at(part, std::min(most, steps - in_epoch + part));
-    const double loss = step.loss({batch.x, batch.y, key});
-    pictures.draw_pool(pool);
-    session.trained(loss, batch.y.count(), optimizer.learning_rate());
+    {  // no evaluation is planned beside the batch
+      const data::Batch batch = *train_loader.next();
+      const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
+      const double loss = step.loss({batch.x, batch.y, key});
+      pictures.draw_pool(pool);
+      session.trained(loss, batch.y.count(), optimizer.learning_rate());
+    }
     if (session.evaluation_due()) {
       test_loader.start(0);
       session.evaluate(step, [&] { return test_loader.next(); });

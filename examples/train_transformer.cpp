@@ -229,13 +229,15 @@ void train(const TextOptions& options) {
   const ApplyModeScope scope(mode);
   while (session.running()) {
     const int64_t number = session.batches(), part = number % parts;
-    const data::Batch batch = task.batch(number);
-    const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
     if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
     window.at(part, parts);
-    const double loss = step.loss({batch.x, batch.y, key});
-    pictures.draw_pool(pool);
-    session.trained(loss, batch.y.count(), optimizer.learning_rate());
+    {  // no evaluation is planned beside the batch
+      const data::Batch batch = task.batch(number);
+      const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
+      const double loss = step.loss({batch.x, batch.y, key});
+      pictures.draw_pool(pool);
+      session.trained(loss, batch.y.count(), optimizer.learning_rate());
+    }
     if (session.evaluation_due()) session.evaluate(step, in_turn(task));
     session.save_when_due();
   }
