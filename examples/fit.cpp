@@ -92,7 +92,7 @@ void fit(Asked asked) {
 
 int main(int argc, char** argv) {
   using namespace plimsoll::examples;
-  const Options options;
+  Options options;
   Asked asked;
   GptSize& gpt = asked.model.gpt;
   std::vector<std::string> models = cnn_names();

@@ -60,5 +60,6 @@ int main(int argc, char** argv) {
       ->required()
       ->check(examples::not_empty());
   app.add_flag("--separate", options.separate, "Write <|endoftext|> after each text");
-  return examples::run_example(app, argc, argv, {}, [&] { tools::tokenize(options); });
+  examples::Options shared;
+  return examples::run_example(app, argc, argv, shared, [&] { tools::tokenize(options); });
 }
