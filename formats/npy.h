@@ -27,15 +27,17 @@ Tensor read_npy(const std::filesystem::path& file);
 // The same of a file's content; `name` is the file in messages.
 Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name);
 
-// Stored, not compressed, as numpy.savez does. Errors of write_npy, and ValueError for a name that
-// is empty, there twice, or holds something else than printable ASCII.
+// Stored, not compressed, as numpy.savez does; also more than kMaxNpzBytes, which read_npz reads
+// only with a higher limit. Errors of write_npy, and ValueError for a name that is empty, there
+// twice, or holds something else than printable ASCII.
 void write_npz(const std::filesystem::path& file, std::span<const NamedTensor> tensors);
 
 constexpr int64_t kMaxNpzBytes = int64_t{4} << 30;
 
-// All arrays in the order of the file, under their names without .npy; compressed ones too.
-// DataError: no zip archive, a damaged one, an entry that is no .npy, a name twice, or more than
-// `limit` bytes unpacked.
+// All arrays in the order of the file, under their names in UTF-8 without .npy; compressed ones
+// too. Meanwhile they take at most twice `limit` bytes, three times where an array is in Fortran's
+// order. DataError: no zip archive, a damaged one, an entry that is no .npy, a name twice, or more
+// than `limit` bytes unpacked.
 std::vector<NamedTensor> read_npz(const std::filesystem::path& file, int64_t limit = kMaxNpzBytes);
 
 }  // namespace plimsoll::formats

@@ -150,8 +150,8 @@ std::string npy_header(const Tensor& tensor) {
   check<DTypeError>(type != std::end(kTypes), "npy: NumPy has no ", tensor.dtype(),
                     ". Write cast(x, DType::f32).");
   std::string shape;
-  for (const int64_t size : tensor.shape()) shape += cat(size, shape.empty() ? "," : ", ");
-  if (tensor.rank() > 1) shape.resize(shape.find_last_not_of(", ") + 1);
+  for (const int64_t size : tensor.shape()) shape += cat(shape.empty() ? "" : ", ", size);
+  if (tensor.rank() == 1) shape += ',';  // (3) is a number in Python, (3,) a tuple
   std::string text =
       cat("{'descr': '", type->descr, "', 'fortran_order': False, 'shape': (", shape, "), }");
   constexpr size_t kFront = 10;  // magic, version, length

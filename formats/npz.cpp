@@ -1,7 +1,9 @@
 #include <archive.h>
 #include <archive_entry.h>
+#include <locale.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "data/mapped_file.h"
@@ -25,24 +27,46 @@ std::string reason(archive* zip) {
   return text ? text : "no reason given";
 }
 
-// The content of the entry the archive stands at. It grows with what comes out, whatever the
-// archive claims.
-std::vector<std::byte> unpacked(archive* zip, int64_t limit, const std::string& path) {
-  constexpr size_t kFirst = 1 << 16;
+// libarchive gives names in the encoding of the thread's locale, and refuses those that it lacks:
+// in "C" all that is not ASCII. Names in an archive are UTF-8.
+class Utf8Names {
+ public:
+  Utf8Names() : utf8_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
+    if (utf8_) before_ = uselocale(utf8_);
+  }
+  ~Utf8Names() {
+    if (!utf8_) return;
+    uselocale(before_);
+    freelocale(utf8_);
+  }
+  Utf8Names(const Utf8Names&) = delete;
+  Utf8Names& operator=(const Utf8Names&) = delete;
+
+ private:
+  const locale_t utf8_;  // null where the system has none
+  locale_t before_ = nullptr;
+};
+
+// The content of the entry the archive stands at; nothing when it is more than `most` bytes. It
+// grows with what comes out, whatever the archive claims, and never beyond what shows that.
+std::optional<std::vector<std::byte>> unpacked(archive* zip, size_t most, const std::string& path) {
+  constexpr size_t kFirst = 48 * 1024;
   std::vector<std::byte> bytes;
-  size_t filled = 0;
-  for (;;) {
-    if (filled == bytes.size()) bytes.resize(std::max(kFirst, 2 * filled));
+  for (size_t filled = 0;;) {
+    if (filled == bytes.size()) {
+      const size_t next = std::min(std::max(kFirst, 2 * filled), most + 1);
+      bytes.reserve(next);  // resize() alone would double
+      bytes.resize(next);
+    }
     const la_ssize_t n = archive_read_data(zip, bytes.data() + filled, bytes.size() - filled);
     check<DataError>(n >= 0, "npz: the archive is damaged: ", path, " (", reason(zip),
                      "). Fetch it again.");
-    if (n == 0) break;
     filled += static_cast<size_t>(n);
-    check<DataError>(filled <= static_cast<size_t>(limit), "npz: the arrays unpack to more than ",
-                     "the limit: ", path, ". Write several files.");
+    if (filled > most) return std::nullopt;
+    if (n > 0) continue;
+    bytes.resize(filled);
+    return bytes;
   }
-  bytes.resize(filled);
-  return bytes;
 }
 
 void check_names(std::span<const NamedTensor> tensors) {
@@ -91,12 +115,14 @@ void write_npz(const std::filesystem::path& file, std::span<const NamedTensor> t
 std::vector<NamedTensor> read_npz(const std::filesystem::path& file, int64_t limit) {
   const std::string path = file.string();
   const data::MappedFile mapped("npz", file);
+  const Utf8Names utf8;
   const Input zip(archive_read_new());
   archive_read_support_format_zip(zip.get());
   check<DataError>(archive_read_open_memory(zip.get(), mapped.bytes().data(),
                                             mapped.bytes().size()) == ARCHIVE_OK,
                    "npz: this is not a zip archive: ", path, " (", reason(zip.get()),
                    "). Write it with numpy.savez.");
+  size_t left = static_cast<size_t>(std::max<int64_t>(limit, 0));
   std::vector<NamedTensor> tensors;
   std::set<std::string> names;
   for (archive_entry* entry = nullptr;;) {
@@ -109,9 +135,11 @@ std::vector<NamedTensor> read_npz(const std::filesystem::path& file, int64_t lim
     check<DataError>(name.ends_with(kSuffix) && names.insert(name).second,
                      "npz: an entry is no .npy file, or there twice: number ", names.size() + 1,
                      " of ", path, ". Write it with numpy.savez.");
-    const std::vector<std::byte> bytes = unpacked(zip.get(), limit, path);
-    limit -= static_cast<int64_t>(bytes.size());
-    const Tensor tensor = parse_npy(bytes, cat(path, ", array ", names.size()));
+    const auto bytes = unpacked(zip.get(), left, path);
+    check<DataError>(bytes.has_value(), "npz: the arrays of ", path, " unpack to more than ", limit,
+                     " bytes. Write several files, or pass a higher limit.");
+    left -= bytes->size();
+    const Tensor tensor = parse_npy(*bytes, cat(path, ", array ", names.size()));
     name.resize(name.size() - kSuffix.size());
     tensors.push_back({std::move(name), tensor});
   }

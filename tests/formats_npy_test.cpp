@@ -74,6 +74,10 @@ TEST(Npy, NumpyReadsOursAndWeReadNumpys) {
   const python::Outcome outcome = python::run("numpy_files.py", {dir.path().string()});
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   for (const auto& [name, x] : all)
+    EXPECT_EQ(data::read_text(dir / ("ours-" + name + ".npy")),
+              data::read_text(dir / ("theirs-" + name + ".npy")))
+        << name;
+  for (const auto& [name, x] : all)
     for (const char* kind : {".npy", "-F.npy", "-v2.npy"})
       expect_same(read_npy(dir / ("theirs-" + name + kind)), x, name + kind);
   for (const char* archive : {"theirs.npz", "packed.npz"}) {
@@ -84,6 +88,10 @@ TEST(Npy, NumpyReadsOursAndWeReadNumpys) {
       expect_same(read[i].tensor, all[i].tensor, all[i].name);
     }
   }
+  const auto names = read_npz(dir / "names.npz");
+  ASSERT_EQ(names.size(), 2U);
+  EXPECT_EQ(names[0].name, "größe");
+  EXPECT_EQ(names[1].name, "大きさ");
   const auto refusal = [&](const std::string& name) {
     return error_of<DataError>([&] { read_npy(dir / ("refused-" + name + ".npy")); });
   };
@@ -203,8 +211,12 @@ TEST(Npz, RefusesDamagedArchives) {
   std::string changed = bytes;
   changed[400] = static_cast<char>(changed[400] ^ 1);  // an element of x: the sum is wrong
   EXPECT_TRUE(refused(changed).starts_with("npz: the archive is damaged: ")) << refused(changed);
-  EXPECT_EQ(refused(bytes, 1000), "npz: the arrays unpack to more than the limit: " +
-                                      dir.text("bad.npz") + ". Write several files.");
+  const int64_t all = 2 * (128 + 400);  // bytes of header and elements
+  EXPECT_EQ(refused(bytes, all), "nothing was thrown");
+  for (const int64_t limit : {all - 1, int64_t{528}, int64_t{527}, int64_t{0}})
+    EXPECT_EQ(refused(bytes, limit),
+              cat("npz: the arrays of ", dir.text("bad.npz"), " unpack to more than ", limit,
+                  " bytes. Write several files, or pass a higher limit."));
   changed = bytes;
   for (size_t at = 0; (at = changed.find("y.npy", at)) != changed.npos; ++at) changed[at] = 'x';
   EXPECT_EQ(refused(changed), "npz: an entry is no .npy file, or there twice: number 2 of " +

@@ -4,8 +4,8 @@
 
 FOLDER/ours-<type>-<sizes>.npy has to hold 0, 1, 2, ... in that type and shape (such as f4-2x3), and
 so does every array of FOLDER/ours.npz, which is named <type>-<sizes>. Writes theirs-*.npy the same,
-also in Fortran's order and format 2.0, and theirs.npz, packed.npz; and refused-*.npy, what a reader
-of plain numbers cannot take.
+also in Fortran's order and format 2.0, and theirs.npz, packed.npz, and names.npz, whose names are
+not ASCII; and refused-*.npy, what a reader of plain numbers cannot take.
 """
 import os
 import sys
@@ -55,6 +55,7 @@ def main():
             numpy.lib.format.write_array(file, array, version=(2, 0))
     numpy.savez(path("theirs.npz"), **arrays)
     numpy.savez_compressed(path("packed.npz"), **arrays)
+    numpy.savez(path("names.npz"), **{"größe": expected("f4-5"), "大きさ": expected("f4-5")})
     refused = {"big": numpy.ones(3, ">f4"), "i1": numpy.ones(3, "i1"), "c8": numpy.ones(3, "c8"),
                "text": numpy.array(["a"]), "record": numpy.zeros(2, [("a", "f4"), ("b", "i4")]),
                "object": numpy.array([None], dtype=object), "deep": numpy.zeros((1,) * 9)}

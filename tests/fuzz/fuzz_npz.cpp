@@ -1,4 +1,7 @@
 // .npz: a zip archive is libarchive's to read; what comes out of it is ours.
+#include <archive.h>
+#include <archive_entry.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -7,15 +10,44 @@
 
 namespace plimsoll::fuzz {
 
+// Twice this is allowed. A buffer that doubled beyond it would be too much: 96 KiB and 192 KiB.
+constexpr int64_t kLimit = 100 * 1024;
+
 bool reads(std::string_view bytes) {
-  constexpr int64_t kLimit = 64 * 1024;
   return unless_refused([&] { formats::read_npz(in_memory(bytes), kLimit); });
+}
+
+// An archive of one array of zeros, some hundred bytes long, that unpacks to almost the limit.
+std::string small_and_large() {
+  std::string content;
+  formats::write_npy(
+      [&](std::span<const std::byte> part) {
+        content.append(reinterpret_cast<const char*>(part.data()), part.size());
+      },
+      Tensor::of<uint8_t>(std::vector<uint8_t>(kLimit - 128), {kLimit - 128}));
+  std::string bytes(kLimit, 0);
+  size_t used = 0;
+  archive* const zip = archive_write_new();
+  archive_write_set_format_zip(zip);
+  archive_write_zip_set_compression_deflate(zip);
+  archive_write_set_bytes_in_last_block(zip, 1);
+  archive_write_open_memory(zip, bytes.data(), bytes.size(), &used);
+  archive_entry* const entry = archive_entry_new();
+  archive_entry_set_pathname(entry, "zeros.npy");
+  archive_entry_set_size(entry, std::ssize(content));
+  archive_entry_set_filetype(entry, AE_IFREG);
+  archive_write_header(zip, entry);
+  archive_write_data(zip, content.data(), content.size());
+  archive_entry_free(entry);
+  archive_write_free(zip);  // closes it too
+  bytes.resize(used);
+  return bytes;
 }
 
 std::vector<std::string> seeds() {
   const MemoryFile file;
   const Tensor x = Tensor::of<float>({1, 2, 3}, {3});
-  std::vector<std::string> all;
+  std::vector<std::string> all = {small_and_large()};
   for (const std::vector<NamedTensor>& tensors :
        {std::vector<NamedTensor>{{"x", x}}, {{"a", x}, {"b/c", Tensor::of<uint8_t>({1}, {})}}}) {
     formats::write_npz(file.holding(""), tensors);
