@@ -10,7 +10,8 @@
 // no name twice and nothing else than belongs there, sizes that neither overflow nor disagree with
 // the places, places that cover the data without hole or overlap. What is allocated is never more
 // than a small multiple of the header, which exists; the elements are mapped, and copied when
-// asked for.
+// asked for. One thing is read that the format's text forbids: white space before the header's
+// "{", because the reference implementation reads it.
 #pragma once
 
 #include <map>
