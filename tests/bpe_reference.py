@@ -5,7 +5,7 @@
   bpe_reference.py LIBRARY FOLDER TEXTS IDS   encodes; LIBRARY is tokenizers or tiktoken
 
 A file of texts holds, for each, the number of its bytes in 32 bits, little-endian, and its UTF-8; a
-file of ids the same with ids of 32 bits. Exit code 77: the package is not installed.
+file of ids the same with ids of 32 bits.
 """
 import os
 import struct
@@ -79,8 +79,4 @@ def main(command, *arguments):
                 file.write(struct.pack(f"<{len(row) + 1}I", len(row), *row))
 
 
-try:
-    main(*sys.argv[1:])
-except ImportError as error:
-    print(error)
-    sys.exit(77)
+main(*sys.argv[1:])

@@ -9,6 +9,7 @@
 #include "data/pretokenize.h"
 #include "data/random.h"
 #include "tests/data_testing.h"
+#include "tests/python.h"
 
 namespace plimsoll::data {
 namespace {
@@ -88,15 +89,6 @@ TEST(DataBpe, ALongPieceTakesAboutItsLength) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
-// Runs bpe_reference.py; its exit code.
-int reference(const std::string& arguments) {
-  const char* python = std::getenv("PLIMSOLL_PYTHON");
-  const std::string command = cat(python ? python : "python3",
-                                  " " PLIMSOLL_SOURCE_DIR "/tests/bpe_reference.py ", arguments);
-  const int status = std::system((command + " >/dev/null 2>&1").c_str());
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 std::vector<std::string> read_records(const std::string& path, size_t element) {
   const std::string bytes = read_text(path);
   std::vector<std::string> records;
@@ -133,7 +125,12 @@ std::vector<std::string> random_texts(int count) {
 // Ids of many texts, ours and theirs, with the vocabulary in `folder`.
 void expect_same_ids(const std::string& library, const std::filesystem::path& folder,
                      const TemporaryFolder& dir) {
-  ASSERT_EQ(reference("characters " + dir.text("characters")), 0);
+  NEEDS_PYTHON(library);
+  const auto refer = [](std::vector<std::string> arguments) {
+    const python::Outcome outcome = python::run("bpe_reference.py", std::move(arguments));
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+  };
+  refer({"characters", dir.text("characters")});
   std::vector<std::string> texts = read_records(dir.text("characters"), 1);
   ASSERT_GT(texts.size(), size_t{10'000});
   for (const std::string& text : random_texts(3000)) texts.push_back(text);
@@ -152,10 +149,7 @@ void expect_same_ids(const std::string& library, const std::filesystem::path& fo
     packed += text;
   }
   dir.write("texts", packed);
-  const int code =
-      reference(cat(library, " ", folder.string(), " ", dir.text("texts"), " ", dir.text("ids")));
-  if (code == 77) GTEST_SKIP() << "this Python has no package " << library << ": PLIMSOLL_PYTHON";
-  ASSERT_EQ(code, 0);
+  refer({library, folder.string(), dir.text("texts"), dir.text("ids")});
   const BytePairEncoding bpe = load_tokenizer(folder);
   const std::vector<std::string> expected = read_records(dir.text("ids"), 4);
   ASSERT_EQ(expected.size(), texts.size());
@@ -170,11 +164,12 @@ void expect_same_ids(const std::string& library, const std::filesystem::path& fo
 }
 
 TEST(DataBpe, ATrainedVocabularyGivesTheIdsOfTokenizers) {
+  NEEDS_PYTHON("tokenizers");
   const TemporaryFolder dir;
   dir.write("text", read_sources(source_folder()));
-  const int code = reference(cat("train ", dir.text("text"), " ", dir.path().string()));
-  if (code == 77) GTEST_SKIP() << "this Python has no package tokenizers: PLIMSOLL_PYTHON";
-  ASSERT_EQ(code, 0);
+  const python::Outcome outcome =
+      python::run("bpe_reference.py", {"train", dir.text("text"), dir.path().string()});
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
   expect_same_ids("tokenizers", dir.path(), dir);
 }
 

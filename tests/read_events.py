@@ -1,16 +1,12 @@
 """Prints what TensorBoard's own reader finds in a folder of event files, as one line for each
-scalar and histogram: read_events.py FOLDER. Exit code 77 without the package."""
+scalar and histogram: read_events.py FOLDER."""
 import sys
 
-try:
-    from tensorboard.backend.event_processing.event_accumulator import (
-        HISTOGRAMS,
-        SCALARS,
-        EventAccumulator,
-    )
-except ImportError:
-    print("the Python package tensorboard is not installed")
-    sys.exit(77)
+from tensorboard.backend.event_processing.event_accumulator import (
+    HISTOGRAMS,
+    SCALARS,
+    EventAccumulator,
+)
 
 events = EventAccumulator(sys.argv[1], size_guidance={SCALARS: 0, HISTOGRAMS: 0})
 events.Reload()
