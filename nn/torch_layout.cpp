@@ -212,7 +212,9 @@ void load_torch_state(const Module& module, std::span<const NamedTensor> state,
                       theirs.shape(), " and has to be ", entry.ours.dtype(), " ", entry.shape,
                       ". Load the state of the same model.");
   }
-  for (const auto& [entry, theirs] : pairs) assign(entry.ours, from_torch(entry, theirs));
+  // What allocates comes first: when memory ends there, nothing has been written yet.
+  for (auto& [entry, theirs] : pairs) theirs = from_torch(entry, theirs);
+  for (const auto& [entry, values] : pairs) assign(entry.ours, values);
 }
 
 }  // namespace plimsoll::nn

@@ -34,8 +34,9 @@ struct TorchLayout {
 std::vector<NamedTensor> torch_state(const Module& module, const TorchLayout& layout = {});
 
 // Overwrites every parameter and buffer in place, on any device, in its own floating type. All or
-// nothing. ValueError, before anything is written: names that are missing or left over (except
-// num_batches_tracked), other shapes, other types that are not floating.
+// nothing: whatever changes its layout, type or device is converted before the first is written.
+// ValueError: names that are missing or left over (except num_batches_tracked), other shapes, other
+// types that are not floating. OutOfMemory.
 void load_torch_state(const Module& module, std::span<const NamedTensor> state,
                       const TorchLayout& layout = {});
 

@@ -7,6 +7,7 @@
 #include "nn/nn.h"
 #include "ops/ops.h"
 #include "tests/data_testing.h"
+#include "tests/full_pool.h"
 #include "tests/nn_testing.h"
 #include "tests/python.h"
 
@@ -130,6 +131,35 @@ TEST(TorchLayout, OtherFloatingTypesAreConverted) {
                                                  {"bias", Tensor::of<double>({3}, {1})}});
   EXPECT_EQ(values(net, "weight"), (Doubles{1, 2}));
   EXPECT_EQ(net.weight().dtype(), DType::f32);
+}
+
+TEST(TorchLayout, LoadsAllOrNothingWhenMemoryEnds) {
+  Build build{.seed = 1};
+  const Net net(build);
+  const auto all_values = [&] {
+    Doubles all = values(net, "0.weight");
+    for (const NamedTensor& own : net.named_parameters())
+      std::ranges::copy(values(own.tensor), std::back_inserter(all));
+    return all;
+  };
+  const Doubles before = all_values();
+  std::vector<NamedTensor> state = torch_state(net, kFlattened);
+  for (NamedTensor& item : state)
+    if (is_floating(item.tensor.dtype())) item.tensor = cast(item.tensor * 2, DType::f64);
+  int failures = 0;
+  for (bool loaded = false; !loaded; ++failures) {
+    const auto pool = std::make_shared<FullPool>(host_provider());
+    const AllocatorScope scope(pool);
+    pool->full_at = failures + 1;
+    try {
+      load_torch_state(net, state, kFlattened);
+      loaded = true;
+    } catch (const OutOfMemory&) {
+      EXPECT_EQ(all_values(), before) << "allocation " << failures + 1;
+    }
+  }
+  EXPECT_GE(failures, 8);  // every tensor changes its type
+  EXPECT_EQ(values(net, "3.bias")[0], 2 * before[before.size() - 2]);
 }
 
 TEST(TorchLayout, RefusesAnotherModelAndLosesNothing) {
