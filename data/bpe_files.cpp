@@ -170,6 +170,9 @@ std::vector<Merge> parse_merges(std::string_view text, const std::string& name,
   return merges;
 }
 
+// GPT-2's longest has 128. Each place where one can be cut in two is looked at.
+constexpr int64_t kLongestToken = 4096;
+
 BytePairEncoding parse_ranks(std::string_view text, const std::string& name) {
   std::vector<std::pair<std::string, int64_t>> entries;
   for_lines(text, [&](std::string_view line, int64_t number) {
@@ -181,6 +184,9 @@ BytePairEncoding parse_ranks(std::string_view text, const std::string& name) {
     check<DataError>(decode_base64(word, token) && error == std::errc{} && stop == end,
                      "tokenizer: this is not a token in base64 and its rank: ", name, " line ",
                      number, ": \"", shown(line), "\". Use the file as it was published.");
+    check<DataError>(std::ssize(token) <= kLongestToken, "tokenizer: a token is too long: ", name,
+                     " line ", number, " has one of ", token.size(), " bytes. At most ",
+                     kLongestToken, " are read.");
     entries.emplace_back(std::move(token), rank);
   });
   std::vector<std::string> tokens = table_of(std::move(entries), name);

@@ -139,6 +139,10 @@ TEST(DataBpeFiles, RefusesDamagedRanks) {
     EXPECT_EQ(error_of<DataError>([&] { parse_ranks(cat("YQ== 0\n", line, "\n"), "r"); }),
               cat("tokenizer: this is not a token in base64 and its rank: r line 2: \"", line,
                   "\". Use the file as it was published."));
+  EXPECT_EQ(
+      error_of<DataError>(
+          [&] { parse_ranks(cat("YQ== 0\n", std::string(8000, 'Y'), " 1\n"), "r"); }),
+      "tokenizer: a token is too long: r line 2 has one of 6000 bytes. At most 4096 are read.");
   EXPECT_EQ(error_of<DataError>([&] { parse_ranks("YQ== 0\nYQ==\n", "r"); }),
             "tokenizer: this is not two words: r line 2: \"YQ==\". "
             "Use the file as it was published.");
