@@ -1,9 +1,10 @@
 # The CUDA half: the .cu files beside the ops and core/cuda, in a library of its own, plimsoll_cuda.
 #
 # Nothing else knows whether it is there. The engine declares what it needs of it as weak symbols
-# (core/cuda.h); a program that links plimsoll_all has them where this build has CUDA. The runtime is
-# linked statically and the vendor's libraries are opened when the first op asks for them, so that
-# such a program also runs on a machine without GPU or driver.
+# (core/cuda.h); a program that links plimsoll_all has them where this build has CUDA. The runtime
+# is linked statically and the vendor's libraries are opened when the first op asks for them, so
+# that such a program also runs on a machine without GPU or driver. The program's own project need
+# not know CUDA: the runtime is a library that this one names, not CMake's choice for a language.
 #
 # It is built where nvcc 13 and both libraries' headers are found. An older nvcc, or a toolkit without
 # cuDNN, is no reason for a CPU user's build to fail.
@@ -40,6 +41,7 @@ if(PLIMSOLL_CUDA)
     set(PLIMSOLL_CUDA_CODE "--generate-code=arch=compute_80,code=[compute_80,sm_80,sm_90]")
   endif()
   enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25.1 does not know that nvcc 13 has it
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   endif()
@@ -55,16 +57,18 @@ function(plimsoll_cuda_library)
     add_library(plimsoll_cuda SHARED)
     set_target_properties(plimsoll_cuda PROPERTIES
                           LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
-    target_link_libraries(plimsoll_all INTERFACE -Wl,--no-as-needed plimsoll_cuda -Wl,--as-needed)
+    target_link_libraries(plimsoll_all INTERFACE -Wl,--push-state,--no-as-needed plimsoll_cuda
+                                                 -Wl,--pop-state)
   else()
     add_library(plimsoll_cuda STATIC)
-    target_link_libraries(plimsoll_all INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,plimsoll_cuda>)
+    target_link_libraries(plimsoll_all INTERFACE  # TARGET_NAME: it has another one in the package
+                          $<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_NAME:plimsoll_cuda>>)
   endif()
   target_sources(plimsoll_cuda PRIVATE ${sources})
-  target_link_libraries(plimsoll_cuda PUBLIC plimsoll PRIVATE ${CMAKE_DL_LIBS})
+  target_link_libraries(plimsoll_cuda PUBLIC plimsoll PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
   target_include_directories(plimsoll_cuda SYSTEM PRIVATE
     ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${PLIMSOLL_CUDNN_INCLUDE} ${PLIMSOLL_CUBLAS_INCLUDE})
-  set_target_properties(plimsoll_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+  set_target_properties(plimsoll_cuda PROPERTIES CUDA_RUNTIME_LIBRARY None)
   # The vendor's libraries are looked for there too (core/cuda/libraries.h).
   target_compile_definitions(plimsoll_cuda PRIVATE
                              PLIMSOLL_CUDA_FOLDER="${CMAKE_CUDA_COMPILER_TOOLKIT_ROOT}")
