@@ -54,5 +54,6 @@ function(plimsoll_package)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/plimsollConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)  # before 1.0 every minor version may break what was
   install(FILES ${PROJECT_BINARY_DIR}/plimsollConfig.cmake
-                ${PROJECT_BINARY_DIR}/plimsollConfigVersion.cmake DESTINATION ${folder})
+                ${PROJECT_BINARY_DIR}/plimsollConfigVersion.cmake
+                ${PROJECT_SOURCE_DIR}/cmake/Findutf8proc.cmake DESTINATION ${folder})
 endfunction()
