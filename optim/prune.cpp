@@ -35,11 +35,17 @@ void check_options(const PruneOptions& options) {
                     "prune: there is no such power: ", s.power, ". Use a number above 0.");
 }
 
-// NaN counts as the largest, so that the order is one.
-std::vector<double> magnitudes(const Tensor& weight) {
+constexpr double kPruned = -1;
+
+// What an earlier mask took counts as less than any zero; NaN as the largest, so that the order is
+// one.
+std::vector<double> magnitudes(const Tensor& weight, const Tensor& mask) {
   std::vector<double> values = weight.to_vector<double>();
-  for (double& v : values)
-    v = std::isnan(v) ? std::numeric_limits<double>::infinity() : std::abs(v);
+  const auto kept = mask.to_vector<uint8_t>();
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = kept[i] == 0            ? kPruned
+                : std::isnan(values[i]) ? std::numeric_limits<double>::infinity()
+                                        : std::abs(values[i]);
   return values;
 }
 
@@ -49,7 +55,8 @@ void keep_largest(const std::vector<double>& values, double sparsity, bool* mask
   std::vector<double> order = values;
   const auto smallest_kept = order.begin() + (kept - 1);
   std::nth_element(order.begin(), smallest_kept, order.end(), std::greater<>());
-  for (size_t i = 0; i < values.size(); ++i) mask[i] = values[i] >= *smallest_kept;
+  for (size_t i = 0; i < values.size(); ++i)
+    mask[i] = values[i] >= *smallest_kept && values[i] != kPruned;
 }
 
 // values [rows, width]; groups do not reach over the end of a row.
@@ -64,7 +71,10 @@ void keep_in_groups(const std::vector<double>& values, int64_t width, Groups gro
       std::stable_sort(order.begin(), end, [&](int64_t a, int64_t b) {
         return values[static_cast<size_t>(a)] > values[static_cast<size_t>(b)];
       });
-      for (int64_t i = 0; i < size; ++i) mask[order[static_cast<size_t>(i)]] = i < kept;
+      for (int64_t i = 0; i < size; ++i) {
+        const auto at = static_cast<size_t>(order[static_cast<size_t>(i)]);
+        mask[at] = i < kept && values[at] != kPruned;
+      }
     }
 }
 
@@ -86,7 +96,7 @@ double SparsitySchedule::at(int64_t step) const {
 }
 
 bool SparsitySchedule::due(int64_t step) const {
-  return begin <= step && step <= end && (step - begin) % frequency == 0;
+  return begin <= step && step <= end && ((step - begin) % frequency == 0 || step == end);
 }
 
 std::string Sparsity::text() const {
@@ -96,7 +106,13 @@ std::string Sparsity::text() const {
   return result;
 }
 
-Pruner::Pruner(std::vector<NamedWeight> weights, const PruneOptions& options)
+std::vector<NamedTensor> prunable(const std::vector<NamedTensor>& parameters) {
+  std::vector<NamedTensor> weights = parameters;
+  std::erase_if(weights, [](const NamedTensor& own) { return own.tensor.rank() < 2; });
+  return weights;
+}
+
+Pruner::Pruner(std::vector<NamedTensor> weights, const PruneOptions& options)
     : weights_(std::move(weights)), options_(options) {
   check_options(options_);
   check<ValueError>(!weights_.empty(),
@@ -118,10 +134,10 @@ bool Pruner::prune(int64_t step) {
   if (masks_.empty() || !options_.schedule.due(step)) return false;
   const double sparsity = options_.schedule.at(step);
   for (size_t i = 0; i < weights_.size(); ++i) {
-    const Tensor& weight = weights_[i].weight;
+    const Tensor& weight = weights_[i].tensor;
     const auto n = static_cast<size_t>(weight.count());
     if (n == 0 || weight.device() == Device::null) continue;
-    const std::vector<double> values = magnitudes(weight);
+    const std::vector<double> values = magnitudes(weight, masks_[i]);
     const auto mask = std::make_unique<bool[]>(n);
     if (options_.groups)
       keep_in_groups(values, weight.rank() == 0 ? 1 : weight.size(-1), *options_.groups,
@@ -136,7 +152,7 @@ bool Pruner::prune(int64_t step) {
 
 void Pruner::apply() const {
   const NoGrad scope;
-  for (size_t i = 0; i < masks_.size(); ++i) apply_mask(weights_[i].weight, masks_[i]);
+  for (size_t i = 0; i < masks_.size(); ++i) apply_mask(weights_[i].tensor, masks_[i]);
 }
 
 void Pruner::strip() {

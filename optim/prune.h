@@ -27,30 +27,34 @@
 #include <utility>
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/named_tensor.h"
 
 namespace plimsoll::optim {
 
-// The schedule of TensorFlow's model-optimization toolkit, PolynomialDecay.
+// The schedule of TensorFlow's model-optimization toolkit, PolynomialDecay. By default: the final
+// share at once, before the first step.
 struct SparsitySchedule {
-  double initial = 0;       // share of zeros at step `begin`
+  double initial = 0;       // share of zeros at step `begin`, if `end` is a later one
   double final = 0.5;       // ... and from step `end` on
   int64_t begin = 0;        // first step at which masks are made
-  int64_t end = 1;          // last one
+  int64_t end = 0;          // last one
   int64_t frequency = 100;  // steps between new masks
   double power = 3;
 
   // final + (initial - final) (1 - (step - begin) / (end - begin))^power, `step` moved into
   // [begin, end]; `final` when these are the same.
   double at(int64_t step) const;
-  // Whether new masks are made before this step: every `frequency` steps from `begin` on, up to
-  // `end`. As in the toolkit, `end` itself only counts when it is one of them.
+  // Whether new masks are made before this step: every `frequency` steps from `begin` on, and at
+  // `end`, so that the final share is reached. (In the toolkit `end` counts only when it is one of
+  // the former: its share may stay short of the final one.)
   bool due(int64_t step) const;
 };
 
 // Fine-grained structure, 2:4 for the sparse matrix units of GPUs: of every `group` neighbours
 // along the last axis at least `zeros` are 0. The last axis is the one a product sums over first:
-// the inputs of [O, I], the channels of [O, KH, KW, C].
+// the inputs of [O, I], the channels of [O, KH, KW, C]. It is not that of a transposed convolution,
+// [C, KH, KW, O], which sums over the first, nor of an embedding, of which rows are picked: leave
+// them out.
 struct Groups {
   int zeros = 2, group = 4;
 };
@@ -61,19 +65,8 @@ struct PruneOptions {
   std::optional<Groups> groups{};
 };
 
-struct NamedWeight {
-  std::string name;
-  Tensor weight;
-};
-
 // Those with at least two axes: gains and biases are few, and every one counts.
-template <class NamedTensors>
-std::vector<NamedWeight> prunable(const NamedTensors& parameters) {
-  std::vector<NamedWeight> weights;
-  for (const auto& [name, tensor] : parameters)
-    if (tensor.rank() >= 2) weights.push_back({name, tensor});
-  return weights;
-}
+std::vector<NamedTensor> prunable(const std::vector<NamedTensor>& parameters);
 
 struct Sparsity {
   struct Row {
@@ -92,14 +85,15 @@ class Pruner {
   // shares outside [0, 1) or falling, steps below 0 or in the wrong order, a frequency below 1,
   // groups unless 0 < zeros < group), StateError (an undefined or strided weight), DTypeError (not
   // floating).
-  Pruner(std::vector<NamedWeight> weights, const PruneOptions& options);
+  Pruner(std::vector<NamedTensor> weights, const PruneOptions& options);
 
   // Makes new masks where they are due before this step, counted from 0, and applies them. Each
   // weight by itself: of its n elements the k = max(1, round(n (1 - share))) largest in magnitude
   // are kept, a half rounded to the even number, and so is all that is as large as the smallest of
   // them. Of groups exactly `zeros` go, of equal magnitudes the later ones; a last group that is
-  // shorter counts as filled with zeros. Reads the weights: StateError while a step is being
-  // captured. Returns whether they were due.
+  // shorter counts as filled with zeros. What an earlier mask took goes before everything else and
+  // does not come back. Reads the weights: StateError while a step is being captured. Returns
+  // whether they were due.
   bool prune(int64_t step);
 
   // Sets to 0 what is pruned: after each update. Ops only, nothing is read: it can be captured. A
@@ -118,7 +112,7 @@ class Pruner {
   std::vector<std::pair<std::string, Tensor>> state() const;
 
  private:
-  std::vector<NamedWeight> weights_;
+  std::vector<NamedTensor> weights_;
   PruneOptions options_;
   std::vector<Tensor> masks_;
 };

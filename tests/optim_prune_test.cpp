@@ -50,12 +50,25 @@ TEST(SparsitySchedule, IsTheCubicOfTheToolkit) {
   EXPECT_EQ(at_once.at(0), 0.5);
 }
 
-TEST(SparsitySchedule, IsDueEveryFrequencyStepsFromBeginToEnd) {
+TEST(SparsitySchedule, ReachesTheFinalShare) {
+  const SparsitySchedule plain{.final = 0.8};
+  EXPECT_TRUE(plain.due(0));
+  EXPECT_EQ(plain.at(0), 0.8);
+  for (const int64_t frequency : {1, 3, 7, 100}) {
+    const SparsitySchedule s{.final = 0.8, .begin = 4, .end = 11, .frequency = frequency};
+    double share = 0;
+    for (int64_t step = 0; step < 30; ++step)
+      if (s.due(step)) share = s.at(step);
+    EXPECT_EQ(share, 0.8) << frequency;
+  }
+}
+
+TEST(SparsitySchedule, IsDueEveryFrequencyStepsFromBeginAndAtTheEnd) {
   const SparsitySchedule s{.final = 0.5, .begin = 4, .end = 11, .frequency = 3};
   std::vector<int64_t> due;
   for (int64_t step = 0; step < 30; ++step)
     if (s.due(step)) due.push_back(step);
-  EXPECT_EQ(due, (std::vector<int64_t>{4, 7, 10}));  // 11 is not a multiple, as in the toolkit
+  EXPECT_EQ(due, (std::vector<int64_t>{4, 7, 10, 11}));
 }
 
 TEST(Prune, KeepsTheLargestMagnitudes) {
@@ -87,6 +100,34 @@ TEST(Prune, GroupsLieAlongTheLastAxis) {
   EXPECT_EQ(grouped({1, 2, 3, 4, 5, 9, 8, 7, 6, 5}, {2, 5}, {}),
             (Floats{0, 0, 3, 4, 5, 9, 8, 0, 0, 5}));
   EXPECT_EQ(grouped({1, 2, 3, 6, 5, 4}, {6}, {.zeros = 1, .group = 3}), (Floats{0, 2, 3, 6, 5, 0}));
+}
+
+// `values` become `later` between two times of making masks, the second with the same share.
+Floats pruned_twice(const Floats& values, const Floats& later, const PruneOptions& options) {
+  const Tensor w = Tensor::of<float>(values, {static_cast<int64_t>(values.size())});
+  Pruner pruner({{"w", w}}, options);
+  EXPECT_TRUE(pruner.prune(0));
+  w.write(std::span<const float>(later));
+  EXPECT_TRUE(pruner.prune(1));
+  pruner.apply();
+  const Floats full(values.size(), 5);  // what is 0 after this, is pruned
+  w.write(std::span<const float>(full));
+  pruner.apply();
+  return w.to_vector<float>();
+}
+
+TEST(Prune, WhatIsPrunedStaysSo) {
+  const PruneOptions half{.schedule = {.initial = 0.5, .final = 0.5, .end = 1, .frequency = 1}};
+  // A kept weight that became 0 is as small as the pruned ones, which all would be kept with it.
+  EXPECT_EQ(pruned_twice({1, 2, 3, 4}, {0, 0, 0, 4}, half), (Floats{0, 0, 5, 5}));
+  // An update made the pruned ones large, and nobody applied the masks.
+  EXPECT_EQ(pruned_twice({1, 2, 3, 4}, {9, 8, 3, 4}, half), (Floats{0, 0, 5, 5}));
+  const PruneOptions groups{.schedule = {.end = 1, .frequency = 1}, .groups = Groups{}};
+  EXPECT_EQ(pruned_twice({1, 2, 3, 4}, {0, 0, 0, 4}, groups), (Floats{0, 0, 5, 5}));
+  EXPECT_EQ(pruned_twice({1, 2, 3, 4}, {9, 8, 3, 4}, groups), (Floats{0, 0, 5, 5}));
+  // A larger share takes from what is left.
+  const PruneOptions more{.schedule = {.initial = 0.25, .final = 0.5, .end = 1, .frequency = 1}};
+  EXPECT_EQ(pruned_twice({1, 2, 3, 4}, {9, 4, 3, 2}, more), (Floats{0, 5, 5, 0}));
 }
 
 struct Net {
