@@ -41,12 +41,10 @@ constexpr Way kWays[] = {{Recomputing::none, "none"},
                          {Recomputing::up_to_a_tenth, "up to +10 %"},
                          {Recomputing::smallest, "smallest"}};
 
-Json print_fit(const std::string& precision, const Way& way, const Fit& fit, int64_t bytes,
-               int64_t most) {
+Json print_fit(const std::string& precision, const Way& way, const Fit& fit, int64_t most) {
   if (fit.batch == 0)
-    std::printf("%-5s %-12s not one example: %s\n", precision.c_str(), way.name,
-                fit.least_bytes > bytes ? cat("it takes ", bytes_text(fit.least_bytes)).c_str()
-                                        : "it fits with more recompute only");
+    std::printf("%-5s %-12s not one example: it takes %s\n", precision.c_str(), way.name,
+                bytes_text(fit.least_bytes).c_str());
   else
     std::printf("%-5s %-12s %9lld%c %12s %11.1f %10.3f %8.1f\n", precision.c_str(), way.name,
                 static_cast<long long>(fit.batch), fit.batch == most ? '+' : ' ',
@@ -81,7 +79,7 @@ void fit(Asked asked) {
     }
     for (const Way& way : kWays)
       rows.push_back(print_fit(precision, way,
-                               largest_batch(step, bytes, way.recomputing, asked.options), bytes,
+                               largest_batch(step, bytes, way.recomputing, asked.options),
                                asked.options.most));
   }
   report.write({{"model", asked.model.name}, {"bytes", bytes}, {"rows", rows}});

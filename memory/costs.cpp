@@ -22,16 +22,6 @@ Metas metas_of(const std::vector<Operand>& operands) {
   return metas;
 }
 
-double modelled(const Instruction& instruction) {
-  const Metas in = metas_of(instruction.in), out = metas_of(instruction.out);
-  double bytes = 0;
-  for (const Meta& meta : in) bytes += static_cast<double>(bytes_of(meta));
-  for (const Meta& meta : out) bytes += static_cast<double>(bytes_of(meta));
-  const double flops =
-      instruction.op->flops ? instruction.op->flops(in, out, instruction.attrs) : 0;
-  return flops / 1e11 + bytes / 1e10;
-}
-
 // An instruction as the plan has it. `in_place`: its first output lies on the input that its op
 // declares. That is half the memory to go through: relu takes 0.6 of the time.
 struct Planned {
@@ -154,7 +144,7 @@ class Scratch {
 
 double measured(const Planned& planned, Scratch& scratch) {
   const Instruction& instruction = planned.instruction;
-  if (instruction.op->mutates) return modelled(instruction);
+  if (instruction.op->mutates) return modelled_seconds(instruction);
   if (std::ranges::all_of(instruction.out, [](const auto& o) { return count(o.meta.shape) == 0; }))
     return 0;
   std::vector<View> in(instruction.in.size()), out(instruction.out.size());
@@ -176,7 +166,7 @@ double measured(const Planned& planned, Scratch& scratch) {
       if (run > 0 && (run == 1 || time.count() < best)) best = time.count();
     }
   } catch (const Error&) {  // zeros are no valid input
-    best = modelled(instruction);
+    best = modelled_seconds(instruction);
   }
   scratch.end();
   return best;
@@ -214,11 +204,22 @@ double measured_once(const Planned& planned, Scratch& scratch) {
 
 }  // namespace
 
+double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed) {
+  const Metas in = metas_of(instruction.in), out = metas_of(instruction.out);
+  double bytes = 0;
+  for (const Meta& meta : in) bytes += static_cast<double>(bytes_of(meta));
+  for (const Meta& meta : out) bytes += static_cast<double>(bytes_of(meta));
+  const bool wide = in.empty() || size_of(in[0].dtype) > 2;
+  const double flops =
+      instruction.op->flops ? instruction.op->flops(in, out, instruction.attrs) : 0;
+  return flops / (wide ? speed.flops : speed.flops16) + bytes / speed.bytes;
+}
+
 std::vector<double> instruction_costs(const Program& program, CostModel model) {
   std::vector<double> costs;
   if (model == CostModel::model || program.device == Device::null) {  // which runs nothing
     for (const Instruction& instruction : program.instructions)
-      costs.push_back(modelled(instruction));
+      costs.push_back(modelled_seconds(instruction));
     return costs;
   }
   std::vector<Lifetime> lives = lifetimes(program);

@@ -15,6 +15,15 @@ enum class CostModel {
   model      // OpDef::flops at 100 GFLOP/s and bytes at 10 GB/s: deterministic
 };
 
+// What a device does in a second at best; the defaults are those of CostModel::model.
+struct DeviceSpeed {
+  double flops = 1e11, flops16 = 1e11;  // in f32, and of products of 16-bit numbers
+  double bytes = 1e10;
+};
+
+// Seconds: the operations of an instruction at that speed, then the bytes of its operands.
+double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed = {});
+
 // One for each instruction. Measuring takes no memory from the current pool; it holds as much as
 // the step without parameters, up to 8 MiB, or one instruction's buffers. Inputs that the step
 // makes are zeros. What cannot run on zeros, and what writes into its inputs, has the model's cost.

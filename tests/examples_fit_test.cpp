@@ -94,6 +94,28 @@ TEST(Fit, SaysWhatOneExampleTakes) {
   EXPECT_GT(fit.least_bytes, 3 * 4 * step.parameter_count());  // weights and Adam's two moments
 }
 
+// Within a tenth one example takes more than at the smallest, and to the byte what is said.
+TEST(Fit, SaysWhatOneExampleTakesWithinATenth) {
+  const TrainingStep step(small_gpt(), Precision::f32);
+  const auto fit = [&](int64_t bytes, Recomputing recomputing) {
+    return largest_batch(step, bytes, recomputing, kShort);
+  };
+  const int64_t least = fit(1, Recomputing::up_to_a_tenth).least_bytes;
+  EXPECT_GT(fit(least - 1, Recomputing::smallest).batch, 0);
+  EXPECT_EQ(fit(least - 1, Recomputing::up_to_a_tenth).batch, 0);
+  EXPECT_EQ(fit(least - 1, Recomputing::up_to_a_tenth).least_bytes, least);
+  EXPECT_EQ(fit(least, Recomputing::up_to_a_tenth).batch, 1);
+
+  const Outcome printed =
+      run(cat("fit --model gpt --vocabulary 31 --context 16 --layers 2 --width 32 "
+              "--precisions f32 --plan-seconds 0.02 --vram ",
+              least - 1));
+  EXPECT_NE(printed.output.find("up to +10 %  not one example: it takes "), std::string::npos)
+      << printed.output;
+  EXPECT_EQ(printed.output.find("smallest     not one example"), std::string::npos)
+      << printed.output;
+}
+
 TEST(Fit, StopsAtTheLargestItWasAskedFor) {
   const TrainingStep step({.name = "lenet"}, Precision::f32);
   for (const int64_t most : {1, 2, 7}) {

@@ -29,34 +29,19 @@ optim::LossScaler scaler_for(Precision precision, Device device) {
                                      : optim::LossScaler::none();
 }
 
-double seconds_of(const Instruction& instruction, const DeviceSpeed& speed) {
-  Metas in, out;
-  double bytes = 0;
-  bool wide = true;
-  for (const auto& [operands, metas] : {std::pair{&instruction.in, &in}, {&instruction.out, &out}})
-    for (const Operand& operand : *operands) {
-      metas->push_back(operand.meta);
-      bytes += static_cast<double>(bytes_of(operand.meta));
-    }
-  if (!in.empty()) wide = size_of(in[0].dtype) > 2;
-  const double flops =
-      instruction.op->flops ? instruction.op->flops(in, out, instruction.attrs) : 0;
-  return flops / (wide ? speed.flops : speed.flops16) + bytes / speed.bytes;
-}
-
 // Plans of one training step, each made once.
 class Plans {
  public:
-  Plans(const TrainingStep& step, int64_t bytes, Recomputing recomputing, const FitOptions& options)
-      : step_(step), bytes_(bytes), recomputing_(recomputing), options_(options) {}
+  Plans(const TrainingStep& step, Recomputing recomputing, const FitOptions& options)
+      : step_(step), recomputing_(recomputing), options_(options) {}
 
-  // The batch's plan, if it is one that is asked for.
-  std::optional<Fit> fit(int64_t batch) {
+  // The batch's plan within so many bytes, if it is one that is asked for.
+  std::optional<Fit> fit(int64_t batch, int64_t bytes) {
     const BudgetPlanner& planner = planner_for(batch);
-    if (planner.largest() > bytes_ &&
-        (recomputing_ == Recomputing::none || planner.smallest() > bytes_))
+    if (planner.largest() > bytes &&
+        (recomputing_ == Recomputing::none || planner.smallest() > bytes))
       return std::nullopt;
-    const Fitted fitted = planner.fit(bytes_);
+    const Fitted fitted = planner.fit(bytes);
     const Recompute& recompute = fitted.plan.recompute;
     const double seconds = predicted_seconds(fitted.program, options_.speed);
     const double kept = predicted_seconds(program_for(batch), options_.speed);
@@ -67,10 +52,19 @@ class Plans {
                .added_seconds = recompute.repetitions > 0 ? seconds - kept : 0};
   }
 
-  // What a batch takes at least, in this way.
-  int64_t least(int64_t batch) {
+  // About what a batch takes in this way.
+  int64_t guess(int64_t batch) {
     const BudgetPlanner& planner = planner_for(batch);
     return recomputing_ == Recomputing::none ? planner.largest() : planner.smallest();
+  }
+
+  // What it takes at least; within a tenth plan by plan, downwards from the one that makes nothing
+  // again.
+  int64_t least(int64_t batch) {
+    if (recomputing_ != Recomputing::up_to_a_tenth) return guess(batch);
+    int64_t bytes = planner_for(batch).largest();
+    while (const auto smaller = fit(batch, bytes - 1)) bytes = smaller->bytes;
+    return bytes;
   }
 
  private:
@@ -90,7 +84,6 @@ class Plans {
   }
 
   const TrainingStep& step_;
-  int64_t bytes_;
   Recomputing recomputing_;
   const FitOptions& options_;
   std::map<int64_t, Program> programs_;
@@ -149,23 +142,22 @@ std::vector<Tensor> TrainingStep::operator()(std::span<const Tensor> in) const {
 double predicted_seconds(const Program& program, const DeviceSpeed& speed) {
   double seconds = 0;
   for (const Instruction& instruction : program.instructions)
-    seconds += seconds_of(instruction, speed);
+    seconds += modelled_seconds(instruction, speed);
   return seconds;
 }
 
 Fit largest_batch(const TrainingStep& step, int64_t bytes, Recomputing recomputing,
                   const FitOptions& options) {
-  Plans plans(step, bytes, recomputing, options);
-  const int64_t one = plans.least(1);
-  std::optional<Fit> best = plans.fit(1);
-  if (!best) return {.least_bytes = one};
+  Plans plans(step, recomputing, options);
+  std::optional<Fit> best = plans.fit(1, bytes);
+  if (!best) return {.least_bytes = plans.least(1)};
   // Memory is nearly a line over the batch: a first guess, then steps that grow until one batch
   // fits and a larger one does not, then halves.
-  const int64_t slope = std::max<int64_t>(1, (plans.least(9) - one) / 8);
-  int64_t probe = std::clamp<int64_t>(1 + (bytes - one) / slope, 2, options.most);
+  const int64_t one = plans.guess(1), slope = std::max<int64_t>(1, (plans.guess(9) - one) / 8);
+  int64_t probe = std::min(std::max<int64_t>(2, 1 + (bytes - one) / slope), options.most);
   int64_t too_large = options.most + 1;
   for (int64_t stride = std::max<int64_t>(1, probe / 64); too_large - best->batch > 1;) {
-    if (auto found = plans.fit(probe)) {
+    if (auto found = plans.fit(probe, bytes)) {
       best = std::move(found);
       if (too_large <= options.most) {
         probe = std::midpoint(best->batch, too_large);

@@ -46,12 +46,6 @@ class TrainingStep {
   optim::LossScaler scaler_;
 };
 
-// What a device does in a second at best. The defaults are those of CostModel::model.
-struct DeviceSpeed {
-  double flops = 1e11, flops16 = 1e11;  // in f32, and of products of 16-bit numbers
-  double bytes = 1e10;
-};
-
 // Seconds of one run: operations and bytes of each instruction, one after the other.
 double predicted_seconds(const Program& program, const DeviceSpeed& speed);
 
@@ -67,12 +61,14 @@ struct Fit {
   int64_t batch = 0;
   int64_t bytes = 0;                      // taken at that batch
   double seconds = 0, added_seconds = 0;  // predicted, of a step, and of what it makes again
-  int64_t least_bytes = 0;                // what one example takes, when not even that fits
+  int64_t least_bytes = 0;                // what one example takes so, when not even that fits
 };
 
 // The largest batch within `bytes` whose plan makes nothing again, makes again what costs up to a
 // tenth of the step, or is the smallest that is found. One example more does not fit: it was tried.
-// What fits, a Step runs with {.budget = bytes, .planning = {CostModel::model, search_seconds}}.
+// What fits, a Step runs with {.budget = bytes, .planning = {CostModel::model, search_seconds}}:
+// plans are searched for the speed of CostModel::model, and those found are judged at `speed`. For
+// a device of other proportions another plan might cost less.
 Fit largest_batch(const TrainingStep& step, int64_t bytes, Recomputing recomputing,
                   const FitOptions& options);
 
