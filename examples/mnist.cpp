@@ -1,5 +1,6 @@
 // Trains LeNet on MNIST: mnist data/mnist, and without a folder on digits the program draws.
 #include "formats/safetensors.h"
+#include "nn/torch_layout.h"
 #include "plimsoll.h"
 using namespace plimsoll;
 
@@ -43,9 +44,9 @@ int main(int argc, char** argv) try {
     std::printf("epoch %d  loss %.4f  accuracy %.4f\n", epoch, loss, accuracy(model, test));
   }
 
-  std::vector<formats::NamedTensor> weights;
-  for (const auto& [name, tensor] : model.named_parameters()) weights.push_back({name, tensor});
-  formats::write_safetensors("mnist.safetensors", weights);
+  // As PyTorch has them; module 7, a dense layer, reads flattened images.
+  const nn::TorchLayout layout{.flattened = {{"7", {4, 4, 20}}}};
+  formats::write_safetensors("mnist.safetensors", nn::torch_state(model, layout));
 } catch (const Error& e) {
   std::fprintf(stderr, "%s\n", e.what());
   return 1;
