@@ -46,7 +46,7 @@ class TokenFile {
   Tokens tokens_;
 };
 
-// Writes a file that is there complete or not at all.
+// Writes a file that is there complete or not at all, when its process ends at any time.
 class TokenWriter {
  public:
   // ValueError for a vocabulary outside 1 ... 2^31; DataError when the file cannot be made.

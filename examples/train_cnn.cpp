@@ -5,6 +5,7 @@
 //   train_cnn --model resnet8 --data cifar10:data/cifar10 --augment crop,flip
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
+#include "data/hash.h"
 #include "data/loader.h"
 #include "data/source.h"
 #include "examples/common/budget.h"
@@ -26,6 +27,14 @@ int64_t bytes_of(const data::ImageSource& images) {
   for (const data::ImageDataset* set : {&images.train, &images.test})
     bytes += std::ssize(set->pixels) + std::ssize(set->labels) * int64_t{sizeof(int64_t)};
   return bytes;
+}
+
+// Of the training images: the first of them, and all labels.
+std::string hash_of(const data::ImageSource& images) {
+  const std::vector<uint8_t>& pixels = images.train.pixels;
+  const uint64_t hash =
+      data::fnv1a(std::as_bytes(std::span(pixels).first(std::min(pixels.size(), size_t{1} << 22))));
+  return cat(data::fnv1a(std::as_bytes(std::span(images.train.labels)), hash));
 }
 
 // Those of a training step, without the key; the last batch may be smaller.
@@ -126,12 +135,13 @@ void train(const Options& options, int64_t epochs) {
                   pool);
   session.state()
       .same("model", options.model)
-      .same("data", cat(images.train.name, " of ", images.train.count()))
+      .same("data", cat(images.train.name, " of ", images.train.count(), ", ", hash_of(images)))
       .same("seed", cat(options.seed))
       .same("batch", cat(options.batch))
       .same("accumulate", cat(most))
       .same("augment", options.augment)
       .same("prune", cat(options.prune))
+      .same("loss scaling", scaler.state().empty() ? "off" : "on")
       .tensors("", model->named_parameters())
       .tensors("", model->named_buffers())
       .tensors("optimizer.", optimizer.state())

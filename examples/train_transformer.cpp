@@ -5,6 +5,7 @@
 //   train_transformer --model textcls                     which part of the text is this from?
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
+#include "data/hash.h"
 #include "data/passages.h"
 #include "data/source.h"
 #include "examples/common/budget.h"
@@ -38,6 +39,13 @@ struct TextOptions : Options {
   GptSize gpt;
 };
 
+// Of the first tokens: all of a large file would have to come from the disk.
+uint64_t hash_of(const data::Tokens& tokens) {
+  std::vector<int64_t> first(static_cast<size_t>(std::min<int64_t>(tokens.size(), 1 << 18)));
+  tokens.copy(0, std::ssize(first), first.data());
+  return data::fnv1a(std::as_bytes(std::span(first)));
+}
+
 Task make_task(const TextOptions& options, nn::Build& build) {
   const bool gpt = options.model == "gpt";
   const int64_t context = options.context > 0 ? options.context : gpt ? 64 : 128;
@@ -64,15 +72,19 @@ Task make_task(const TextOptions& options, nn::Build& build) {
         [=](int64_t index) { return data::evaluation_windows(text->validation, window, index); },
         data::evaluation_batches(text->validation, window),
         text->train.bytes() + text->validation.bytes(),
-        cat(text->train.size(), " tokens of ", size.vocabulary),
+        cat(text->train.size(), " tokens of ", size.vocabulary, ", ", hash_of(text->train)),
         context};
   }
   const TextClassifierSize size{.context = context};
   const auto passages = std::make_shared<data::PassageDataset>(
       data::make_passages(data::load_text(options.data), {.vocabulary = size.vocabulary}));
   int64_t words = 0;
+  uint64_t hash = data::kFnvStart;
   for (const auto* parts : {&passages->train, &passages->test})
-    for (const auto& part : *parts) words += std::ssize(part);
+    for (const auto& part : *parts) {
+      words += std::ssize(part);
+      hash = data::fnv1a(std::as_bytes(std::span(part)), hash);
+    }
   return {make_text_classifier(size, options.checkpoint, build),
           [=](int64_t step) {
             return data::random_passages(*passages, window, options.seed,
@@ -81,7 +93,7 @@ Task make_task(const TextOptions& options, nn::Build& build) {
           [=](int64_t index) { return data::test_passages(*passages, window, index); },
           data::test_passage_batches(*passages, window),
           words * int64_t{sizeof(int32_t)},
-          cat(words, " words"),
+          cat(words, " words, ", hash),
           context};
 }
 
@@ -211,6 +223,8 @@ void train(const TextOptions& options) {
       .same("batch", cat(options.batch))
       .same("accumulate", cat(parts))
       .same("context", cat(task.context))
+      .same("heads", options.model == "gpt" ? cat(options.gpt.heads) : "the model's own")
+      .same("loss scaling", scaler.state().empty() ? "off" : "on")
       .tensors("", task.model->named_parameters())
       .tensors("", task.model->named_buffers())
       .tensors("optimizer.", optimizer.state())

@@ -73,6 +73,10 @@ TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
       {"train_transformer --batch 4 --resume " + run_folder, 2,
        " was saved with batch 2, not with 4. Give the same, or begin anew."},
       {"train_transformer --width 32 --resume " + run_folder, 3, ": f32 ["},
+      {"train_transformer --heads 4 --resume " + run_folder, 2,
+       " was saved with heads 2, not with 4."},
+      {"train_transformer --precision f16 --resume " + run_folder, 2,
+       " was saved with loss scaling off, not with on."},
       {"train_cnn --config " + dir.text("none.toml") + " --resume " + run_folder, 2, "none.toml"},
       {"train_transformer --budget 1kB --resume " + run_folder, 2, "it is too small: 1000 bytes"}};
   for (const auto& [command, code, sentence] : refusals) {
@@ -94,6 +98,18 @@ TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
                              dir.text("run/saves/step-000000003.safetensors") + " --steps 6");
   EXPECT_EQ(branch.code, 0) << branch.output;
   EXPECT_NE(branch.output.find("step 6/6"), std::string::npos) << branch.output;
+  // Also one that ends before its first batch: it has the state that it began with.
+  const std::string early = "train_transformer --run " + dir.text("early") + " --resume ";
+  EXPECT_EQ(run(early + run_folder + " --steps 4").code, 0);
+  const Outcome later = run("train_transformer --resume " + dir.text("early") + " --steps 6");
+  EXPECT_NE(later.output.find("resumed after 4 batches"), std::string::npos) << later.output;
+  // The command line, then --config, then the run's own.
+  std::ofstream(dir / "c.toml") << "steps=9\nlr=0.25\n";
+  const Outcome all = run("train_transformer --resume " + run_folder + " --config " +
+                          dir.text("c.toml") + " --lr 0.5 --print-config");
+  EXPECT_EQ(setting(all.output, "lr"), "lr=0.5") << all.output;
+  EXPECT_EQ(setting(all.output, "steps"), "steps=9");
+  EXPECT_EQ(setting(all.output, "width"), "width=16");
 }
 
 TEST(ExamplesConfig, PatienceEndsATraining) {

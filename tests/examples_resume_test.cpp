@@ -117,6 +117,13 @@ TEST_F(ExamplesResume, TwentyBatchesAreTenAndThreeAndSeven) {
   }
 }
 
+// Masks, and images that are other ones in every epoch, whatever prepares them.
+TEST_F(ExamplesResume, WithPruningAndAugmentation) {
+  expect_equal(cnn("--model lenet --prune 0.8"));
+  const std::string augment = "--model resnet8 --augment crop,flip,cutout --workers ";
+  EXPECT_TRUE(expect_equal(cnn(augment + "3")) == expect_equal(cnn(augment + "0")));
+}
+
 // 3 batches make an update: after 10 and after 13 of them a window is under way.
 TEST_F(ExamplesResume, AlsoInTheMiddleOfAWindow) {
   const std::string window = " --accumulate 3 --precision ";

@@ -37,9 +37,13 @@ std::optional<Save> save_named(const fs::path& file) {
 
 std::vector<Save> list_saves(const fs::path& folder) {
   std::vector<Save> saves;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none))
-    if (auto save = save_named(entry.path())) saves.push_back(std::move(*save));
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (auto save = save_named(entry->path())) saves.push_back(std::move(*save));
+  check<DataError>(!error || error == std::errc::no_such_file_or_directory,
+                   "saves: the folder cannot be read: ", folder.string(), " (", error.message(),
+                   "). Check its permissions and the disk.");
   std::ranges::sort(saves, [](const Save& a, const Save& b) {
     return std::pair(a.number, a.best) > std::pair(b.number, b.best);
   });
@@ -85,7 +89,7 @@ void Saves::write(const Save& save, const StateCopy& copy) const {
     if (!replaced && (kept < keep_ || (old.best && !best))) {
       ++kept;
       best |= old.best;
-    } else {
+    } else if (old.file != save.file) {  // higher numbers may be of damaged files
       fs::remove(old.file, none);
     }
   }

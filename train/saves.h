@@ -27,7 +27,8 @@ struct Save {
   std::filesystem::path file;
 };
 
-// The newest first. Files of other names are none. Nothing where there is no such folder.
+// The newest first. Files of other names are none. Nothing where there is no such folder; DataError
+// for one that cannot be read.
 std::vector<Save> list_saves(const std::filesystem::path& folder);
 
 class Saves {

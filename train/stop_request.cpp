@@ -1,27 +1,29 @@
 #include "train/stop_request.h"
 
 #include <array>
+#include <atomic>
 
 namespace plimsoll::train {
 namespace {
 
 constexpr std::array<int, 2> kSignals{SIGINT, SIGTERM};
 std::array<struct sigaction, 2> before;
-volatile std::sig_atomic_t asked = 0;
+std::atomic<bool> asked = false;  // the handler may run on any thread
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 void restore() {  // may be called from a signal handler
   for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before[i], nullptr);
 }
 
 void remember(int) {
-  asked = 1;
+  asked = true;
   restore();
 }
 
 }  // namespace
 
 StopRequest::StopRequest() {
-  asked = 0;
+  asked = false;
   for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &before[i]);
   struct sigaction action {};
   action.sa_handler = remember;
@@ -32,6 +34,6 @@ StopRequest::StopRequest() {
 
 StopRequest::~StopRequest() { restore(); }
 
-bool StopRequest::requested() const { return asked != 0; }
+bool StopRequest::requested() const { return asked; }
 
 }  // namespace plimsoll::train

@@ -1,5 +1,6 @@
 #include "examples/common/run_options.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
@@ -41,7 +42,9 @@ std::string config_of_resumed(const Options& options) {
   if (!options.resume) return "";
   std::error_code none;
   const fs::path from = fs::absolute(options.resume_from, none);
-  const fs::path run = fs::is_directory(from, none) ? from : from.parent_path().parent_path();
+  const bool is_run = fs::is_directory(from, none);
+  if (!is_run && from.parent_path().filename() != "saves") return "";  // a file of no run
+  const fs::path run = is_run ? from : from.parent_path().parent_path();
   const fs::path config = train::RunFolder::config_of(run);
   return fs::exists(config, none) ? config.string() : "";
 }
@@ -76,16 +79,21 @@ void add_run_options(CLI::App& app, Options& options) {
       ->check(whole_number(0, kMany))
       ->capture_default_str();
   app.set_config("--config", "",
-                 "Read options from a TOML file: as on the command line, no dashes");
+                 "Read options from a TOML file: as on the command line, no dashes")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);  // the last one counts most
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.add_flag("--print-config", options.print_config, "Print all options as such a file and stop")
       ->configurable(false);
 }
 
 bool parse_command_line(CLI::App& app, int argc, char** argv, Options& options) {
-  const auto parse = [&] {
+  // `run_config`: a config that counts less than everything else.
+  const auto parse = [&](const std::string& run_config) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (!run_config.empty()) words.insert(words.begin(), "--config=" + run_config);
+    std::ranges::reverse(words);  // as CLI11 wants them
     try {
-      app.parse(argc, argv);
+      app.parse(std::move(words));
     } catch (const CLI::ConfigError& e) {
       const std::string text = e.what(), unknown = "INI was not able to parse ";
       if (!text.starts_with(unknown)) throw;
@@ -93,15 +101,15 @@ bool parse_command_line(CLI::App& app, int argc, char** argv, Options& options) 
                        ". --print-config lists them.");
     }
   };
-  parse();
+  app.name(argv[0]);
+  parse("");
   const CLI::Option* const resume = app.get_option_no_throw("--resume");
   if (!resume) return true;  // a program without runs
   options.resume = resume->count() > 0;
   resolve_resume(options);
   if (const std::string config = config_of_resumed(options); !config.empty()) {
-    app.get_config_ptr()->default_str(config);
     const Options resolved = options;
-    parse();
+    parse(config);
     options.resume = true;
     options.run = resolved.run;
     options.resume_from = resolved.resume_from;

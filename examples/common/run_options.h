@@ -9,7 +9,8 @@
 
 namespace plimsoll::examples {
 
-// --run, --resume, --save-every, --keep, --patience, --stop-after, --log-every, --config, --print-config.
+// --run, --resume, --save-every, --keep, --patience, --stop-after, --log-every, --config and
+// --print-config.
 void add_run_options(CLI::App& app, Options& options);
 
 // Parses. Values come from the command line, else from the TOML file of --config, else from the

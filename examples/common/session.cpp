@@ -52,12 +52,13 @@ void Session::begin() {
   if (options_.plan_only) return;
   if (options_.resume) {
     std::string file = options_.resume_from;
+    const bool own = run_ && same_folder(options_.run, options_.resume_from);
     if (fs::is_directory(file)) {
       const auto restored = train::restore_newest(train::RunFolder::saves_of(file), state_);
       file = restored.file.string();
       for (const train::Damaged& damaged : restored.damaged) {
         std::printf("%s\n", damaged.why.c_str());
-        if (run_ && same_folder(options_.run, options_.resume_from)) train::set_aside(damaged);
+        if (own) train::set_aside(damaged);
       }
     } else {
       state_.restore(file);
@@ -67,8 +68,9 @@ void Session::begin() {
     else
       std::printf("resumed after %lld batches from %s\n", static_cast<long long>(batches_),
                   file.c_str());
+    if (own && !file.empty()) saved_ = batches_;
   }
-  first_ = saved_ = batches_;
+  first_ = batches_;
 }
 
 void Session::planned(const Planned& planned) {
@@ -77,12 +79,16 @@ void Session::planned(const Planned& planned) {
   start_ = std::chrono::steady_clock::now();
   pool_.reset_peak();
   if (!run_) return;
+  saves_.emplace(run_->saves(), options_.keep);
+  if (batches_ > 0 && saved_ != batches_) {  // the state is another run's: now it is this one's too
+    save();
+    saves_->finish();
+  }
   train::write_atomically(run_->config(), options_.config);
   std::vector<std::string> columns{"loss", "mean_loss", "val_loss", "accuracy"};
   if (course_.perplexity) columns.emplace_back("perplexity");
   columns.emplace_back("learning_rate");
   log_.emplace(run_->path(), std::move(columns), batches_);
-  saves_.emplace(run_->saves(), options_.keep);
   std::printf("  saves into %s; a copy of %s of the state is outside of any plan and budget\n",
               run_->saves().c_str(), bytes_text(state_.bytes()).c_str());
 }

@@ -1,8 +1,9 @@
 // Session: what a training program does around its step: counts batches, shows how it goes, logs,
-// evaluates, draws curves, saves, resumes, stops early or when asked to, and reports.
+// evaluates, draws curves, saves, resumes, stops early or when asked to, reports.
 //
 //   Session session(options, {.unit = "epoch", .unit_batches = steps, ...}, pool);
-//   session.state().tensors("", model->named_parameters()).tensors("optimizer.", optimizer.state());
+//   session.state().tensors("", model->named_parameters());
+//   session.state().tensors("optimizer.", optimizer.state());
 //   session.begin();
 //   while (session.running()) {
 //     const int64_t number = session.batches();
@@ -101,7 +102,7 @@ class Session {
   train::State state_;
 
   int64_t first_ = 0;   // batch of this process
-  int64_t saved_ = -1;  // batches at the last save
+  int64_t saved_ = -1;  // batches at the last save of this run; -1: none
   bool best_ = false;   // whether the last evaluation, just made, was
   double loss_ = 0, rate_ = 0;
   Planned planned_;
