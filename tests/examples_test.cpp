@@ -89,7 +89,7 @@ TEST(TrainTransformer, GptLearnsIn16BitsWithEqualBitsInEveryMode) {
     const bool overflows = std::string(precision).ends_with("16777216 ");
     EXPECT_EQ(first["final"]["skipped_steps"] > 0, overflows) << precision;
     if (!overflows) {
-      EXPECT_LT(first["final"]["val_loss"], 4.2) << precision;
+      EXPECT_LT(first["final"]["val_loss"], 4.3) << precision;
     }
   }
 }

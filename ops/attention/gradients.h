@@ -1,7 +1,6 @@
 // What the gradients of attention, of q, k and v and of the mask, share: one row at a time.
 #pragma once
 
-#include "core/cpu/reduce.h"
 #include "ops/attention/scores.h"
 
 namespace plimsoll::attention_detail {
@@ -14,8 +13,10 @@ Compute<T> delta_of(const Call& call, const Extras& extras, int64_t b, int64_t h
   using C = Compute<T>;
   const View &out = call.in[3], &dout = call.in[5];
   const T *y = row_start<T>(out, b, h, i), *dy = row_start<T>(dout, b, h, i);
-  const C delta = sum_of<C>(
-      out.shape()[3], [&]<class V>(int64_t e) { return load_as<V>(y + e) * load_as<V>(dy + e); });
+  C delta = 0;
+#pragma omp simd reduction(+ : delta)
+  for (int64_t e = 0; e < out.shape()[3]; ++e)
+    delta += static_cast<C>(y[e]) * static_cast<C>(dy[e]);
   if (!extras.dlog_sum_exp) return delta;
   const int64_t row = (b * out.shape()[2] + h) * out.shape()[1] + i;
   return delta - extras.dlog_sum_exp->as<C>()[row];
