@@ -1,4 +1,5 @@
 // The example programs on simulated CUDA (tests/simulated_cuda) against the CPU.
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "data/file.h"
@@ -17,9 +18,12 @@ nlohmann::json figures(const std::string& command) {
 }
 
 TEST(ExamplesCuda, ATransformerTrainsAsOnTheCpu) {
+  const data::TemporaryFolder dir;
+  std::ofstream(dir / "text") << data::read_text(PLIMSOLL_SOURCE_DIR "/README.md").substr(0, 6000);
   const std::string train =
       "train_transformer --layers 1 --width 16 --heads 2 --context 16 --batch 3 --steps 6 "
-      "--eval-every 6 --dropout 0.1";
+      "--eval-every 6 --dropout 0.1 --data text:" +
+      dir.text("text");
   for (const std::string options :
        {"", " --precision bf16", " --precision f16 --accumulate 2", " --mode eager --checkpoint"}) {
     SCOPED_TRACE(options);
