@@ -99,8 +99,8 @@ constexpr decltype(auto) visit_any(DType dtype, F&& f) {
   return f.template operator()<bool>();
 }
 
-// Calls f.template operator()<T>() for the unsigned integer of so many bytes, 1, 2, 4 or 8: for what
-// moves elements, whatever their bits mean.
+// Calls f.template operator()<T>() for the unsigned integer of so many bytes, 1, 2, 4 or 8: for
+// what moves elements, whatever their bits mean.
 template <class F>
 decltype(auto) visit_width(int64_t bytes, F&& f) {
   switch (bytes) {

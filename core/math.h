@@ -10,8 +10,8 @@
 
 namespace plimsoll::math {
 
-// x = n ln 2 + r with n = round(x / ln 2), |r| <= ln(2) / 2: Cody and Waite's reduction, ln 2 in two
-// parts. `shifted` is n + 1.5 * 2^23, whose low bits are those of n.
+// x = n ln 2 + r with n = round(x / ln 2), |r| <= ln(2) / 2: Cody and Waite's reduction, ln 2 in
+// two parts. `shifted` is n + 1.5 * 2^23, whose low bits are those of n.
 struct Reduced {
   float shifted, r;
 };

@@ -10,22 +10,18 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/shell.h"
+
 namespace plimsoll::python {
 
-struct Outcome {
-  int code;            // -1: killed by a signal
-  std::string output;  // of both streams
-};
+using plimsoll::Outcome;
 
 // Large, or for one test alone.
 constexpr std::string_view kOptional[] = {"torch", "tokenizers", "tiktoken"};
@@ -46,13 +42,7 @@ inline std::string in_quotes(const std::string& word) {  // of the shell
 inline Outcome run_words(const std::vector<std::string>& words) {
   std::string command = in_quotes(interpreter());
   for (const std::string& word : words) command += " " + in_quotes(word);
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  std::string output;
-  std::array<char, 4096> buffer;
-  while (const size_t n = fread(buffer.data(), 1, buffer.size(), pipe))
-    output.append(buffer.data(), n);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+  return run_shell(command);
 }
 
 // A script of tests/.

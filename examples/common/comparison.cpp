@@ -1,4 +1,5 @@
 #include "examples/common/comparison.h"
+#include "data/hash.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,6 +7,7 @@
 #include "autograd/gradients.h"
 #include "data/builtin_images.h"
 #include "data/builtin_text.h"
+#include "data/hash.h"
 #include "data/loader.h"
 #include "data/passages.h"
 #include "examples/common/cnn_models.h"
@@ -62,12 +64,10 @@ Subject make_subject(const Case& c, Device device, uint64_t seed) {
           *loader.next()};
 }
 
-// FNV-1a over the bytes of a tensor.
 uint64_t digest(const Tensor& tensor, uint64_t hash) {
   const Tensor dense = to_device(contiguous(tensor), Device::cpu);
-  const auto* bytes = static_cast<const unsigned char*>(view_of(dense.value()).data);
-  for (int64_t i = 0; i < bytes_of(dense.meta()); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
-  return hash;
+  const auto bytes = static_cast<size_t>(bytes_of(dense.meta()));
+  return data::fnv1a(std::span(view_of(dense.value()).as<const std::byte>(), bytes), hash);
 }
 
 Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
@@ -75,7 +75,7 @@ Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   const auto pool =
       std::make_shared<PooledAllocator>(device == Device::cuda ? cuda_provider() : host_provider());
   const AllocatorScope scope(pool);
-  Row row{.digest = 0xcbf29ce484222325u};
+  Row row{.digest = data::kFnvStart};
   const auto [model, batch] = make_subject(c, device, seed);
   const std::vector<Tensor> parameters = model->parameters();
   optim::Adam optimizer(parameters);

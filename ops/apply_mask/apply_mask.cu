@@ -23,16 +23,7 @@ void mask_words(const Call& call) {
 
 void apply_mask_cuda(const Call& call) {
   if (count(call.in[0].shape()) == 0) return;
-  switch (size_of(call.in[0].dtype())) {
-    case 1:
-      return mask_words<uint8_t>(call);
-    case 2:
-      return mask_words<uint16_t>(call);
-    case 4:
-      return mask_words<uint32_t>(call);
-    default:
-      return mask_words<uint64_t>(call);
-  }
+  visit_width(size_of(call.in[0].dtype()), [&]<class Word>() { mask_words<Word>(call); });
 }
 
 }  // namespace plimsoll
