@@ -14,24 +14,26 @@ namespace {
 //     for up to kDepth terms                 or, of many threads, in the last-level one
 //       for up to kHigh rows
 //         for blocks of C, in parallel       kTall strips of A lie in the second level
-//           for panels of kBlockColumns      a panel of B lies in the first level
-//             for strips of kBlockRows       kBlockRows x kBlockColumns sums lie in registers
+//           for kGroup panels                so do they
+//             for strips of kBlockRows       a strip lies in the first level
+//               for panels of kBlockColumns  kBlockRows x kBlockColumns sums lie in registers
 //
 // An element of C is the sum over k in the order of k, in rounds of kDepth terms, wherever the
 // blocks are cut: its bits depend on the operands alone.
-constexpr int64_t kDepth = 256, kTall = 8, kHigh = 96 * kBlockRows, kWidePanels = 32;
+constexpr int64_t kDepth = 256, kTall = 8, kGroup = 8, kHigh = 96 * kBlockRows, kWidePanels = 32;
 constexpr int64_t kSmall = 1 << 20;    // multiply-adds of a product that is not worth packing
-constexpr int64_t kLow = 4 * kTall;    // strips of a product whose A is packed first
+constexpr int64_t kLow = kTall;        // strips of a product whose A is packed first
 constexpr int64_t kTermsPerFetch = 8;  // a line is fetched ahead every so many terms
 
 // A block of A has the rows of up to kTall strips in the order in which they lie in memory, so that
 // packing is copying: row by row, or term by term. The distances of rows and of terms keep them in
 // different sets of the cache.
 constexpr int64_t kRowPitch = kDepth + 16, kTermPitch = kTall * kBlockRows + 16;
-constexpr int64_t kBlock = std::max(kTall * kBlockRows * kRowPitch, kDepth * kTermPitch);
+constexpr int64_t kRows = kTall * kBlockRows * kRowPitch, kTerms = kDepth * kTermPitch;
+constexpr int64_t kBlock = std::max(kRows, kTerms);
 
-// This thread's memory for packed operands, kept from call to call: 1.5 MB at most in f32, 2 in
-// f64. It is the only memory of a kernel that no plan knows of.
+// This thread's memory for packed operands, kept from call to call: 1.3 MB at most in f32, 1.5
+// in f64. It is the only memory of a kernel that no plan knows of.
 template <class T>
 struct Scratch {
   std::vector<T> blocks, panels;
@@ -80,13 +82,7 @@ void pack_block(const MatrixRef<T>& a, int64_t rows, int64_t depth, T* to) {
 // `width` columns of B as [depth, kBlockColumns], filled up with zeros.
 template <class T>
 void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
-  constexpr int64_t columns = kBlockColumns<T>, lanes = kLanes<T>;
-  if (b.col_stride == 1 && width == columns) {
-    for (int64_t k = 0; k < depth; ++k)
-      for (int64_t v = 0; v < columns; v += lanes)
-        store(to + k * columns + v, load<Vector<T>>(b.data + k * b.row_stride + v));
-    return;
-  }
+  constexpr int64_t columns = kBlockColumns<T>;
   if (b.row_stride == 1 && width == columns) {
     transpose(b.data, b.col_stride, columns, depth, to, columns);
     return;
@@ -139,32 +135,36 @@ struct Operand {
 };
 
 // R x W vectors of C. Lines of C and of what comes next are asked for one by one along the way:
-// many at once would keep the operands waiting.
-template <class T, bool RowMajor, int R, int W>
+// many at once would keep the operands waiting. kStep: the step of A, if it is known when this is
+// compiled, which saves registers for addresses and a tenth of the time; 0: it is a.step.
+template <class T, bool RowMajor, int64_t kStep, int R, int W>
 void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride, bool add,
               Ahead<T>& ahead) {
   constexpr int64_t lanes = kLanes<T>;
   using V = Vector<T>;
-  const T* rows[R];
-#pragma GCC unroll 16
-  for (int i = 0; i < R; ++i) rows[i] = a.data + i * (RowMajor ? a.step : 1);
+  const int64_t step = kStep > 0 ? kStep : a.step;
   V sum[R][W] = {};
-  const T* c_row = c;
-  for (int64_t k = 0, t = 0; k < depth;) {
-    ahead.fetch();
-    for (int v = 0; v < W; ++v) __builtin_prefetch(c_row + v * lanes, 1);
-    if (k < (R - 1) * kTermsPerFetch) c_row += c_stride;
-    for (const int64_t end = std::min(depth, k + kTermsPerFetch); k < end;
-         ++k, t += RowMajor ? 1 : a.step, b.data += b.step) {
+  const auto add_terms = [&](int64_t n) __attribute__((always_inline)) {
+#pragma GCC unroll 2
+    for (int64_t t = 0; t < n; ++t, a.data += RowMajor ? 1 : step, b.data += b.step) {
       V right[W];
 #pragma GCC unroll 2
       for (int v = 0; v < W; ++v) right[v] = load<V>(b.data + v * lanes);
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
-        for (int v = 0; v < W; ++v) sum[i][v] += (RowMajor ? rows[i][t] : a.data[t + i]) * right[v];
+        for (int v = 0; v < W; ++v) sum[i][v] += a.data[RowMajor ? i * step : i] * right[v];
     }
+  };
+  const T* c_row = c;
+  int64_t k = 0;
+  for (; k + kTermsPerFetch <= depth; k += kTermsPerFetch) {
+    ahead.fetch();
+    for (int v = 0; v < W; ++v) __builtin_prefetch(c_row + v * lanes, 1);
+    if (k < (R - 1) * kTermsPerFetch) c_row += c_stride;
+    add_terms(kTermsPerFetch);
   }
+  add_terms(depth - k);
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
@@ -175,19 +175,19 @@ void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride,
 }
 
 // The same for `width` columns: those that are not whole vectors go by way of a block of their own.
-template <class T, bool RowMajor>
+template <class T, bool RowMajor, int64_t kStep>
 void multiply_strip(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width, T* c,
                     int64_t c_stride, bool add, Ahead<T>& ahead) {
   constexpr int64_t lanes = kLanes<T>, columns = kBlockColumns<T>;
   const bool narrow = width <= lanes, whole = width == (narrow ? lanes : columns);
   alignas(kVectorBytes) T own[kBlockRows * columns];
   T* to = whole ? c : own;
-  const int64_t step = whole ? c_stride : columns;
+  const int64_t c_step = whole ? c_stride : columns;
   with_count<kBlockRows>(rows, [&]<int R>() {
     if (narrow)
-      multiply<T, RowMajor, R, 1>(a, b, depth, to, step, add && whole, ahead);
+      multiply<T, RowMajor, kStep, R, 1>(a, b, depth, to, c_step, add && whole, ahead);
     else
-      multiply<T, RowMajor, R, 2>(a, b, depth, to, step, add && whole, ahead);
+      multiply<T, RowMajor, kStep, R, 2>(a, b, depth, to, c_step, add && whole, ahead);
   });
   if (whole) return;
   for (int64_t i = 0; i < rows; ++i)
@@ -223,8 +223,17 @@ struct Round {
   MatrixRef<T> block_of_a(const Runs& blocks, int64_t i) const {
     return {a.data + strips.first(blocks.first(i)) * a.row_stride, a.row_stride, a.col_stride};
   }
-  void pack_panel_of_b(int64_t panel, T* to) const {
-    pack_panel(panel_of_b(panel), depth, width(panel), to);
+  // Panels `begin` to `end`, panel_size apart. Of a row-major B all whole ones are packed at once,
+  // as that goes through memory in longer runs.
+  void pack_panels_of_b(int64_t begin, int64_t end, T* to) const {
+    int64_t whole = begin;
+    if (b.col_stride == 1) whole = width(end - 1) == columns ? end : end - 1;
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t p = begin; p < whole; ++p)
+        copy(b.data + k * b.row_stride + p * columns, columns,
+             to + (p - begin) * panel_size + k * columns);
+    for (int64_t p = whole; p < end; ++p)
+      pack_panel(panel_of_b(p), depth, width(p), to + (p - begin) * panel_size);
   }
   void pack_block_of_a(const Runs& blocks, int64_t i, T* to) const {
     pack_block(block_of_a(blocks, i), rows(blocks, i), depth, to);
@@ -234,16 +243,21 @@ struct Round {
   int64_t fetches(int64_t products) const {
     return std::max<int64_t>(1, products * depth / kTermsPerFetch);
   }
-  // The strips of run number i, which lie at `block`, times a panel, which lies at `right`.
-  void multiply(const Runs& blocks, int64_t i, Operand<T> block, int64_t panel, Operand<T> right,
-                Ahead<T>& ahead) const {
-    const auto product = row_major ? multiply_strip<T, true> : multiply_strip<T, false>;
-    const int64_t first = blocks.first(i), end = blocks.first(i + 1);
-    for (int64_t s = first; s < end; ++s) {
+  // The strips of run number i, which lie at `block`, times panels `begin` to `end`, which lie at
+  // `right`, panel_size apart.
+  template <bool kPacked>
+  void multiply(const Runs& blocks, int64_t i, Operand<T> block, int64_t begin, int64_t end,
+                Operand<T> right, Ahead<T>& ahead) const {
+    constexpr int64_t row_step = kPacked ? kRowPitch : 0, term_step = kPacked ? kTermPitch : 0;
+    const auto product =
+        row_major ? multiply_strip<T, true, row_step> : multiply_strip<T, false, term_step>;
+    const int64_t first = blocks.first(i), last = blocks.first(i + 1);
+    for (int64_t s = first; s < last; ++s) {
       const int64_t row = strips.first(s), below = row - strips.first(first);
-      product({block.data + below * (row_major ? block.step : 1), block.step}, right,
-              strips.size(s), depth, width(panel), c + row * c_stride + panel * columns, c_stride,
-              add, ahead);
+      const Operand<T> left{block.data + below * (row_major ? block.step : 1), block.step};
+      for (int64_t p = begin; p < end; ++p)
+        product(left, {right.data + (p - begin) * panel_size, right.step}, strips.size(s), depth,
+                width(p), c + row * c_stride + p * columns, c_stride, add, ahead);
     }
   }
 };
@@ -259,7 +273,7 @@ void multiply_small(const Round<T>& r) {
   T* const right = memory.at_least(memory.panels, r.panels * r.panel_size);
   parallel_for(r.panels, grain_for(columns * r.depth), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p)
-      if (!lies_well(p)) r.pack_panel_of_b(p, right + p * r.panel_size);
+      if (!lies_well(p)) r.pack_panels_of_b(p, p + 1, right + p * r.panel_size);
   });
   const int64_t wanted = 3 * num_threads();
   const Runs down(r.strips.count, std::min(r.strips.count, wanted));
@@ -270,11 +284,11 @@ void multiply_small(const Round<T>& r) {
       const int64_t i = piece / across.count, run = piece % across.count;
       const Operand<T> rows{r.block_of_a(down, i).data,
                             r.row_major ? r.a.row_stride : r.a.col_stride};
-      for (int64_t p = across.first(run); p < across.first(run + 1); ++p)
-        if (lies_well(p))
-          r.multiply(down, i, rows, p, {r.panel_of_b(p).data, r.b.row_stride}, nothing);
-        else
-          r.multiply(down, i, rows, p, {right + p * r.panel_size, r.columns}, nothing);
+      for (int64_t p = across.first(run); p < across.first(run + 1); ++p) {
+        const Operand<T> panel = lies_well(p) ? Operand<T>{r.panel_of_b(p).data, r.b.row_stride}
+                                              : Operand<T>{right + p * r.panel_size, r.columns};
+        r.template multiply<false>(down, i, rows, p, p + 1, panel, nothing);
+      }
     }
   });
 }
@@ -283,7 +297,7 @@ void multiply_small(const Round<T>& r) {
 // first-level cache.
 template <class T>
 void multiply_low(const Round<T>& r) {
-  const Runs blocks(r.strips.count, pieces(r.strips.count, kTall));
+  const Runs blocks(r.strips.count, pieces(r.strips.count, kTall / 2));
   auto& memory = Scratch<T>::of_thread();
   T* const left = memory.at_least(memory.blocks, blocks.count * kBlock);
   parallel_for(blocks.count, 1, [&](int64_t begin, int64_t end) {
@@ -296,7 +310,7 @@ void multiply_low(const Round<T>& r) {
     T* const right = own.at_least(own.panels, r.panel_size);
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t d = piece / r.panels, p = piece % r.panels;
-      r.pack_panel_of_b(p, right);
+      r.pack_panels_of_b(p, p + 1, right);
       Ahead<T> ahead;
       if (piece + threads < down.count * r.panels) {  // pieces go round
         const int64_t next = (piece + threads) % r.panels;
@@ -304,7 +318,8 @@ void multiply_low(const Round<T>& r) {
                  r.fetches(r.strips.count / down.count)};
       }
       for (int64_t i = down.first(d); i < down.first(d + 1); ++i)
-        r.multiply(blocks, i, {left + i * kBlock, r.pitch}, p, {right, r.columns}, ahead);
+        r.template multiply<true>(blocks, i, {left + i * kBlock, r.pitch}, p, p + 1,
+                                  {right, r.columns}, ahead);
     }
   });
 }
@@ -315,12 +330,13 @@ template <class T>
 void multiply_high(const Round<T>& r, bool same_b) {
   auto& memory = Scratch<T>::of_thread();
   T* const right = memory.at_least(memory.panels, r.panels * r.panel_size);
-  if (!same_b)
-    parallel_for(r.panels, grain_for(r.columns * r.depth), [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) r.pack_panel_of_b(p, right + p * r.panel_size);
-    });
-  // Blocks span all columns unless there would be too few of them to go round.
   const int64_t threads = num_threads();
+  if (!same_b)
+    parallel_for(r.panels, std::min<int64_t>(4, pieces(r.panels, threads)),
+                 [&](int64_t begin, int64_t end) {
+                   r.pack_panels_of_b(begin, end, right + begin * r.panel_size);
+                 });
+  // Blocks span all columns unless there would be too few of them to go round.
   const Runs blocks(
       r.strips.count,
       std::min(r.strips.count, pieces(pieces(r.strips.count, kTall), threads) * threads));
@@ -335,8 +351,10 @@ void multiply_high(const Round<T>& r, bool same_b) {
       if (next < blocks.count)
         ahead = {r.block_of_a(blocks, next), r.rows(blocks, next), r.depth,
                  r.fetches(kTall * across.size(run))};
-      for (int64_t p = across.first(run); p < across.first(run + 1); ++p)
-        r.multiply(blocks, i, {left, r.pitch}, p, {right + p * r.panel_size, r.columns}, ahead);
+      const int64_t last = across.first(run + 1);
+      for (int64_t p = across.first(run); p < last; p += kGroup)
+        r.template multiply<true>(blocks, i, {left, r.pitch}, p, std::min(last, p + kGroup),
+                                  {right + p * r.panel_size, r.columns}, ahead);
     }
   });
 }
