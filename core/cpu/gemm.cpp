@@ -205,6 +205,7 @@ struct Round {
   T* c;
   int64_t c_stride;
   bool add;
+  int64_t next_depth;  // of a round that follows with the next rows of a row-major B, or 0
 
   static constexpr int64_t columns = kBlockColumns<T>, panel_size = columns * kDepth;
   Runs strips{m, pieces(m, kBlockRows)};
@@ -239,6 +240,12 @@ struct Round {
     pack_block(block_of_a(blocks, i), rows(blocks, i), depth, to);
   }
 
+  // What thread number i of so many fetches of the next round's B, which all pack first.
+  Ahead<T> share_of_next_b(int64_t i, int64_t threads, int64_t fetches) const {
+    const Runs rows(next_depth, threads);
+    const T* const first = b.data + (depth + rows.first(i)) * b.row_stride;
+    return {{first, b.row_stride, 1}, rows.size(i), n, fetches};
+  }
   // Calls of Ahead::fetch in so many products of a strip and a panel.
   int64_t fetches(int64_t products) const {
     return std::max<int64_t>(1, products * depth / kTermsPerFetch);
@@ -351,6 +358,9 @@ void multiply_high(const Round<T>& r, bool same_b) {
       if (next < blocks.count)
         ahead = {r.block_of_a(blocks, next), r.rows(blocks, next), r.depth,
                  r.fetches(kTall * across.size(run))};
+      else if (r.next_depth > 0)
+        ahead =
+            r.share_of_next_b(next - blocks.count, threads, r.fetches(kTall * across.size(run)));
       const int64_t last = across.first(run + 1);
       for (int64_t p = across.first(run); p < last; p += kGroup)
         r.template multiply<true>(blocks, i, {left, r.pitch}, p, std::min(last, p + kGroup),
@@ -370,6 +380,7 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
   for (int64_t j = 0; j < n; j += wide)
     for (int64_t t = 0; t < k; t += kDepth)
       for (int64_t i = 0; i < m; i += kHigh) {
+        const bool fetches_b = b.col_stride == 1 && i + kHigh >= m;
         const Round<T> round{
             .a = {a.data + i * a.row_stride + t * a.col_stride, a.row_stride, a.col_stride},
             .b = {b.data + t * b.row_stride + j * b.col_stride, b.row_stride, b.col_stride},
@@ -378,7 +389,8 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
             .depth = std::min(kDepth, k - t),
             .c = c + i * c_stride + j,
             .c_stride = c_stride,
-            .add = store == Store::accumulate || t > 0};
+            .add = store == Store::accumulate || t > 0,
+            .next_depth = fetches_b ? std::clamp<int64_t>(k - t - kDepth, 0, kDepth) : 0};
         if (round.m * round.n * round.depth <= kSmall)
           multiply_small(round);
         else if (round.strips.count <= kLow)

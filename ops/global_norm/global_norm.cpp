@@ -1,5 +1,8 @@
 #include "ops/global_norm/global_norm.h"
 
+#include <array>
+#include <numeric>
+
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
 #include "ops/broadcast.h"
@@ -31,17 +34,28 @@ int64_t norm_workspace(std::span<const Meta> in, std::span<const Meta>, const At
   return total * static_cast<int64_t>(sizeof(double));
 }
 
+// In double precision. Several sums run beside each other: one alone would wait for each addition.
+template <class T>
+double sum_of_squares(const T* x, int64_t n) {
+  constexpr int64_t kSums = 32;
+  std::array<double, kSums> sums{};
+  const auto add = [&](const T* from, int64_t count) {
+#pragma omp simd
+    for (int64_t j = 0; j < count; ++j) {
+      const double v = static_cast<double>(static_cast<Compute<T>>(from[j]));
+      sums[static_cast<size_t>(j)] += v * v;
+    }
+  };
+  int64_t i = 0;
+  for (; i + kSums <= n; i += kSums) add(x + i, kSums);
+  add(x + i, n - i);
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
 template <class T>
 void sums_of_squares(const View& x, double* partial) {
-  const T* values = x.as<T>();
   parallel_for(count(x.shape()), kChunk, [&](int64_t begin, int64_t end) {
-    double total = 0;
-#pragma omp simd reduction(+ : total)
-    for (int64_t i = begin; i < end; ++i) {
-      const double v = static_cast<double>(static_cast<Compute<T>>(values[i]));
-      total += v * v;
-    }
-    partial[begin / kChunk] = total;
+    partial[begin / kChunk] = sum_of_squares(x.as<T>() + begin, end - begin);
   });
 }
 
