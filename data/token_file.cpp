@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 
 #include "core/error.h"
@@ -27,6 +26,13 @@ static_assert(sizeof(Header) == 32);
 uint32_t crc_of(const Header& header) {
   return static_cast<uint32_t>(
       crc32(0, reinterpret_cast<const Bytef*>(&header), offsetof(Header, crc)));
+}
+
+int64_t check_vocabulary(int64_t vocabulary) {
+  check<ValueError>(vocabulary >= 1 && vocabulary <= int64_t{1} << 31,
+                    "tokens: a vocabulary has 1 to 2^31 tokens: ", vocabulary,
+                    ". Pass that of the tokenizer.");
+  return vocabulary;
 }
 
 }  // namespace
@@ -74,23 +80,11 @@ TokenFile::TokenFile(const std::filesystem::path& path)
 
 TokenWriter::TokenWriter(const std::filesystem::path& path, int64_t vocabulary)
     : path_(path),
-      part_(path.string() + ".part"),
-      vocabulary_(vocabulary),
-      bytes_each_(vocabulary <= 65536 ? 2 : 4) {
-  check<ValueError>(vocabulary >= 1 && vocabulary <= int64_t{1} << 31,
-                    "tokens: a vocabulary has 1 to 2^31 tokens: ", vocabulary,
-                    ". Pass that of the tokenizer.");
-  out_.open(part_, std::ios::binary | std::ios::trunc);
-  check<DataError>(out_.is_open(), "tokens: the file cannot be made: ", part_.string(), ": ",
-                   std::strerror(errno), ". Check the folder and its permissions.");
+      vocabulary_(check_vocabulary(vocabulary)),
+      bytes_each_(vocabulary <= 65536 ? 2 : 4),
+      file_(path),
+      out_(file_.temporary(), std::ios::binary) {
   write_header();
-}
-
-TokenWriter::~TokenWriter() {
-  if (!out_.is_open()) return;
-  out_.close();
-  std::error_code error;
-  std::filesystem::remove(part_, error);
 }
 
 void TokenWriter::write_header() {
@@ -121,14 +115,10 @@ void TokenWriter::append(std::span<const int32_t> ids) {
 void TokenWriter::finish() {
   out_.seekp(0);
   write_header();
-  out_.flush();
-  check<DataError>(out_.good(), "tokens: the file could not be written: ", part_.string(),
-                   ". Make room on the disk.");
-  std::error_code error;
-  std::filesystem::rename(part_, path_, error);
-  check<DataError>(!error, "tokens: the file could not get its name: ", path_.string(), " (",
-                   error.message(), "). Check that this is no folder.");
   out_.close();
+  check<DataError>(out_.good(), "tokens: the file could not be written: ", path_.string(),
+                   ". Make room on the disk.");
+  file_.commit();
 }
 
 }  // namespace plimsoll::data

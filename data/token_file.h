@@ -23,6 +23,7 @@
 
 #include <fstream>
 
+#include "data/atomic_file.h"
 #include "data/mapped_file.h"
 #include "data/tokens.h"
 
@@ -46,18 +47,17 @@ class TokenFile {
   Tokens tokens_;
 };
 
-// Writes a file that is there complete or not at all, when its process ends at any time.
+// Writes a file that is there complete or not at all (data/atomic_file.h), and nothing without
+// finish().
 class TokenWriter {
  public:
   // ValueError for a vocabulary outside 1 ... 2^31; DataError when the file cannot be made.
   TokenWriter(const std::filesystem::path& path, int64_t vocabulary);
-  ~TokenWriter();  // without finish(), nothing is left
-  TokenWriter(const TokenWriter&) = delete;
-  TokenWriter& operator=(const TokenWriter&) = delete;
 
   // IndexError for an id outside the vocabulary.
   void append(std::span<const int32_t> ids);
-  // DataError when the disk is full. Nothing may be appended after it.
+  // The file is on the disk when this returns: DataError when that is full. Nothing may be appended
+  // after it.
   void finish();
 
   int64_t count() const { return count_; }
@@ -66,8 +66,9 @@ class TokenWriter {
  private:
   void write_header();
 
-  const std::filesystem::path path_, part_;
+  const std::filesystem::path path_;
   const int64_t vocabulary_, bytes_each_;
+  AtomicFile file_;
   std::ofstream out_;
   int64_t count_ = 0;
 };

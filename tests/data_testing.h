@@ -1,11 +1,12 @@
-// What the tests of data/ share: a folder that goes away, files made of bytes, gzip and
-// base64, the text of an error.
+// What the tests of data/ share: a folder that goes away and what is in it, files made of bytes,
+// gzip and base64, a vocabulary of bytes, the text of an error.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -45,6 +46,15 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+// Sorted.
+inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
 // One gzip member.
 inline Bytes gzip(const Bytes& bytes) {
   z_stream stream{};
@@ -71,6 +81,32 @@ inline std::string base64(std::string_view bytes) {
       text += i + k <= bytes.size() ? digits[bits >> (18 - 6 * k) & 63] : '=';
   }
   return text;
+}
+
+// How vocab.json writes a byte.
+inline std::string byte_character(int byte) {
+  static const std::string hidden = [] {  // those that are not printed as themselves, in order
+    std::string bytes;
+    for (int b = 0; b < 256; ++b)
+      if (b < 33 || (b > 126 && b < 161) || b == 173) bytes += static_cast<char>(b);
+    return bytes;
+  }();
+  const size_t place = hidden.find(static_cast<char>(byte));
+  const size_t point = place == std::string::npos ? static_cast<size_t>(byte) : 256 + place;
+  if (point < 128) return {static_cast<char>(point)};
+  return {static_cast<char>(0xC0 | point >> 6), static_cast<char>(0x80 | (point & 63))};
+}
+
+// {"!": 0, ..., "<more>": 256, ...} with the bytes in an order of their own.
+inline std::string byte_vocabulary(const std::vector<std::string>& more) {
+  std::string json = "{";
+  for (int id = 0; id < 256; ++id) {
+    std::string token = byte_character((id + 33) % 256);
+    if (token == "\"" || token == "\\") token = "\\" + token;
+    json += cat(id > 0 ? ", \"" : "\"", token, "\": ", id);
+  }
+  for (size_t i = 0; i < more.size(); ++i) json += cat(", \"", more[i], "\": ", 256 + i);
+  return json + "}";
 }
 
 }  // namespace plimsoll::data

@@ -1,6 +1,10 @@
 // Tokens: windows of ids of every width, files of them, nanoGPT's raw ones, and what is refused.
 #include "data/token_file.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
+
 #include "data/random.h"
 #include "data/source.h"
 #include "tests/data_testing.h"
@@ -60,7 +64,19 @@ TEST(DataTokens, AFileGivesBackWhatWasWritten) {
               32 + ids.size() * (vocabulary > 65536 ? 4 : 2));
   }
   EXPECT_EQ(TokenFile(write(dir / "t", 5, {})).tokens().size(), 0);
-  EXPECT_FALSE(std::filesystem::exists(dir / "t.part"));
+  EXPECT_EQ(names_in(dir.path()), std::vector<std::string>{"t"});
+}
+
+TEST(DataTokens, TwoWritersOfOneFileDoNotMeet) {
+  const TemporaryFolder dir;
+  TokenWriter first(dir / "t", 9), second(dir / "t", 9);
+  first.append(numbered(3));
+  second.append(numbered(5));
+  first.finish();
+  EXPECT_EQ(ids_of(TokenFile(dir / "t").tokens()), (std::vector<int64_t>{0, 1, 2}));
+  second.append(numbered(1));
+  second.finish();
+  EXPECT_EQ(ids_of(TokenFile(dir / "t").tokens()), (std::vector<int64_t>{0, 1, 2, 3, 4, 0}));
 }
 
 TEST(DataTokens, TheBytesAreThoseOfTheHeader) {
@@ -191,12 +207,30 @@ TEST(DataTokens, WhatIsNotFinishedIsNotThere) {
               "Pass the vocabulary of the tokenizer.");
   }
   EXPECT_EQ(ids_of(TokenFile(dir / "t").tokens()), (std::vector<int64_t>{1, 2, 3}));
-  EXPECT_FALSE(std::filesystem::exists(dir / "t.part"));
+  EXPECT_EQ(names_in(dir.path()), std::vector<std::string>{"t"});
   EXPECT_THROW(TokenWriter(dir / "no" / "t", 9), DataError);
   EXPECT_THROW(TokenWriter(dir / "t", 0), ValueError);
   std::filesystem::create_directory(dir / "folder");
   TokenWriter writer(dir / "folder", 9);
   EXPECT_THROW(writer.finish(), DataError);
+}
+
+// No file may grow beyond a limit, as on a full disk.
+TEST(DataTokens, AFullDiskLeavesTheOldFile) {
+  const TemporaryFolder dir;
+  write(dir / "t", 9, {1, 2, 3});
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 1000, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_EQ(
+      error_of<DataError>([&] { write(dir / "t", 1000, numbered(1000)); }),
+      cat("tokens: the file could not be written: ", dir.text("t"), ". Make room on the disk."));
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(ids_of(TokenFile(dir / "t").tokens()), (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(names_in(dir.path()), std::vector<std::string>{"t"});
 }
 
 }  // namespace

@@ -42,8 +42,7 @@ TEST_F(ToolsTokenize, RefusesAndLeavesNothing) {
     const auto outcome = run(tokenize(more));
     EXPECT_EQ(outcome.code, code) << outcome.output;
     EXPECT_NE(outcome.output.find(sentence), std::string::npos) << outcome.output;
-    EXPECT_FALSE(std::filesystem::exists(dir_ / "out"));
-    EXPECT_FALSE(std::filesystem::exists(dir_ / "out.part"));
+    for (const std::string& name : names_in(dir_.path())) EXPECT_FALSE(name.starts_with("out"));
   };
   const std::string good = " --input " + dir_.text("a.txt");
   expect("", 2, "--input is required");

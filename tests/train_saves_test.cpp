@@ -19,6 +19,7 @@ namespace plimsoll::train {
 namespace {
 
 namespace fs = std::filesystem;
+using data::names_in;
 using data::TemporaryFolder;
 
 // A state that is a function of one number: what was saved can be told from what was not.
@@ -45,14 +46,6 @@ struct Numbered {
   Tensor tensor;
   State state;
 };
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder))
-    names.push_back(entry.path().filename().string());
-  std::ranges::sort(names);
-  return names;
-}
 
 TEST(TrainSaves, TheNewestAndTheBestAreKept) {
   const TemporaryFolder dir;

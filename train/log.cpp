@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "train/atomic_file.h"
+#include "data/atomic_file.h"
 
 namespace plimsoll::train {
 namespace {
@@ -32,7 +32,7 @@ std::string rows_until(const fs::path& file, std::string_view start, int64_t mos
 }
 
 std::ofstream append_to(const fs::path& file, const std::string& rows) {
-  write_atomically(file, rows);
+  data::write_atomically(file, rows);
   return std::ofstream(file, std::ios::binary | std::ios::app);
 }
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "train/atomic_file.h"
+#include "data/atomic_file.h"
 #include "train/saves.h"
 
 namespace plimsoll::train {
@@ -31,7 +31,7 @@ RunFolder::RunFolder(std::filesystem::path path, bool resume) : path_(std::move(
   check<UsageError>(!used, "--run: there is a training in this folder: ", path_.string(),
                     ". Add --resume to go on with it, or name another folder.");
   for (const char* name : {"config.toml.", "log.csv.", "metrics.jsonl."})
-    remove_unfinished(path_, name);
+    data::remove_unfinished(path_, name);
 }
 
 RunFolder::~RunFolder() { close(lock_); }

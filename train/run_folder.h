@@ -1,7 +1,7 @@
 // RunFolder: the folder of one training: its config, its log and its saves.
 //
 //   RunFolder run("runs/a", /*resume=*/false);
-//   write_atomically(run.config(), text);
+//   data::write_atomically(run.config(), text);
 //   Saves saves(run.saves(), 3);
 #pragma once
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "data/atomic_file.h"
 #include "memory/pooled_allocator.h"
-#include "train/atomic_file.h"
 
 namespace plimsoll::train {
 namespace {
@@ -59,7 +59,7 @@ Saves::Saves(fs::path folder, int64_t keep)
   fs::create_directories(folder_, error);
   check<DataError>(!error, "saves: the folder cannot be made: ", folder_.string(), " (",
                    error.message(), "). Name one in a folder that exists and is yours.");
-  remove_unfinished(folder_, kPrefix);
+  data::remove_unfinished(folder_, kPrefix);
 }
 
 Saves::~Saves() = default;  // a future of std::async waits for its thread
@@ -80,7 +80,7 @@ void Saves::finish() {
 }
 
 void Saves::write(const Save& save, const StateCopy& copy) const {
-  write_atomically(save.file, [&](const fs::path& file) { write_state(file, copy); });
+  data::write_atomically(save.file, [&](const fs::path& file) { write_state(file, copy); });
   std::error_code none;  // a file that stays does no harm
   int64_t kept = 0;
   bool best = false;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "train/atomic_file.h"
+#include "data/atomic_file.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -84,7 +84,7 @@ void Session::planned(const Planned& planned) {
     save();
     saves_->finish();
   }
-  train::write_atomically(run_->config(), options_.config);
+  data::write_atomically(run_->config(), options_.config);
   std::vector<std::string> columns{"loss", "mean_loss", "val_loss", "accuracy"};
   if (course_.perplexity) columns.emplace_back("perplexity");
   columns.emplace_back("learning_rate");

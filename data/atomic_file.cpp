@@ -1,4 +1,4 @@
-#include "train/atomic_file.h"
+#include "data/atomic_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 
-namespace plimsoll::train {
+namespace plimsoll::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -20,37 +20,6 @@ namespace fs = std::filesystem;
   fail<DataError>("write: ", what, ": ", file.string(), " (", std::strerror(reason),
                   "). Look at its folder and the space on the disk.");
 }
-
-// A name of our own in the folder of `file`; O_EXCL, so that nothing that is there is opened.
-class Temporary {
- public:
-  explicit Temporary(const fs::path& file) {
-    for (int i = 0;; ++i) {
-      name_ = cat(file.string(), ".", getpid(), ".", i, ".tmp");
-      const int opened = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (opened >= 0) {
-        close(opened);
-        return;
-      }
-      if (errno != EEXIST) refuse("the file cannot be made", file);
-    }
-  }
-  ~Temporary() {
-    if (!renamed_) unlink(name_.c_str());
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-
-  const std::string& name() const { return name_; }
-  void rename_to(const fs::path& file) {
-    if (std::rename(name_.c_str(), file.c_str()) != 0) refuse("it cannot be given its name", file);
-    renamed_ = true;
-  }
-
- private:
-  std::string name_;
-  bool renamed_ = false;
-};
 
 // What was written to a file, or which names a folder has, is on the disk when this returns.
 void synchronise(const fs::path& name, int flags, const fs::path& file) {
@@ -67,13 +36,36 @@ void synchronise(const fs::path& name, int flags, const fs::path& file) {
 
 }  // namespace
 
+// O_EXCL, so that nothing that is there is opened.
+AtomicFile::AtomicFile(fs::path file) : file_(std::move(file)) {
+  for (int i = 0;; ++i) {
+    temporary_ = cat(file_.string(), ".", getpid(), ".", i, ".tmp");
+    const int opened = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (opened >= 0) {
+      close(opened);
+      return;
+    }
+    if (errno != EEXIST) refuse("the file cannot be made", file_);
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (!committed_) unlink(temporary_.c_str());
+}
+
+void AtomicFile::commit() {
+  synchronise(temporary_, O_WRONLY, file_);
+  if (std::rename(temporary_.c_str(), file_.c_str()) != 0)
+    refuse("it cannot be given its name", file_);
+  committed_ = true;
+  const fs::path folder = file_.parent_path();
+  synchronise(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, file_);
+}
+
 void write_atomically(const fs::path& file, const std::function<void(const fs::path&)>& write) {
-  Temporary temporary(file);
-  write(temporary.name());
-  synchronise(temporary.name(), O_WRONLY, file);
-  temporary.rename_to(file);
-  const fs::path folder = file.parent_path();
-  synchronise(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, file);
+  AtomicFile whole(file);
+  write(whole.temporary());
+  whole.commit();
 }
 
 void remove_unfinished(const fs::path& folder, std::string_view prefix) {
@@ -96,4 +88,4 @@ void write_atomically(const fs::path& file, std::string_view text) {
   });
 }
 
-}  // namespace plimsoll::train
+}  // namespace plimsoll::data

@@ -1,0 +1,49 @@
+// Files that are there whole or not at all, whatever ends the process meanwhile.
+//
+//   write_atomically("runs/a/config.toml", text);
+//
+//   AtomicFile file("a.tokens");          // for what is written bit by bit
+//   write_ids(file.temporary(), ids);     // a new file in the same folder
+//   file.commit();
+//
+// The new file is written, synchronised with the disk and only then given its name, and the folder
+// is synchronised too: after a crash the name stands for the old bytes or for the new ones.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace plimsoll::data {
+
+class AtomicFile {
+ public:
+  // Makes an empty file beside `file`, "NAME.PID.N.tmp": nobody else's. DataError naming `file`
+  // when its folder does not take it.
+  explicit AtomicFile(std::filesystem::path file);
+  ~AtomicFile();  // without commit(), nothing is left
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  // To fill, and to close before commit().
+  const std::string& temporary() const { return temporary_; }
+  // DataError naming `file` when the disk does not take it; what was there before stays.
+  void commit();
+
+ private:
+  const std::filesystem::path file_;
+  std::string temporary_;
+  bool committed_ = false;
+};
+
+// `write` gets the name of the temporary file. What it throws comes out. Errors: as AtomicFile.
+void write_atomically(const std::filesystem::path& file,
+                      const std::function<void(const std::filesystem::path& file)>& write);
+void write_atomically(const std::filesystem::path& file, std::string_view text);
+
+// Removes what processes that were killed left of files of a folder whose names begin so. Nobody
+// may be writing one.
+void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);
+
+}  // namespace plimsoll::data
