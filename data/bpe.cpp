@@ -4,6 +4,7 @@
 #include <bit>
 #include <unordered_map>
 
+#include "data/hash.h"
 #include "data/pretokenize.h"
 
 namespace plimsoll::data {
@@ -18,15 +19,49 @@ constexpr size_t kRememberedBytes = 64, kRememberedPieces = size_t{1} << 18;
 
 }  // namespace
 
-BytePairEncoding::BytePairEncoding(std::vector<std::string> tokens, std::span<const Merge> merges)
-    : tokens_(std::move(tokens)) {
-  bytes_.fill(-1);
+BytePairEncoding::BytePairEncoding(std::vector<std::string> tokens, std::span<const Merge> merges,
+                                   BpeAttrs attrs)
+    : tokens_(std::move(tokens)),
+      ids_(std::bit_ceil(2 * tokens_.size() + 2), -1),
+      whole_pieces_(attrs.whole_pieces) {
   for (size_t id = 0; id < tokens_.size(); ++id)
-    if (tokens_[id].size() == 1)
-      bytes_[static_cast<uint8_t>(tokens_[id][0])] = static_cast<int32_t>(id);
-  for (size_t byte = 0; byte < 256; ++byte)
-    check<DataError>(bytes_[byte] >= 0, "bpe: there is no token for byte ", byte,
+    if (int32_t& first = ids_[place_of(tokens_[id])]; first < 0 && !tokens_[id].empty())
+      first = static_cast<int32_t>(id);
+  for (size_t byte = 0; byte < 256; ++byte) {
+    const std::optional<int32_t> id = find(std::string(1, static_cast<char>(byte)));
+    check<DataError>(id.has_value(), "bpe: there is no token for byte ", byte,
                      ". Use a byte-level vocabulary, which has one for each.");
+    bytes_[byte] = *id;
+  }
+  add_merges(merges);
+  for (std::vector<int32_t>& list : attrs.found_first) {
+    Found& found = found_first_.emplace_back();
+    for (const int32_t id : list) {
+      check<DataError>(id >= 0 && id < size() && !tokens_[static_cast<size_t>(id)].empty(),
+                       "bpe: a token to be found is not there: ", id, " of ", size(),
+                       ". Use files that belong together.");
+      const char first = tokens_[static_cast<size_t>(id)][0];
+      if (found.first_bytes.find(first) == std::string::npos) found.first_bytes += first;
+    }
+    found.ids = std::move(list);
+    std::ranges::stable_sort(found.ids, std::greater(),
+                             [&](int32_t id) { return tokens_[static_cast<size_t>(id)].size(); });
+  }
+}
+
+size_t BytePairEncoding::place_of(std::string_view token) const {
+  size_t place = fnv1a(token) % ids_.size();
+  while (ids_[place] >= 0 && tokens_[static_cast<size_t>(ids_[place])] != token)
+    place = (place + 1) % ids_.size();
+  return place;
+}
+
+std::optional<int32_t> BytePairEncoding::find(std::string_view token) const {
+  const int32_t id = ids_[place_of(token)];
+  return id < 0 ? std::nullopt : std::optional(id);
+}
+
+void BytePairEncoding::add_merges(std::span<const Merge> merges) {
   const size_t slots = std::bit_ceil(2 * merges.size() + 2);
   shift_ = 64 - std::countr_zero(slots);
   slots_.resize(slots);
@@ -55,9 +90,10 @@ const BytePairEncoding::Slot* BytePairEncoding::merge_of(int32_t left, int32_t r
   }
 }
 
-// A piece under way: a list of tokens, each at the place of its first byte, and a heap of merges
-// that were possible when they were found.
-struct BytePairEncoding::Scratch {
+// The ids so far; a piece under way as a list of tokens, each at the place of its first byte, and a
+// heap of merges that were possible when they were found; and where the ids of pieces that came
+// before are: the first place and their number.
+struct BytePairEncoding::Encoding {
   struct Node {
     int32_t id;  // -1: merged into the one before
     int32_t before, after;
@@ -69,13 +105,17 @@ struct BytePairEncoding::Scratch {
       return rank != other.rank ? rank > other.rank : place > other.place;
     }
   };
+  std::vector<int32_t> ids;
   std::vector<Node> nodes;
   std::vector<Candidate> heap;
+  std::unordered_map<std::string_view, std::pair<size_t, size_t>> known;
 };
 
-void BytePairEncoding::encode_piece(std::string_view piece, Scratch& scratch,
-                                    std::vector<int32_t>& ids) const {
-  auto& [nodes, heap] = scratch;
+void BytePairEncoding::encode_piece(std::string_view piece, Encoding& to) const {
+  if (whole_pieces_)
+    if (const std::optional<int32_t> id = find(piece)) return to.ids.push_back(*id);
+  auto& nodes = to.nodes;
+  auto& heap = to.heap;
   const auto n = static_cast<int32_t>(piece.size());
   nodes.clear();
   for (int32_t i = 0; i < n; ++i)
@@ -93,10 +133,10 @@ void BytePairEncoding::encode_piece(std::string_view piece, Scratch& scratch,
     std::pop_heap(heap.begin(), heap.end());
     const auto [rank, place, left, right] = heap.back();
     heap.pop_back();
-    Scratch::Node& node = nodes[place];
+    Encoding::Node& node = nodes[place];
     // One of the two may have become part of another token since.
     if (node.id != left || node.after == n || nodes[node.after].id != right) continue;
-    Scratch::Node& gone = nodes[node.after];
+    Encoding::Node& gone = nodes[node.after];
     node.id = merge_of(left, right)->merged;
     gone.id = -1;
     node.after = gone.after;
@@ -104,17 +144,12 @@ void BytePairEncoding::encode_piece(std::string_view piece, Scratch& scratch,
     consider(node.before);
     consider(place);
   }
-  for (int32_t i = 0; i < n; i = nodes[i].after) ids.push_back(nodes[i].id);
+  for (int32_t i = 0; i < n; i = nodes[i].after) to.ids.push_back(nodes[i].id);
 }
 
-std::vector<int32_t> BytePairEncoding::encode(std::string_view text) const {
-  check<ValueError>(text.size() < (size_t{1} << 31), "encode: the text is too long: ", text.size(),
-                    " bytes. Pass less than 2^31 at a time.");
-  std::vector<int32_t> ids;
-  ids.reserve(text.size() / 3);
-  Scratch scratch;
-  // Where in `ids` the tokens of a piece are: its first place and their number.
-  std::unordered_map<std::string_view, std::pair<size_t, size_t>> known;
+void BytePairEncoding::encode_pieces(std::string_view text, Encoding& to) const {
+  std::vector<int32_t>& ids = to.ids;
+  auto& known = to.known;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = piece_end(text, begin);
     const std::string_view piece = text.substr(begin, end - begin);
@@ -126,11 +161,38 @@ std::vector<int32_t> BytePairEncoding::encode(std::string_view text) const {
       continue;
     }
     const size_t first = ids.size();
-    encode_piece(piece, scratch, ids);
+    encode_piece(piece, to);
     if (remember && known.size() < kRememberedPieces)
       known.emplace(piece, std::pair(first, ids.size() - first));
   }
-  return ids;
+}
+
+void BytePairEncoding::encode_part(std::string_view text, size_t list, Encoding& to) const {
+  if (list == found_first_.size()) return encode_pieces(text, to);
+  const auto& [ids, first_bytes] = found_first_[list];
+  size_t begin = 0;  // of what is left
+  for (size_t at = 0; (at = text.find_first_of(first_bytes, at)) != text.npos;) {
+    const auto found = std::ranges::find_if(ids, [&](int32_t id) {
+      return text.substr(at).starts_with(tokens_[static_cast<size_t>(id)]);
+    });
+    if (found == ids.end()) {
+      ++at;
+      continue;
+    }
+    encode_part(text.substr(begin, at - begin), list + 1, to);
+    to.ids.push_back(*found);
+    begin = at += tokens_[static_cast<size_t>(*found)].size();
+  }
+  encode_part(text.substr(begin), list + 1, to);
+}
+
+std::vector<int32_t> BytePairEncoding::encode(std::string_view text) const {
+  check<ValueError>(text.size() < (size_t{1} << 31), "encode: the text is too long: ", text.size(),
+                    " bytes. Pass less than 2^31 at a time.");
+  Encoding encoding;
+  encoding.ids.reserve(text.size() / 3);
+  encode_part(text, 0, encoding);
+  return std::move(encoding.ids);
 }
 
 std::string BytePairEncoding::decode(std::span<const int32_t> ids) const {
@@ -142,12 +204,6 @@ std::string BytePairEncoding::decode(std::span<const int32_t> ids) const {
     text += tokens_[static_cast<size_t>(id)];
   }
   return text;
-}
-
-std::optional<int32_t> BytePairEncoding::find(std::string_view token) const {
-  const auto found = std::ranges::find(tokens_, token);
-  if (token.empty() || found == tokens_.end()) return std::nullopt;
-  return static_cast<int32_t>(found - tokens_.begin());
 }
 
 }  // namespace plimsoll::data

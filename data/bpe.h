@@ -27,18 +27,28 @@ struct Merge {
   bool operator==(const Merge&) const = default;
 };
 
+// Where the libraries differ.
+struct BpeAttrs {
+  // A piece that is a token becomes that token, also where its merges would not make it.
+  bool whole_pieces = false;
+  // Tokens that are found in a text before it is cut into pieces: those of the first list, then, in
+  // what is left, those of the second, and so on. Of one list the leftmost, there the longest.
+  std::vector<std::vector<int32_t>> found_first = {};
+};
+
 class BytePairEncoding {
  public:
   // tokens[id] is the text of token id; an empty one is a number without a token. `merges` in the
   // order of their ranks. DataError when one of the 256 bytes is no token, a token number is out
   // of range, or the same two tokens are merged twice.
-  BytePairEncoding(std::vector<std::string> tokens, std::span<const Merge> merges);
+  BytePairEncoding(std::vector<std::string> tokens, std::span<const Merge> merges,
+                   BpeAttrs attrs = {});
 
   // Ids are below it.
   int64_t size() const { return static_cast<int64_t>(tokens_.size()); }
 
   // Any bytes: those that are not valid UTF-8 are tokens too. Names of special tokens are text
-  // like any other. ValueError for 2^31 bytes or more.
+  // like any other, but for those of attrs.found_first. ValueError for 2^31 bytes or more.
   std::vector<int32_t> encode(std::string_view text) const;
 
   // IndexError for an id that is no token.
@@ -55,14 +65,28 @@ class BytePairEncoding {
   };
   const Slot* merge_of(int32_t left, int32_t right) const;
   size_t first_slot(uint64_t pair) const;
+  void add_merges(std::span<const Merge> merges);
+  // The place of an id in ids_, or the one where it belongs.
+  size_t place_of(std::string_view token) const;
 
-  struct Scratch;
-  void encode_piece(std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids) const;
+  // A list of attrs.found_first, the longest tokens first.
+  struct Found {
+    std::vector<int32_t> ids;
+    std::string first_bytes;
+  };
+
+  struct Encoding;  // under way
+  void encode_part(std::string_view text, size_t list, Encoding& to) const;
+  void encode_pieces(std::string_view text, Encoding& to) const;
+  void encode_piece(std::string_view piece, Encoding& to) const;
 
   std::vector<std::string> tokens_;
+  std::vector<int32_t> ids_;  // by the text of their tokens, as slots_; -1: none
   std::array<int32_t, 256> bytes_{};
   std::vector<Slot> slots_;
   int shift_ = 0;  // of a hash, so that it becomes a number of a slot
+  bool whole_pieces_;
+  std::vector<Found> found_first_;
 };
 
 }  // namespace plimsoll::data

@@ -7,6 +7,7 @@
 
 #include "data/file.h"
 #include "data/json_vocabulary.h"
+#include "data/tokenizer_json.h"
 
 namespace plimsoll::data {
 namespace {
@@ -53,7 +54,8 @@ std::vector<std::string> table_of(std::vector<std::pair<std::string, int64_t>> e
     if (id >= std::ssize(tokens)) tokens.resize(static_cast<size_t>(id) + 1);
     std::string& place = tokens[static_cast<size_t>(id)];
     check<DataError>(place.empty(), "tokenizer: two tokens have one id: ", name, " gives ", id,
-                     " to \"", place, "\" and \"", token, "\". Use the file as it was published.");
+                     " to \"", shown(place), "\" and \"", shown(token),
+                     "\". Use the file as it was published.");
     place = std::move(token);
   }
   return tokens;
@@ -84,14 +86,6 @@ void for_lines(std::string_view text, const Use& use) {
     if (!line.empty()) use(line, number);
     begin = end + 1;
   }
-}
-
-// A line of a damaged file may be long and hold anything.
-std::string shown(std::string_view line) {
-  std::string text;
-  for (const char c : line.substr(0, 40))
-    text += static_cast<uint8_t>(c) < ' ' || c == 127 ? '?' : c;
-  return line.size() > 40 ? text + "..." : text;
 }
 
 // The two words of a line; DataError unless there is exactly one blank, inside.
@@ -129,18 +123,17 @@ bool decode_base64(std::string_view text, std::string& bytes) {
 }
 
 BytePairEncoding make(std::vector<std::string> tokens, std::span<const Merge> merges,
-                      const std::string& name) {
+                      const std::string& name, BpeAttrs attrs = {}) {
   try {
-    return {std::move(tokens), merges};
+    return {std::move(tokens), merges, std::move(attrs)};
   } catch (const DataError& e) {
     fail<DataError>("tokenizer: ", name, ": ", e.what());
   }
 }
 
-}  // namespace
-
-std::vector<std::string> parse_vocabulary(const std::string& json, const std::string& name) {
-  std::vector<std::pair<std::string, int64_t>> entries = parse_json_vocabulary(json, name);
+// The table of a vocabulary whose tokens are written in characters.
+std::vector<std::string> table_of_characters(std::vector<std::pair<std::string, int64_t>> entries,
+                                             const std::string& name) {
   for (auto& [token, id] : entries) {
     check<DataError>(!token.empty(), "tokenizer: a token has no characters: ", name, " gives ", id,
                      " to it. Use the file as it was published.");
@@ -148,6 +141,25 @@ std::vector<std::string> parse_vocabulary(const std::string& json, const std::st
     if (bytes_of(token, bytes)) token = std::move(bytes);
   }
   return table_of(std::move(entries), name);
+}
+
+// Puts `added`, whose texts are as they are, into the table where they are not in it. Another token
+// may have the same text, as "Ġ" and an added " ".
+void add_tokens(std::vector<std::string>& tokens, const std::vector<AddedToken>& added,
+                const std::string& name) {
+  std::vector<std::pair<std::string, int64_t>> entries;
+  for (const AddedToken& token : added)
+    if (token.id >= std::ssize(tokens) || tokens[static_cast<size_t>(token.id)] != token.content)
+      entries.emplace_back(token.content, token.id);
+  for (size_t id = 0; id < tokens.size(); ++id)
+    if (!tokens[id].empty()) entries.emplace_back(std::move(tokens[id]), static_cast<int64_t>(id));
+  tokens = table_of(std::move(entries), name);
+}
+
+}  // namespace
+
+std::vector<std::string> parse_vocabulary(const std::string& json, const std::string& name) {
+  return table_of_characters(parse_json_vocabulary(json, name), name);
 }
 
 std::vector<Merge> parse_merges(std::string_view text, const std::string& name,
@@ -199,18 +211,32 @@ BytePairEncoding parse_ranks(std::string_view text, const std::string& name) {
       if (left != ids.end() && right != ids.end())
         merges.push_back({left->second, right->second, static_cast<int32_t>(id)});
     }
-  return make(std::move(tokens), merges, name);
+  return make(std::move(tokens), merges, name, {.whole_pieces = true});
+}
+
+BytePairEncoding parse_tokenizer(std::string_view json, const std::string& name) {
+  TokenizerJson file = read_tokenizer_json(json, name);
+  std::vector<std::string> tokens = table_of_characters(std::move(file.vocabulary), name);
+  const std::vector<Merge> merges = parse_merges(file.merges, name + ", merges,", tokens);
+  add_tokens(tokens, file.added, name);
+  BpeAttrs attrs{.whole_pieces = file.ignore_merges, .found_first = {{}, {}}};
+  for (const AddedToken& token : file.added)
+    attrs.found_first[token.normalized].push_back(static_cast<int32_t>(token.id));
+  return make(std::move(tokens), merges, name, std::move(attrs));
 }
 
 BytePairEncoding load_tokenizer(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     const std::string text = read_text(path);
-    check<DataError>(!text.starts_with('{'), "tokenizer: this is no list of ranks: ", path.string(),
-                     ". Name a folder with vocab.json and merges.txt, or a .tiktoken file.");
-    return parse_ranks(text, path.string());
+    const size_t first = text.find_first_not_of(" \t\r\n");
+    const bool json = first != text.npos && text[first] == '{';
+    return json ? parse_tokenizer(text, path.string()) : parse_ranks(text, path.string());
   }
   const bool own_names = fs::exists(path / "encoder.json", error);
+  if (!own_names && !fs::exists(path / "vocab.json", error) &&
+      fs::exists(path / "tokenizer.json", error))
+    return load_tokenizer(path / "tokenizer.json");
   const fs::path vocabulary = path / (own_names ? "encoder.json" : "vocab.json");
   const fs::path merges = path / (own_names ? "vocab.bpe" : "merges.txt");
   std::vector<std::string> tokens = parse_vocabulary(read_text(vocabulary), vocabulary.string());

@@ -3,15 +3,20 @@
 //   load_tokenizer("gpt2")               a folder with vocab.json and merges.txt, or with GPT-2's
 //                                        own names for the same, encoder.json and vocab.bpe
 //   load_tokenizer("r50k_base.tiktoken") a list of tokens in the order in which they are merged
+//   load_tokenizer("tokenizer.json")     all in one file (Hugging Face's), or a folder with one and
+//                                        none of the others
 //
 //   vocab.json    {"Ġthe": 262, ...}: a token's bytes, each written as one character: printable
 //                 bytes of Latin-1 as themselves, the other 68 as U+0100, U+0101, ...; and its id
 //   merges.txt    "Ġ t": two tokens a line, those merged first first; the first line may be
 //                 "#version: ..."
 //   *.tiktoken    "IHRoZQ== 262": a token in base64 and its id a line; two neighbours may be merged
-//                 when what they make is a token, which has the rank of its id
+//                 when what they make is a token, which has the rank of its id; a piece that is a
+//                 token becomes it at once
+//   tokenizer.json  the vocabulary and merges as above, tokens that are found in a text before it is
+//                 cut, and how it is cut: refused unless as for GPT-2 (data/tokenizer_json.h)
 //
-// Nothing in them says how text is cut into pieces: it is done as for GPT-2, which is right for
+// The others do not say how text is cut into pieces: it is done as for GPT-2, which is right for
 // r50k_base and wrong for cl100k_base and later ones.
 #pragma once
 
@@ -21,7 +26,7 @@
 
 namespace plimsoll::data {
 
-// DataError naming file and line (in vocab.json: the byte or the token): what read_text refuses,
+// DataError naming file and line (in JSON: the byte, the token or the key): what read_text refuses,
 // what is not of these forms, a token or an id that is there twice, ids from 0 with more gaps than
 // tokens, a merge of tokens that are not in the vocabulary; and what BytePairEncoding refuses.
 BytePairEncoding load_tokenizer(const std::filesystem::path& path);
@@ -31,5 +36,6 @@ std::vector<std::string> parse_vocabulary(const std::string& json, const std::st
 std::vector<Merge> parse_merges(std::string_view text, const std::string& name,
                                 const std::vector<std::string>& tokens);
 BytePairEncoding parse_ranks(std::string_view text, const std::string& name);
+BytePairEncoding parse_tokenizer(std::string_view json, const std::string& name);
 
 }  // namespace plimsoll::data

@@ -108,6 +108,14 @@ std::string read_text(const fs::path& path, int64_t limit) {
   return {bytes.begin(), bytes.end()};
 }
 
+std::string shown(std::string_view piece) {
+  constexpr size_t kLongest = 40;
+  std::string text;
+  for (const char c : piece.substr(0, kLongest))
+    text += static_cast<uint8_t>(c) < ' ' || c == 127 ? '?' : c;
+  return piece.size() > kLongest ? text + "..." : text;
+}
+
 void check_folder(const fs::path& dir) {
   std::error_code error;
   check<DataError>(fs::is_directory(dir, error), "data: there is no such folder: ", dir.string(),

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plimsoll::data {
@@ -26,6 +27,9 @@ Bytes read_file(const std::filesystem::path& path, int64_t limit = kMaxFileBytes
 
 // The same as text.
 std::string read_text(const std::filesystem::path& path, int64_t limit = kMaxFileBytes);
+
+// A piece of a damaged file, which may be long and hold anything, as part of a message.
+std::string shown(std::string_view piece);
 
 // dir/name where it exists, else dir/name.gz. DataError naming both when neither exists, and when
 // `dir` is no folder.

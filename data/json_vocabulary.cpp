@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "data/file.h"
 
 namespace plimsoll::data {
 namespace {
@@ -51,7 +52,7 @@ class Reader : public nlohmann::json_sax<Json> {
       fail<DataError>("tokenizer: this is no object of tokens and ids: ", name_,
                       ". Use a vocab.json.");
     fail<DataError>("tokenizer: the id of a token is no whole number from 0 to 2^31 - 1: ", name_,
-                    " after token \"", token_, "\". Use a vocab.json.");
+                    " after token \"", shown(token_), "\". Use a vocab.json.");
   }
 
   const std::string& name_;

@@ -1,12 +1,16 @@
 """Byte pair encoding by tokenizers and tiktoken (pip), for data_bpe_test.cpp to compare with.
 
-  bpe_reference.py train TEXT FOLDER      trains a small vocabulary: vocab.json, merges.txt
+  bpe_reference.py train TEXT FOLDER      trains a small vocabulary: vocab.json, merges.txt, and the
+                                          same with added tokens: tokenizer.json; where merges are
+                                          missing, but not the tokens that they make: ignoring.json
   bpe_reference.py characters TEXTS       texts with every character that Unicode has assigned
-  bpe_reference.py LIBRARY FOLDER TEXTS IDS   encodes; LIBRARY is tokenizers or tiktoken
+  bpe_reference.py LIBRARY PATH TEXTS IDS   encodes; LIBRARY is tokenizers (PATH: a folder, or a
+                                          tokenizer.json) or tiktoken (a folder, or a *.tiktoken)
 
 A file of texts holds, for each, the number of its bytes in 32 bits, little-endian, and its UTF-8; a
 file of ids the same with ids of 32 bits.
 """
+import json
 import os
 import struct
 import sys
@@ -30,29 +34,46 @@ def write_records(path, records):
             file.write(struct.pack("<I", len(record)) + record)
 
 
-def encoder(library, folder):
-    vocabulary, merges = os.path.join(folder, "vocab.json"), os.path.join(folder, "merges.txt")
+def encoder(library, path):
+    vocabulary, merges = os.path.join(path, "vocab.json"), os.path.join(path, "merges.txt")
     if library == "tokenizers":
         from tokenizers import Tokenizer, models, pre_tokenizers
 
-        tokenizer = Tokenizer(models.BPE.from_file(vocabulary, merges))
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+        if path.endswith(".json"):
+            tokenizer = Tokenizer.from_file(path)
+        else:
+            tokenizer = Tokenizer(models.BPE.from_file(vocabulary, merges))
+            tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        return lambda text: tokenizer.encode(text).ids
     os.environ["TIKTOKEN_CACHE_DIR"] = ""  # its names are paths, which others may have used
     import tiktoken
-    from tiktoken.load import data_gym_to_mergeable_bpe_ranks
+    from tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe
 
-    ranks = data_gym_to_mergeable_bpe_ranks(merges, vocabulary)
+    if path.endswith(".tiktoken"):
+        ranks = load_tiktoken_bpe(path)
+    else:
+        ranks = data_gym_to_mergeable_bpe_ranks(merges, vocabulary)
     encoding = tiktoken.Encoding("gpt2", pat_str=GPT2, mergeable_ranks=ranks, special_tokens={})
     return encoding.encode_ordinary
 
 
 def train(text, folder):
-    from tokenizers import ByteLevelBPETokenizer
+    from tokenizers import AddedToken, ByteLevelBPETokenizer
 
     tokenizer = ByteLevelBPETokenizer()
     tokenizer.train([text], vocab_size=1000, special_tokens=["<|endoftext|>"], show_progress=False)
     tokenizer.save_model(folder)
+    raw = ["zz", "12", "<|endoftext|>!"]
+    normalized = ["zzz", "the", "  ", "naïve", "日本", "日本\u0301", "😀", "TheThe", "The"]
+    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in raw])
+    tokenizer.add_tokens([AddedToken(token, normalized=True) for token in normalized])
+    tokenizer.save(os.path.join(folder, "tokenizer.json"))
+    with open(os.path.join(folder, "tokenizer.json"), encoding="utf-8") as file:
+        whole = json.load(file)
+    whole["model"]["ignore_merges"] = True
+    whole["model"]["merges"] = [m for i, m in enumerate(whole["model"]["merges"]) if i % 5 != 0]
+    with open(os.path.join(folder, "ignoring.json"), "w", encoding="utf-8") as file:
+        json.dump(whole, file)
 
 
 def characters(path):
@@ -71,8 +92,8 @@ def main(command, *arguments):
     elif command == "characters":
         characters(*arguments)
     else:
-        folder, texts, ids = arguments
-        encode = encoder(command, folder)
+        path, texts, ids = arguments
+        encode = encoder(command, path)
         rows = [encode(text) for text in read_texts(texts)]
         with open(ids, "wb") as file:
             for row in rows:

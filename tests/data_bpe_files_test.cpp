@@ -8,32 +8,6 @@
 namespace plimsoll::data {
 namespace {
 
-// How vocab.json writes a byte.
-std::string character(int byte) {
-  static const std::string hidden = [] {  // those that are not printed as themselves, in order
-    std::string bytes;
-    for (int b = 0; b < 256; ++b)
-      if (b < 33 || (b > 126 && b < 161) || b == 173) bytes += static_cast<char>(b);
-    return bytes;
-  }();
-  const size_t place = hidden.find(static_cast<char>(byte));
-  const size_t point = place == std::string::npos ? static_cast<size_t>(byte) : 256 + place;
-  if (point < 128) return {static_cast<char>(point)};
-  return {static_cast<char>(0xC0 | point >> 6), static_cast<char>(0x80 | (point & 63))};
-}
-
-// {"!": 0, ..., "<more>": 256, ...} with the bytes in an order of their own.
-std::string vocabulary(const std::vector<std::string>& more) {
-  std::string json = "{";
-  for (int id = 0; id < 256; ++id) {
-    std::string token = character((id + 33) % 256);
-    if (token == "\"" || token == "\\") token = "\\" + token;
-    json += cat(id > 0 ? ", \"" : "\"", token, "\": ", id);
-  }
-  for (size_t i = 0; i < more.size(); ++i) json += cat(", \"", more[i], "\": ", 256 + i);
-  return json + "}";
-}
-
 const std::vector<std::string> kMore{"\\u0120t", "he", "Ġthe", "<|end of text|>"};
 const std::string kMerges = "#version: 0.2\nĠ t\nh e\r\nĠt he\n";
 
@@ -48,7 +22,7 @@ struct Folder : TemporaryFolder {
 };
 
 TEST(DataBpeFiles, ReadsAVocabularyAndItsMerges) {
-  const BytePairEncoding bpe = load_tokenizer(Folder(vocabulary(kMore), kMerges).path());
+  const BytePairEncoding bpe = load_tokenizer(Folder(byte_vocabulary(kMore), kMerges).path());
   EXPECT_EQ(bpe.size(), 260);
   EXPECT_EQ(bpe.encode(" the!"), (std::vector<int32_t>{258, 0}));
   EXPECT_EQ(bpe.encode(" he"), (std::vector<int32_t>{' ' - 33 + 256, 257}));
@@ -58,7 +32,7 @@ TEST(DataBpeFiles, ReadsAVocabularyAndItsMerges) {
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   EXPECT_EQ(bpe.decode(bpe.encode(all)), all);
   const TemporaryFolder own;
-  own.write("encoder.json", vocabulary(kMore));
+  own.write("encoder.json", byte_vocabulary(kMore));
   own.write("vocab.bpe", kMerges);
   EXPECT_EQ(load_tokenizer(own.path()).encode(" the"), std::vector<int32_t>{258});
 }
@@ -68,7 +42,7 @@ TEST(DataBpeFiles, RefusesADamagedVocabulary) {
     return error_of<DataError>([&] { parse_vocabulary(json, "v.json"); });
   };
   const std::string use = ". Use a vocab.json.", published = ". Use the file as it was published.";
-  const std::string cut = vocabulary(kMore).substr(0, 100);
+  const std::string cut = byte_vocabulary(kMore).substr(0, 100);
   EXPECT_EQ(refusal(cut), "tokenizer: the JSON cannot be read: v.json at byte 101" + published);
   EXPECT_EQ(refusal(""), "tokenizer: the JSON cannot be read: v.json at byte 1" + published);
   EXPECT_EQ(refusal("{\"a\": 0} x"),
@@ -97,7 +71,7 @@ TEST(DataBpeFiles, RefusesADamagedVocabulary) {
 
 TEST(DataBpeFiles, RefusesDamagedMerges) {
   const auto refusal = [](const std::string& merges) {
-    const Folder folder(vocabulary(kMore), merges);
+    const Folder folder(byte_vocabulary(kMore), merges);
     std::string text = folder.error();
     const size_t at = text.find(folder.path().string());
     return at == std::string::npos ? text : text.erase(at, folder.path().string().size() + 1);
@@ -115,7 +89,7 @@ TEST(DataBpeFiles, RefusesDamagedMerges) {
     EXPECT_EQ(refusal(cat("Ġ t\n", merge, "\n")),
               cat("tokenizer: a merge is not of tokens in the vocabulary: merges.txt line 2: \"",
                   merge, "\". Use files that belong together."));
-  const Folder twice(vocabulary(kMore), "h e\nĠ t\nh e\n");
+  const Folder twice(byte_vocabulary(kMore), "h e\nĠ t\nh e\n");
   EXPECT_EQ(twice.error(), cat("tokenizer: ", twice.path().string(),
                                ": bpe: merge 2 is there twice: 71 and 68. "
                                "Use a file without repetitions."));
@@ -126,7 +100,7 @@ TEST(DataBpeFiles, RefusesWhatIsNotByteLevel) {
   EXPECT_EQ(folder.error(), cat("tokenizer: ", folder.path().string(),
                                 ": bpe: there is no token for byte 0. "
                                 "Use a byte-level vocabulary, which has one for each."));
-  std::string again = vocabulary({"he"});
+  std::string again = byte_vocabulary({"he"});
   again.insert(again.size() - 1, ", \"he\": 257");
   const Folder twice(again, "h e\n");
   EXPECT_EQ(twice.error(), cat("tokenizer: a token is there twice: ", twice.text("merges.txt"),
@@ -147,16 +121,12 @@ TEST(DataBpeFiles, RefusesDamagedRanks) {
             "tokenizer: this is not two words: r line 2: \"YQ==\". "
             "Use the file as it was published.");
   const TemporaryFolder dir;
-  const auto json = dir.write("tokenizer.json", std::string("{\"model\": {}}"));
-  EXPECT_EQ(error_of<DataError>([&] { load_tokenizer(json); }),
-            cat("tokenizer: this is no list of ranks: ", json.string(),
-                ". Name a folder with vocab.json and merges.txt, or a .tiktoken file."));
   EXPECT_THROW(load_tokenizer(dir / "none"), DataError);
   EXPECT_THROW(load_tokenizer(dir.path()), DataError);  // no vocab.json
 }
 
 TEST(DataBpeFiles, DamageIsRefusedOrHarmless) {
-  const std::string json = vocabulary(kMore);
+  const std::string json = byte_vocabulary(kMore);
   Random random(1, 1);
   const auto damaged = [&](std::string text) {
     for (int64_t n = random.index(4); n >= 0 && !text.empty(); --n) {

@@ -4,12 +4,8 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "data/bpe_files.h"
-#include "data/builtin_text.h"
 #include "data/pretokenize.h"
-#include "data/random.h"
-#include "tests/data_testing.h"
-#include "tests/python.h"
+#include "tests/bpe_testing.h"
 
 namespace plimsoll::data {
 namespace {
@@ -89,88 +85,98 @@ TEST(DataBpe, ALongPieceTakesAboutItsLength) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
-std::vector<std::string> read_records(const std::string& path, size_t element) {
-  const std::string bytes = read_text(path);
-  std::vector<std::string> records;
-  for (size_t at = 0; at < bytes.size();) {
-    uint32_t count = 0;
-    std::memcpy(&count, &bytes[at], 4);
-    records.push_back(bytes.substr(at + 4, count * element));
-    at += 4 + count * element;
-  }
-  return records;
-}
-
-// Texts of words, blanks, digits, signs, emoji and scripts in every order.
-std::vector<std::string> random_texts(int count) {
-  constexpr const char* kParts[] = {
-      " ",        "  ",     "\n",         "\t",      "\r\n",   "\u00A0",   "\u3000",
-      "the",      "The",    "'s",         "'ll",     "'",      "\"",       "12",
-      "7",        "!",      "...",        "-->",     "{",      "_",        "naïve",
-      "Straße",   "日本",   "한국어",     "العربية", "हिन्दी",  "ελληνικά", "😀",
-      "👩\u200D👩", "\u0301", "½",          "Ⅷ",       "٣",      "\x01",     "\x7f",
-      "\u0085",   "\u2028", "\U0001F1E9", "\uE000",  "\u200B", "ing",      "<|endoftext|>",
-      "zzzzzzzz"};
-  std::vector<std::string> texts;
-  Random random(3, 4);
-  for (int i = 0; i < count; ++i) {
-    std::string text;
-    for (int64_t n = random.index(30); n >= 0; --n)
-      text += kParts[random.index(std::ssize(kParts))];
-    texts.push_back(text);
-  }
-  return texts;
-}
-
-// Ids of many texts, ours and theirs, with the vocabulary in `folder`.
-void expect_same_ids(const std::string& library, const std::filesystem::path& folder,
-                     const TemporaryFolder& dir) {
-  NEEDS_PYTHON(library);
-  const auto refer = [](std::vector<std::string> arguments) {
-    const python::Outcome outcome = python::run("bpe_reference.py", std::move(arguments));
-    ASSERT_EQ(outcome.code, 0) << outcome.output;
-  };
-  refer({"characters", dir.text("characters")});
-  std::vector<std::string> texts = read_records(dir.text("characters"), 1);
-  ASSERT_GT(texts.size(), size_t{10'000});
-  for (const std::string& text : random_texts(3000)) texts.push_back(text);
-  const std::string sources = read_sources(source_folder());
-  texts.push_back(sources);
-  for (size_t i = 0; i + 2000 < sources.size(); i += 20'000) {
-    std::string part = sources.substr(i, 2000);
-    std::erase_if(part, [](char c) { return static_cast<uint8_t>(c) >= 128; });  // may be cut
-    texts.push_back(part);
-  }
-  texts.push_back(std::string(3000, ' ') + std::string(3000, 'x') + std::string(3000, '\n'));
-  std::string packed;
-  for (const std::string& text : texts) {
-    const auto size = static_cast<uint32_t>(text.size());
-    packed.append(reinterpret_cast<const char*>(&size), 4);
-    packed += text;
-  }
-  dir.write("texts", packed);
-  refer({library, folder.string(), dir.text("texts"), dir.text("ids")});
-  const BytePairEncoding bpe = load_tokenizer(folder);
-  const std::vector<std::string> expected = read_records(dir.text("ids"), 4);
-  ASSERT_EQ(expected.size(), texts.size());
-  int different = 0;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const std::vector<int32_t> ids = bpe.encode(texts[i]);
-    const std::string bytes(reinterpret_cast<const char*>(ids.data()), ids.size() * 4);
-    if (bytes != expected[i] && ++different <= 3) ADD_FAILURE() << "text " << i << ": " << texts[i];
-    ASSERT_EQ(bpe.decode(ids), texts[i]);
-  }
-  EXPECT_EQ(different, 0) << "of " << texts.size();
-}
-
 TEST(DataBpe, ATrainedVocabularyGivesTheIdsOfTokenizers) {
   NEEDS_PYTHON("tokenizers");
   const TemporaryFolder dir;
   dir.write("text", read_sources(source_folder()));
-  const python::Outcome outcome =
-      python::run("bpe_reference.py", {"train", dir.text("text"), dir.path().string()});
-  ASSERT_EQ(outcome.code, 0) << outcome.output;
-  expect_same_ids("tokenizers", dir.path(), dir);
+  refer({"train", dir.text("text"), dir.path().string()});
+  expect_same_ids("tokenizers", dir.path(), many_texts(dir), dir);
+}
+
+// Byte after byte as 0 ... 255, then `tokens`, each with the next rank.
+std::string ranks_of(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (int rank = 0; rank < 256; ++rank)
+    text += cat(base64(std::string(1, static_cast<char>(rank))), " ", rank, "\n");
+  for (size_t i = 0; i < tokens.size(); ++i) text += cat(base64(tokens[i]), " ", 256 + i, "\n");
+  return text;
+}
+
+TEST(DataBpe, APieceOfARanksFileThatIsATokenIsOne) {
+  // Nothing leads from a, b and c to abc.
+  const BytePairEncoding bpe = parse_ranks(ranks_of({"abc", " abc", "bcb"}), "r");
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(bpe.encode("abc abc"), (Ids{256, 257}));
+  EXPECT_EQ(bpe.encode("abcb"), (Ids{'a', 'b', 'c', 'b'}));
+  EXPECT_EQ(tiny({"abc"}, {}).encode("abc"), (Ids{'a', 'b', 'c'}));
+}
+
+// All words of up to five letters a and b, half of them tokens, in any order: many are reached by no
+// merge, and many by two that stand side by side.
+std::vector<std::string> random_tokens(Random& random) {
+  std::vector<std::string> tokens;
+  for (size_t size = 2; size <= 5; ++size)
+    for (size_t bits = 0; bits < size_t{1} << size; ++bits) {
+      if (random.index(2) == 0) continue;
+      std::string& token = tokens.emplace_back();
+      for (size_t i = 0; i < size; ++i) token += static_cast<char>('a' + (bits >> i & 1));
+    }
+  for (int64_t i = std::ssize(tokens) - 1; i > 0; --i)
+    std::swap(tokens[i], tokens[random.index(i + 1)]);
+  return tokens;
+}
+
+std::vector<std::string> random_words(Random& random) {
+  std::vector<std::string> words(200);
+  for (std::string& word : words)
+    for (int64_t n = random.index(20); n >= 0; --n)
+      word += static_cast<char>('a' + random.index(2));
+  return words;
+}
+
+// As the format says it, slowly: a token is itself; else, again and again, the neighbours that make
+// the token of the lowest rank become it.
+std::vector<int32_t> by_definition(const std::vector<std::string>& tokens,
+                                   const std::string& piece) {
+  const auto rank_of = [&](const std::string& token) {
+    const auto place = std::ranges::find(tokens, token);
+    return place == tokens.end() ? INT32_MAX : static_cast<int32_t>(256 + (place - tokens.begin()));
+  };
+  if (rank_of(piece) != INT32_MAX) return {rank_of(piece)};
+  std::vector<std::string> parts;
+  for (const char c : piece) parts.emplace_back(1, c);
+  for (;;) {
+    size_t best = 0;
+    int32_t lowest = INT32_MAX;
+    for (size_t i = 0; i + 1 < parts.size(); ++i)
+      if (const int32_t rank = rank_of(parts[i] + parts[i + 1]); rank < lowest)
+        best = i, lowest = rank;
+    if (lowest == INT32_MAX) break;
+    parts[best] += parts[best + 1];
+    parts.erase(parts.begin() + static_cast<int64_t>(best) + 1);
+  }
+  std::vector<int32_t> ids;
+  for (const std::string& part : parts) ids.push_back(part.size() == 1 ? part[0] : rank_of(part));
+  return ids;
+}
+
+TEST(DataBpe, RanksInAnyOrderGiveWhatTheFormatSays) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(5, seed);
+    const std::vector<std::string> tokens = random_tokens(random);
+    const BytePairEncoding bpe = parse_ranks(ranks_of(tokens), "r");
+    for (const std::string& word : random_words(random))
+      ASSERT_EQ(bpe.encode(word), by_definition(tokens, word)) << seed << " " << word;
+  }
+}
+
+TEST(DataBpe, RanksInAnyOrderGiveTheIdsOfTiktoken) {
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    Random random(6, seed);
+    const TemporaryFolder dir;
+    const auto file = dir.write("r.tiktoken", ranks_of(random_tokens(random)));
+    expect_same_ids("tiktoken", file, random_words(random), dir);
+  }
 }
 
 class DataGpt2 : public testing::Test {
@@ -187,8 +193,9 @@ class DataGpt2 : public testing::Test {
 class DataGpt2Ids : public DataGpt2, public testing::WithParamInterface<const char*> {};
 
 TEST_P(DataGpt2Ids, AreThoseOf) {
+  NEEDS_PYTHON(GetParam());
   const TemporaryFolder dir;
-  expect_same_ids(GetParam(), folder_, dir);
+  expect_same_ids(GetParam(), folder_, many_texts(dir), dir);
 }
 INSTANTIATE_TEST_SUITE_P(Data, DataGpt2Ids, testing::Values("tokenizers", "tiktoken"),
                          [](const auto& info) { return std::string(info.param); });

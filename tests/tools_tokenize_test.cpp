@@ -37,6 +37,17 @@ TEST_F(ToolsTokenize, WritesTheTokensOfAllTexts) {
   EXPECT_EQ(file.vocabulary(), 258);
 }
 
+TEST_F(ToolsTokenize, TakesATokenizerJson) {
+  dir_.write("ranks",
+             cat(R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, )",
+                 R"("added_tokens": [{"id": 257, "content": "<|endoftext|>"}], )",
+                 R"("model": {"merges": ["h e"], "vocab": )", byte_vocabulary({"he"}), "}}"));
+  const auto outcome = run(tokenize(cat(" --separate --input ", dir_.text("a.txt"))));
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.output,
+            cat("7 bytes of text, 6 tokens of 258, 2 bytes each: ", dir_.text("out"), "\n"));
+}
+
 TEST_F(ToolsTokenize, RefusesAndLeavesNothing) {
   const auto expect = [&](const std::string& more, int code, const std::string& sentence) {
     const auto outcome = run(tokenize(more));

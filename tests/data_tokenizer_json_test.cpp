@@ -1,0 +1,163 @@
+// tokenizer.json: ids against those of the pip package tokenizers, and what is refused.
+#include "data/tokenizer_json.h"
+
+#include "tests/bpe_testing.h"
+
+namespace plimsoll::data {
+namespace {
+
+// A file with `text` in place of `old`.
+std::string file_with(const std::string& old = "", const std::string& text = "") {
+  std::string json = cat(
+      R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [{"id": 259, )",
+      R"("content": "<|end|>", "single_word": false, "lstrip": false, "rstrip": false, )",
+      R"("normalized": false, "special": true}], "normalizer": null, )",
+      R"("pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, )",
+      R"("use_regex": true}, "post_processor": null, "decoder": {"type": "ByteLevel"}, )",
+      R"("model": {"type": "BPE", "dropout": null, "unk_token": null, "fuse_unk": false, )",
+      R"("continuing_subword_prefix": "", "end_of_word_suffix": null, "byte_fallback": false, )",
+      R"("ignore_merges": false, "vocab": )",
+      byte_vocabulary({"\\u0120t", "he", "Ġthe", "<|end|>"}),
+      R"(, "merges": ["Ġ t", ["h", "e"], "Ġt he"]}})");
+  if (old.empty()) return json;
+  const size_t at = json.find(old);
+  EXPECT_NE(at, json.npos) << old;
+  return json.replace(at, old.size(), text);
+}
+
+TEST(DataTokenizerJson, IsReadWhole) {
+  const TemporaryFolder dir;
+  const BytePairEncoding bpe = load_tokenizer(dir.write("tokenizer.json", "\n" + file_with()));
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(bpe.size(), 260);
+  EXPECT_EQ(bpe.encode(" the!"), (Ids{258, 0}));
+  EXPECT_EQ(bpe.encode(" the<|end|><|end|> the<|end"),
+            (Ids{258, 259, 259, 258, '<' - 33, '|' - 33, 'e' - 33, 'n' - 33, 'd' - 33}));
+  EXPECT_EQ(bpe.decode(Ids{258, 259}), " the<|end|>");
+  EXPECT_EQ(load_tokenizer(dir.path()).encode(" the"), Ids{258});  // the only form in it
+  // In any order, and no more than what is needed.
+  const BytePairEncoding least = parse_tokenizer(
+      cat(R"({"model": {"merges": [["h", "e"]], "vocab": )", byte_vocabulary({"he"}),
+          R"(}, "pre_tokenizer": {"add_prefix_space": false, "type": "ByteLevel"}})"),
+      "f");
+  EXPECT_EQ(least.encode("<|end|>").size(), 7U);
+  EXPECT_EQ(least.encode("he"), Ids{256});
+}
+
+TEST(DataTokenizerJson, AddedTokensAreFoundListAfterListAndTheLongestFirst) {
+  const BytePairEncoding bpe = parse_tokenizer(
+      file_with("}], \"norm", R"(}, {"id": 260, "content": "hehe", "normalized": true}, )"
+                              R"({"id": 261, "content": "he", "normalized": true}, )"
+                              R"({"id": 262, "content": "eh", "normalized": false}], "norm)"),
+      "f");
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(bpe.encode("hehe"), (Ids{'h' - 33, 262, 'e' - 33}));
+  EXPECT_EQ(bpe.encode("he he"), (Ids{261, 255, 261}));
+  EXPECT_EQ(bpe.encode("h<|end|>eh"), (Ids{'h' - 33, 259, 262}));
+  EXPECT_EQ(bpe.size(), 263);
+}
+
+TEST(DataTokenizerJson, APieceThatIsATokenIsOneWhereMergesAreIgnored) {
+  const std::string merges = R"("Ġ t", ["h", "e"], "Ġt he")";
+  EXPECT_EQ(parse_tokenizer(file_with(merges, ""), "f").encode(" the").size(), 4U);
+  std::string json = file_with(merges, "");
+  json.replace(json.find("\"ignore_merges\": false"), 22, "\"ignore_merges\": true ");
+  EXPECT_EQ(parse_tokenizer(json, "f").encode(" the"), std::vector<int32_t>{258});
+}
+
+TEST(DataTokenizerJson, GivesTheIdsOfTokenizers) {
+  NEEDS_PYTHON("tokenizers");
+  const TemporaryFolder dir;
+  dir.write("text", read_sources(source_folder()));
+  refer({"train", dir.text("text"), dir.path().string()});
+  const std::vector<std::string> texts = many_texts(dir);
+  for (const char* file : {"tokenizer.json", "ignoring.json"})
+    expect_same_ids("tokenizers", dir / file, texts, dir);
+}
+
+TEST(DataTokenizerJson, RefusesWhatIsNotDoneHere) {
+  const auto refusal = [](const std::string& json) {
+    return error_of<DataError>([&] { parse_tokenizer(json, "f"); });
+  };
+  const auto expect_not_done = [&](const char* old, const char* text, const char* what) {
+    EXPECT_EQ(refusal(file_with(old, text)), cat("tokenizer: this is not done here: f asks for ",
+                                                 what, ". Use a byte-level BPE as GPT-2 has it."));
+  };
+  expect_not_done("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}",
+                  "normalizer {...}");
+  expect_not_done("\"truncation\": null", "\"truncation\": {}", "truncation {...}");
+  expect_not_done("\"padding\": null", "\"padding\": []", "padding [...]");
+  expect_not_done("\"1.0\"", "\"2.0\"", "version \"2.0\"");
+  expect_not_done("{\"type\": \"ByteLevel\", \"add", "{\"type\": \"Sequence\", \"add",
+                  "pre_tokenizer.type \"Sequence\"");
+  expect_not_done("\"add_prefix_space\": false", "\"add_prefix_space\": true",
+                  "pre_tokenizer.add_prefix_space true");
+  expect_not_done("\"use_regex\": true", "\"use_regex\": false", "pre_tokenizer.use_regex false");
+  expect_not_done("\"post_processor\": null", "\"post_processor\": {\"type\": \"Template\"}",
+                  "post_processor.type \"Template\"");
+  expect_not_done("\"decoder\": {", "\"decoder\": [{", "decoder [...]");
+  expect_not_done("\"BPE\"", "\"Unigram\"", "model.type \"Unigram\"");
+  expect_not_done("\"dropout\": null", "\"dropout\": 0.1", "model.dropout 0.1");
+  expect_not_done("_prefix\": \"\"", "_prefix\": \"##\"", "model.continuing_subword_prefix \"##\"");
+  expect_not_done("\"vocab\": {", "\"vocab\": [{", "model.vocab [...]");
+  expect_not_done("\"lstrip\": false", "\"lstrip\": true", "added_tokens.lstrip true");
+  expect_not_done("\"ignore_merges\": false", "\"ignore_merges\": 1", "model.ignore_merges 1");
+  expect_not_done("\"merges\": [", "\"merges\": null, \"x\": [", "model.merges null");
+}
+
+TEST(DataTokenizerJson, RefusesDamagedFiles) {
+  const auto refusal = [](const std::string& json) {
+    return error_of<DataError>([&] { parse_tokenizer(json, "f"); });
+  };
+  const std::string published = ". Use the file as it was published.";
+  EXPECT_EQ(refusal(file_with().substr(0, 500)),
+            "tokenizer: the JSON cannot be read: f at byte 501" + published);
+  for (const std::string& text : {std::string(), std::string("[]"), std::string("7"),
+                                  "\xEF\xBB\xBF" + file_with(), file_with() + '\0'})
+    EXPECT_EQ(refusal(text), "tokenizer: this is no JSON object: f. Use a tokenizer.json.");
+  EXPECT_EQ(refusal("{}"),
+            "tokenizer: something is missing: f has no pre_tokenizer.type" + published);
+  EXPECT_EQ(refusal(file_with("\"merges\"", "\"vocab\"")),
+            "tokenizer: a key is there twice: f has model.vocab" + published);
+  EXPECT_EQ(refusal(file_with("\"padding\"", "\"truncation\"")),
+            "tokenizer: a key is there twice: f has truncation" + published);
+  EXPECT_EQ(refusal(file_with("\"lstrip\"", "\"id\"")),
+            "tokenizer: a key is there twice: f has added_tokens.id" + published);
+  EXPECT_EQ(refusal(file_with("\"fuse_unk\"", "\"fuse\\nunk\"")),
+            "tokenizer: a key is not of the format: f has model.fuse?unk" + published);
+  EXPECT_EQ(refusal(file_with("\"padding\"", "\"model.type\"")),
+            "tokenizer: a key is not of the format: f has model.type" + published);
+  for (const char* id : {"-1", "1.5", "2147483648", "null", "true", "\"1\"", "[1]", "{}"})
+    EXPECT_EQ(refusal(file_with("\"he\": 257", cat("\"he\": ", id))),
+              "tokenizer: the id of a token is no whole number from 0 to 2^31 - 1: f after token "
+              "\"he\"" +
+                  published);
+  for (const char* merge : {"\"he\"", "\"h  e\"", "\" h e\"", "\"h e\\n\"", "[\"h\"]", "[]", "7",
+                            "[\"h\", \"e\", \"e\"]", "[\"h e\"]", "[[\"h\"]]", "{}"})
+    EXPECT_TRUE(refusal(file_with("[\"h\", \"e\"]", merge))
+                    .starts_with("tokenizer: a merge is not two words: f has "))
+        << merge;
+  EXPECT_EQ(refusal(file_with("[\"h\", \"e\"]", "\"h x\"")),
+            "tokenizer: a merge is not of tokens in the vocabulary: f, merges, line 2: \"h x\". "
+            "Use files that belong together.");
+  EXPECT_EQ(
+      refusal(file_with("\"id\": 259", "\"id\": 258")),
+      "tokenizer: two tokens have one id: f gives 258 to \"<|end|>\" and \" the\"" + published);
+  EXPECT_EQ(refusal(file_with("\"id\": 259", "\"id\": -259")),
+            "tokenizer: an added token needs an id from 0 to 2^31 - 1 and a text: f: number 1 has "
+            "not got both" +
+                published);
+  EXPECT_EQ(refusal(file_with("\"id\": 259", "\"id\": 1000")),
+            "tokenizer: an id is far from the others: f gives 1000 to one of 261 tokens. "
+            "Use ids that begin at 0.");
+  EXPECT_EQ(refusal(file_with("\"!\": 0, ", "")),
+            "tokenizer: f: bpe: there is no token for byte 33. "
+            "Use a byte-level vocabulary, which has one for each.");
+  // Deep and long nonsense is refused where it begins.
+  EXPECT_EQ(refusal(file_with("\"vocab\": ", "\"vocab\": " + std::string(1 << 20, '['))),
+            "tokenizer: this is not done here: f asks for model.vocab [...]. "
+            "Use a byte-level BPE as GPT-2 has it.");
+}
+
+}  // namespace
+}  // namespace plimsoll::data
