@@ -40,9 +40,15 @@ TEST(ExamplesConfig, CommandLineBeforeFileBeforeDefaults) {
 
 TEST(ExamplesConfig, WhatIsWrongIsNamed) {
   const TemporaryFolder dir;
+  const std::string dots(2000, '.'), large(1 << 20, '\n');
   const std::pair<const char*, const char*> refusals[] = {
       {"learning-rate = 0.1", "--config: there is no such option: learning-rate. --print-config "},
       {"[model]\nlayers = 2", "--config: there is no such option: model."},
+      {"model.layers = 2", "--config: there is no such option: model.layers."},
+      {"[model.layers]", "--config: there is no such option: [model.layers]."},
+      {dots.c_str(),
+       "--config: there is no such option: ..........................................."},
+      {large.c_str(), "--config: the file is too large: more than 1048576 bytes."},
       {"lr = fast", "--lr: not a number above 0: fast"},
       {"batch = 0", "--batch: not a whole number from 1 to 1000000: 0"},
       {"model = alexnet", "--model: alexnet not in {"},

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "data/file.h"
 #include "train/run_folder.h"
 
 namespace plimsoll::examples {
@@ -36,6 +37,30 @@ std::string config_of(const CLI::App& app) {
     if (!line.ends_with("=\"\"")) config += line + '\n';
   return config;
 }
+
+// CLI11's reader, for files that may hold anything. It takes each dot in a name for one more level,
+// and keeps them all at each level: n dots are n * n names. Options have none.
+class ConfigFile : public CLI::ConfigTOML {
+ public:
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    constexpr size_t kMost = size_t{1} << 20;
+    std::string text;
+    char part[4096];
+    while (text.size() <= kMost && (input.read(part, sizeof part), input.gcount() > 0))
+      text.append(part, static_cast<size_t>(input.gcount()));
+    check<UsageError>(text.size() <= kMost, "--config: the file is too large: more than ", kMost,
+                      " bytes. --print-config prints one.");
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      std::string name = line.substr(0, line.find_first_of("=#;"));
+      check<UsageError>(name.find('.') == name.npos,
+                        "--config: there is no such option: ", data::shown(CLI::detail::trim(name)),
+                        ". --print-config lists them.");
+    }
+    std::istringstream all(text);
+    return CLI::ConfigTOML::from_config(all);
+  }
+};
 
 // The config of the run that is resumed, where it has one.
 std::string config_of_resumed(const Options& options) {
@@ -78,6 +103,7 @@ void add_run_options(CLI::App& app, Options& options) {
                  "Batches between rows of the log; 0: a row at each evaluation")
       ->check(whole_number(0, kMany))
       ->capture_default_str();
+  app.config_formatter(std::make_shared<ConfigFile>());
   app.set_config("--config", "",
                  "Read options from a TOML file: as on the command line, no dashes")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);  // the last one counts most

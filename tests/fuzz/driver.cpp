@@ -41,6 +41,11 @@ void release(void* data) noexcept {
 }  // namespace
 
 void* operator new(size_t size) { return count(std::malloc(size > 0 ? size : 1)); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept try {
+  return operator new(size);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
 void* operator new(size_t size, std::align_val_t align) {
   const size_t boundary = static_cast<size_t>(align);
   return count(std::aligned_alloc(boundary, (size + boundary - 1) / boundary * boundary));

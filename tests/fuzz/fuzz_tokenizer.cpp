@@ -1,0 +1,51 @@
+// tokenizer.json: a whole tokenizer in one file.
+#include "data/bpe_files.h"
+#include "tests/data_testing.h"
+#include "tests/fuzz/target.h"
+
+namespace plimsoll::fuzz {
+
+bool reads(std::string_view bytes) {
+  return unless_refused([&] { data::parse_tokenizer(bytes, "f"); });
+}
+
+std::vector<std::string> seeds() {
+  const std::string vocabulary = data::byte_vocabulary({"\\u0120t", "he", "Ġthe", "<|end|>"});
+  return {
+      cat(R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [)",
+          R"({"id": 259, "special": true, "content": "<|end|>", "single_word": false,)",
+          R"( "lstrip": false, "rstrip": false, "normalized": true}], "normalizer": null,)",
+          R"( "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},)",
+          R"( "post_processor": {"type": "ByteLevel", "trim_offsets": false},)",
+          R"( "decoder": {"type": "ByteLevel"}, "model": {"dropout": null, "unk_token": null,)",
+          R"( "continuing_subword_prefix": "", "vocab": )", vocabulary,
+          R"(, "merges": ["Ġ t", "h e", "Ġt he"]}})"),
+      cat(R"({"added_tokens": [{"id": 262, "content": "日本"}, {"id": 260, "content": "<a>"}],)",
+          R"( "model": {"type": "BPE", "ignore_merges": true, "merges": [["Ġ", "t"],)",
+          R"( ["h", "e"]], "vocab": )", vocabulary,
+          R"(}, "pre_tokenizer": {"add_prefix_space": false, "type": "ByteLevel"}})")};
+}
+
+std::vector<std::string> words() {
+  return {"{",
+          "}",
+          "[",
+          "]",
+          ",",
+          ":",
+          "\"",
+          "null",
+          "\"merges\": [",
+          "\"vocab\": {",
+          "\"id\": ",
+          "\"content\": \"he\"",
+          "true",
+          "\\ud83d",
+          "[\"h\", \"e\"], ",
+          "\"h e\", ",
+          "\"type\": \"ByteLevel\"",
+          "1e5",
+          "-1"};
+}
+
+}  // namespace plimsoll::fuzz
