@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "data/pinned_memory.h"
 #include "data/pipeline.h"
 #include "data/random.h"
 
@@ -39,7 +40,14 @@ Loader::Loader(const ImageDataset& dataset, LoaderAttrs attrs) : dataset_(datase
     for (int byte = 0; byte < 256; ++byte)
       normalized_.push_back((static_cast<float>(byte) / 255 - dataset.normalization.mean[channel]) /
                             dataset.normalization.stddev[channel]);
+  if (attrs.device == Device::cuda) pinned_ = std::make_unique<PinnedMemory>();
 }
+
+// Memory of the host, which any thread may fill. (A vector that is made by a move keeps its memory.)
+struct Loader::HostBatch {
+  std::pmr::vector<float> x;
+  std::pmr::vector<int64_t> y;
+};
 
 struct Loader::Epoch {
   Stream<HostBatch> batches;
@@ -56,8 +64,11 @@ Loader::HostBatch Loader::gather(const std::vector<int64_t>& order, uint64_t epo
                                  int64_t index) const {
   const int64_t begin = index * attrs_.batch;
   const int64_t end = std::min(begin + attrs_.batch, dataset_.count());
-  HostBatch batch;
+  std::pmr::memory_resource* const memory =
+      pinned_ ? pinned_.get() : std::pmr::new_delete_resource();
+  HostBatch batch{std::pmr::vector<float>(memory), std::pmr::vector<int64_t>(memory)};
   batch.x.resize(static_cast<size_t>((end - begin) * dataset_.image_bytes()));
+  batch.y.reserve(static_cast<size_t>(end - begin));
   float* x = batch.x.data();
   for (int64_t i = begin; i < end; ++i, x += dataset_.image_bytes()) {
     const Augmentation augmentation =

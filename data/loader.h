@@ -17,6 +17,8 @@
 
 namespace plimsoll::data {
 
+class PinnedMemory;
+
 struct LoaderAttrs {
   int64_t batch = 32;           // images in a batch
   bool shuffle = false;         // another order in every epoch
@@ -57,17 +59,14 @@ class Loader {
   std::optional<Batch> next();
 
  private:
-  // A batch before it is tensors: plain memory, which any thread may fill.
-  struct HostBatch {
-    std::vector<float> x;
-    std::vector<int64_t> y;
-  };
+  struct HostBatch;  // a batch before it is tensors
   HostBatch gather(const std::vector<int64_t>& order, uint64_t epoch, int64_t index) const;
 
   const ImageDataset& dataset_;
   LoaderAttrs attrs_;
-  std::vector<float> normalized_;  // [C, 256]: what each byte of each channel becomes
-  struct Epoch;                    // a stream of batches (data/pipeline.h)
+  std::vector<float> normalized_;         // [C, 256]: what each byte of each channel becomes
+  std::unique_ptr<PinnedMemory> pinned_;  // for a GPU; gone after all batches
+  struct Epoch;                           // a stream of batches (data/pipeline.h)
   std::unique_ptr<Epoch> epoch_;
 };
 

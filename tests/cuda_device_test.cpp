@@ -7,6 +7,9 @@
 #include "core/apply.h"
 #include "core/trace.h"
 #include "core/transfer.h"
+#include "data/builtin_images.h"
+#include "data/loader.h"
+#include "data/pinned_memory.h"
 #include "memory/pooled_allocator.h"
 #include "memory/step.h"
 #include "ops/ops.h"
@@ -98,6 +101,44 @@ TEST_F(CudaDevice, MemoryComesFromThePoolAndRunsOut) {
   const auto endless = std::make_shared<PooledAllocator>(cuda_provider());
   const AllocatorScope another(endless);
   EXPECT_THROW(Tensor::empty({{int64_t{1} << 46}, DType::u8, Device::cuda}), OutOfMemory);
+}
+
+TEST_F(CudaDevice, PinnedMemoryIsHandedOutAgain) {
+  data::PinnedMemory memory;
+  void* const a = memory.allocate(4096);
+  void* const b = memory.allocate(4096);
+  EXPECT_NE(a, b);
+  memory.deallocate(b, 4096);
+  void* const other = memory.allocate(8192);
+  EXPECT_NE(other, b);
+  EXPECT_EQ(memory.allocate(4096), b);
+  memory.deallocate(other, 8192);
+  memory.deallocate(b, 4096);
+  memory.deallocate(a, 4096);
+}
+
+TEST_F(CudaDevice, BatchesOfImagesAreThoseOfTheCpu) {
+  const data::ImageDataset images = data::draw_images(data::Split::test, {.count = 50});
+  for (const int64_t workers : {0, 1, 3}) {
+    data::LoaderAttrs attrs{.batch = 8, .shuffle = true, .seed = 3, .workers = workers};
+    data::Loader here(images, attrs);
+    attrs.device = Device::cuda;
+    data::Loader there(images, attrs);
+    for (uint64_t epoch = 0; epoch < 2; ++epoch) {
+      here.start(epoch);
+      there.start(epoch);
+      while (const auto expected = here.next()) {
+        const auto batch = there.next();
+        ASSERT_TRUE(batch);
+        EXPECT_EQ(batch->x.device(), Device::cuda);
+        EXPECT_EQ(batch->x.to_vector<float>(), expected->x.to_vector<float>());
+        EXPECT_EQ(batch->y.to_vector<int64_t>(), expected->y.to_vector<int64_t>());
+      }
+      EXPECT_FALSE(there.next());
+    }
+    there.start(2);
+    there.next();  // the others are dropped with the loader
+  }
 }
 
 TEST_F(CudaDevice, FindsWhatIsNotFinite) {
