@@ -13,8 +13,9 @@
 //   *.tiktoken    "IHRoZQ== 262": a token in base64 and its id a line; two neighbours may be merged
 //                 when what they make is a token, which has the rank of its id; a piece that is a
 //                 token becomes it at once
-//   tokenizer.json  the vocabulary and merges as above, tokens that are found in a text before it is
-//                 cut, and how it is cut: refused unless as for GPT-2 (data/tokenizer_json.h)
+//   tokenizer.json
+//                 vocabulary and merges as above, tokens that are found in a text before it is cut,
+//                 and how it is cut: refused unless as for GPT-2 (data/tokenizer_json.h)
 //
 // The others do not say how text is cut into pieces: it is done as for GPT-2, which is right for
 // r50k_base and wrong for cl100k_base and later ones.

@@ -56,7 +56,8 @@ std::optional<Bytes> read(const fs::path& path, Header expected) {
   return bytes;
 }
 
-// Under a name of its own first: another process or thread may be doing the same.
+// Under a name of its own first: another process or thread may be doing the same. The disk is not
+// waited for: what a crash damages is made again.
 void write(const fs::path& path, Header header, const Bytes& bytes) {
   header.size = bytes.size();
   header.crc = crc_of(0, bytes.data(), bytes.size());

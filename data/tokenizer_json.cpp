@@ -130,8 +130,8 @@ class Reader {
     const bool known = setting() || std::ranges::find(kSections, path_) != std::end(kSections) ||
                        std::ranges::find(kContents, path_) != std::end(kContents);
     const bool dotted = key.find('.') != key.npos;  // "model.type" is not "type" of "model"
-    check<DataError>(known && !dotted, "tokenizer: a key is not of the format: ", name_, " has ", shown(path_),
-                     kPublished);
+    check<DataError>(known && !dotted, "tokenizer: a key is not of the format: ", name_, " has ",
+                     shown(path_), kPublished);
     check<DataError>(seen_.insert(path_).second, "tokenizer: a key is there twice: ", name_,
                      " has ", path_, kPublished);
     return true;

@@ -111,8 +111,8 @@ TEST(DataBpe, APieceOfARanksFileThatIsATokenIsOne) {
   EXPECT_EQ(tiny({"abc"}, {}).encode("abc"), (Ids{'a', 'b', 'c'}));
 }
 
-// All words of up to five letters a and b, half of them tokens, in any order: many are reached by no
-// merge, and many by two that stand side by side.
+// All words of up to five letters a and b, half of them tokens, in any order: many are reached by
+// no merge, and many by two that stand side by side.
 std::vector<std::string> random_tokens(Random& random) {
   std::vector<std::string> tokens;
   for (size_t size = 2; size <= 5; ++size)
