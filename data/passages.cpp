@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "data/hash.h"
+#include "core/hash.h"
 #include "data/random.h"
 
 namespace plimsoll::data {

@@ -5,7 +5,7 @@
 //   train_cnn --model resnet8 --data cifar10:data/cifar10 --augment crop,flip
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
-#include "data/hash.h"
+#include "core/hash.h"
 #include "data/loader.h"
 #include "data/source.h"
 #include "examples/common/budget.h"
@@ -33,8 +33,8 @@ int64_t bytes_of(const data::ImageSource& images) {
 std::string hash_of(const data::ImageSource& images) {
   const std::vector<uint8_t>& pixels = images.train.pixels;
   const uint64_t hash =
-      data::fnv1a(std::as_bytes(std::span(pixels).first(std::min(pixels.size(), size_t{1} << 22))));
-  return cat(data::fnv1a(std::as_bytes(std::span(images.train.labels)), hash));
+      fnv1a(std::as_bytes(std::span(pixels).first(std::min(pixels.size(), size_t{1} << 22))));
+  return cat(fnv1a(std::as_bytes(std::span(images.train.labels)), hash));
 }
 
 // Those of a training step, without the key; the last batch may be smaller.

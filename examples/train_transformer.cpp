@@ -5,7 +5,7 @@
 //   train_transformer --model textcls                     which part of the text is this from?
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
-#include "data/hash.h"
+#include "core/hash.h"
 #include "data/passages.h"
 #include "data/source.h"
 #include "examples/common/budget.h"
@@ -43,7 +43,7 @@ struct TextOptions : Options {
 uint64_t hash_of(const data::Tokens& tokens) {
   std::vector<int64_t> first(static_cast<size_t>(std::min<int64_t>(tokens.size(), 1 << 18)));
   tokens.copy(0, std::ssize(first), first.data());
-  return data::fnv1a(std::as_bytes(std::span(first)));
+  return fnv1a(std::as_bytes(std::span(first)));
 }
 
 Task make_task(const TextOptions& options, nn::Build& build) {
@@ -79,11 +79,11 @@ Task make_task(const TextOptions& options, nn::Build& build) {
   const auto passages = std::make_shared<data::PassageDataset>(
       data::make_passages(data::load_text(options.data), {.vocabulary = size.vocabulary}));
   int64_t words = 0;
-  uint64_t hash = data::kFnvStart;
+  uint64_t hash = kFnvStart;
   for (const auto* parts : {&passages->train, &passages->test})
     for (const auto& part : *parts) {
       words += std::ssize(part);
-      hash = data::fnv1a(std::as_bytes(std::span(part)), hash);
+      hash = fnv1a(std::as_bytes(std::span(part)), hash);
     }
   return {make_text_classifier(size, options.checkpoint, build),
           [=](int64_t step) {

@@ -1,13 +1,13 @@
 #include "examples/common/comparison.h"
-#include "data/hash.h"
+#include "core/hash.h"
 
 #include <algorithm>
 #include <chrono>
 
 #include "autograd/gradients.h"
+#include "core/hash.h"
 #include "data/builtin_images.h"
 #include "data/builtin_text.h"
-#include "data/hash.h"
 #include "data/loader.h"
 #include "data/passages.h"
 #include "examples/common/cnn_models.h"
@@ -67,7 +67,7 @@ Subject make_subject(const Case& c, Device device, uint64_t seed) {
 uint64_t digest(const Tensor& tensor, uint64_t hash) {
   const Tensor dense = to_device(contiguous(tensor), Device::cpu);
   const auto bytes = static_cast<size_t>(bytes_of(dense.meta()));
-  return data::fnv1a(std::span(view_of(dense.value()).as<const std::byte>(), bytes), hash);
+  return fnv1a(std::span(view_of(dense.value()).as<const std::byte>(), bytes), hash);
 }
 
 Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
@@ -75,7 +75,7 @@ Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   const auto pool =
       std::make_shared<PooledAllocator>(device == Device::cuda ? cuda_provider() : host_provider());
   const AllocatorScope scope(pool);
-  Row row{.digest = data::kFnvStart};
+  Row row{.digest = kFnvStart};
   const auto [model, batch] = make_subject(c, device, seed);
   const std::vector<Tensor> parameters = model->parameters();
   optim::Adam optimizer(parameters);

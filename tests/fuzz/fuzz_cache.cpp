@@ -1,5 +1,5 @@
 // The cache's files: what is damaged is made again, which is refused here.
-#include "data/cache.h"
+#include "core/cache.h"
 #include "tests/data_testing.h"
 #include "tests/fuzz/target.h"
 

@@ -1,5 +1,5 @@
 // The cache on disk: made once per content, never trusted unseen, and never in the way.
-#include "data/cache.h"
+#include "core/cache.h"
 
 #include <atomic>
 
@@ -19,7 +19,7 @@ std::filesystem::path only_file(const std::filesystem::path& folder) {
   return files.at(0);
 }
 
-TEST(DataCache, IsMadeOncePerContent) {
+TEST(Cache, IsMadeOncePerContent) {
   const TemporaryFolder dir;
   int made = 0;
   const auto get = [&](std::initializer_list<std::string_view> made_of) {
@@ -38,7 +38,7 @@ TEST(DataCache, IsMadeOncePerContent) {
   EXPECT_EQ(cached_file(dir / "empty", {"x"}, [] { return kBytes; }), Bytes());
 }
 
-TEST(DataCache, ADamagedFileIsMadeAgain) {
+TEST(Cache, ADamagedFileIsMadeAgain) {
   const TemporaryFolder dir;
   int made = 0;
   const auto get = [&] { return cached_file(dir.path(), {"x"}, [&] { return ++made, kBytes; }); };
@@ -68,7 +68,7 @@ TEST(DataCache, ADamagedFileIsMadeAgain) {
 }
 
 // As docs/data.md shows it: each image is decoded once for all epochs of all runs.
-TEST(DataCache, InAPipelineBeforeAugmentation) {
+TEST(Cache, InAPipelineBeforeAugmentation) {
   const TemporaryFolder dir;
   std::atomic<int> decoded = 0;
   std::vector<std::filesystem::path> files;
@@ -92,7 +92,18 @@ TEST(DataCache, InAPipelineBeforeAugmentation) {
   }
 }
 
-TEST(DataCache, IsNeverInTheWay) {
+TEST(Cache, WhatIsOfNoUseIsMadeAgain) {
+  const TemporaryFolder dir;
+  const auto get = [&](const Bytes& make) {
+    return cached_file(
+        dir.path(), {"x"}, [&] { return make; }, [](const Bytes& b) { return b.size() < 3; });
+  };
+  EXPECT_EQ(get({1, 2, 3}), (Bytes{1, 2, 3}));  // what is made is taken as it is
+  EXPECT_EQ(get({4, 5}), (Bytes{4, 5}));
+  EXPECT_EQ(get({6}), (Bytes{4, 5}));
+}
+
+TEST(Cache, IsNeverInTheWay) {
   const TemporaryFolder dir;
   dir.write("file", kBytes);
   EXPECT_EQ(cached_file(dir / "file", {"x"}, [] { return kBytes; }), kBytes);  // is no folder

@@ -1,4 +1,4 @@
-#include "data/cache.h"
+#include "core/cache.h"
 
 #include <unistd.h>
 #include <zlib.h>
@@ -8,10 +8,10 @@
 #include <fstream>
 #include <optional>
 
+#include "core/hash.h"
 #include "core/text.h"
-#include "data/hash.h"
 
-namespace plimsoll::data {
+namespace plimsoll {
 namespace {
 
 namespace fs = std::filesystem;
@@ -40,7 +40,7 @@ Header header_of(std::initializer_list<std::string_view> made_of) {
   return header;
 }
 
-std::optional<Bytes> read(const fs::path& path, Header expected) {
+std::optional<CachedBytes> read(const fs::path& path, Header expected) {
   std::error_code error;
   const uint64_t size = fs::file_size(path, error);
   if (error || size < sizeof expected) return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<Bytes> read(const fs::path& path, Header expected) {
   expected.size = size - sizeof header;
   expected.crc = header.crc;
   if (!file || std::memcmp(&header, &expected, sizeof header) != 0) return std::nullopt;
-  Bytes bytes(header.size);
+  CachedBytes bytes(header.size);
   file.read(reinterpret_cast<char*>(bytes.data()), std::ssize(bytes));
   if (!file || crc_of(0, bytes.data(), bytes.size()) != header.crc) return std::nullopt;
   return bytes;
@@ -58,7 +58,7 @@ std::optional<Bytes> read(const fs::path& path, Header expected) {
 
 // Under a name of its own first: another process or thread may be doing the same. The disk is not
 // waited for: what a crash damages is made again.
-void write(const fs::path& path, Header header, const Bytes& bytes) {
+void write(const fs::path& path, Header header, const CachedBytes& bytes) {
   header.size = bytes.size();
   header.crc = crc_of(0, bytes.data(), bytes.size());
   std::error_code error;
@@ -75,17 +75,19 @@ void write(const fs::path& path, Header header, const Bytes& bytes) {
 
 }  // namespace
 
-Bytes cached_file(const fs::path& folder, std::initializer_list<std::string_view> made_of,
-                  const std::function<Bytes()>& make) {
+CachedBytes cached_file(const fs::path& folder, std::initializer_list<std::string_view> made_of,
+                        const std::function<CachedBytes()>& make,
+                        const std::function<bool(const CachedBytes&)>& usable) {
   const Header header = header_of(made_of);
   const char* const digits = "0123456789abcdef";
   std::string name;
   for (int shift = 60; shift >= 0; shift -= 4) name += digits[header.hash >> shift & 15];
   const fs::path path = folder / (name + ".cache");
-  if (std::optional<Bytes> bytes = read(path, header)) return *std::move(bytes);
-  Bytes bytes = make();
+  if (std::optional<CachedBytes> bytes = read(path, header))
+    if (!usable || usable(*bytes)) return *std::move(bytes);
+  CachedBytes bytes = make();
   write(path, header, bytes);
   return bytes;
 }
 
-}  // namespace plimsoll::data
+}  // namespace plimsoll

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-namespace plimsoll::data {
+namespace plimsoll {
 
 constexpr uint64_t kFnvStart = 0xcbf29ce484222325u;
 
@@ -22,4 +22,4 @@ inline uint64_t fnv1a(std::span<const std::byte> bytes, uint64_t hash = kFnvStar
   return fnv1a({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, hash);
 }
 
-}  // namespace plimsoll::data
+}  // namespace plimsoll
