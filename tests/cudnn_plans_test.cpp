@@ -33,7 +33,7 @@ constexpr Layer kLayers[] = {{"lenet conv1", 28, 1, 32, 5, 1, true},
                              {"sepcnn pointwise1", 32, 3, 32, 1, 1, true},
                              {"sepcnn pointwise2", 16, 32, 64, 1, 1, true}};
 
-Convolution convolution(const Layer& layer, Kind kind, DType dtype) {
+Convolution convolution(const Layer& layer, Kind kind, DType dtype, bool tf32 = false) {
   const int64_t padding = layer.taps / 2;
   const int64_t out = (layer.image + 2 * padding - layer.taps) / layer.stride + 1;
   return {.kind = kind,
@@ -49,7 +49,8 @@ Convolution convolution(const Layer& layer, Kind kind, DType dtype) {
           .q = out,
           .stride = {layer.stride, layer.stride},
           .padding = {padding, padding},
-          .bias = layer.bias && kind == Kind::forward};
+          .bias = layer.bias && kind == Kind::forward,
+          .tf32 = tf32};
 }
 
 std::string contents_of(const std::string& name) {
@@ -90,9 +91,12 @@ std::string table() {
   std::string result = cat("cuDNN ", cuda::cudnn_version(), "\n");
   for (const Layer& layer : kLayers)
     for (const auto& [kind, name] : kinds)
-      for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-        const auto plan = cuda::convolution_plan_for(convolution(layer, kind, dtype), device);
-        result += cat(layer.name, " ", name, " ", dtype, ": ");
+      for (const auto& [dtype, tf32] : {std::pair{DType::f32, false},
+                                        {DType::f32, true},
+                                        {DType::f16, false},
+                                        {DType::bf16, false}}) {
+        const auto plan = cuda::convolution_plan_for(convolution(layer, kind, dtype, tf32), device);
+        result += cat(layer.name, " ", name, " ", dtype, tf32 ? " as TF32" : "", ": ");
         result += plan ? cat("engine ", plan->engine, ", ", plan->workspace, " bytes\n")
                        : std::string("none\n");
       }

@@ -183,7 +183,7 @@ std::optional<Plan> plan_of(const Attention& a, const Target& target) {
   } catch (const DeviceError&) {  // sizes that cuDNN cannot describe
     return std::nullopt;
   }
-  return best_plan(graph, target, false, kMostAttentionScratch);
+  return best_plan(graph, target, Rounding::any, kMostAttentionScratch);
 }
 
 // Never destroyed: when a process ends the library may have gone before.

@@ -19,11 +19,13 @@ struct Convolution {
   std::array<int64_t, 2> stride{1, 1}, padding{0, 0}, dilation{1, 1};  // of rows, of columns
   int64_t groups = 1;
   bool bias = false;  // forward only
+  bool tf32 = false;  // f32 only: operands may be rounded to TF32
   auto operator<=>(const Convolution&) const = default;
 };
 
 // The plan for the device; nothing where cuDNN is missing, or does not do it within kMostScratch
-// bytes of workspace. The first call for a convolution asks cuDNN, later ones remember.
+// bytes of workspace. The first call for a convolution asks cuDNN, later ones remember. This and
+// convolve_by_library() set tf32 themselves: it is what PLIMSOLL_TF32 says.
 constexpr int64_t kMostScratch = int64_t{256} << 20;
 [[gnu::weak]] std::optional<LibraryPlan> convolution_plan(const Convolution& convolution);
 

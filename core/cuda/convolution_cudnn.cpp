@@ -129,15 +129,21 @@ std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
   } catch (const DeviceError&) {  // sizes that cuDNN cannot describe
     return std::nullopt;
   }
-  return best_plan(graph, target, v.dtype == DType::f32, kMostScratch);
+  const Rounding f32 = v.tf32 ? Rounding::tf32 : Rounding::none;
+  return best_plan(graph, target, v.dtype == DType::f32 ? f32 : Rounding::any, kMostScratch);
 }
 
 // Never destroyed: when a process ends the library may have gone before.
 Plans<Convolution>& plans = *new Plans<Convolution>(plan_of);
 
+const Plan* plan_for(Convolution v) {
+  v.tf32 = v.dtype == DType::f32 && tf32_wanted();
+  return plans.find(v);
+}
+
 }  // namespace
 
-std::optional<LibraryPlan> convolution_plan(const Convolution& v) { return summary(plans.find(v)); }
+std::optional<LibraryPlan> convolution_plan(const Convolution& v) { return summary(plan_for(v)); }
 
 std::optional<LibraryPlan> convolution_plan_for(const Convolution& v,
                                                 const std::string& description) {
@@ -149,7 +155,7 @@ int64_t cudnn_version() { return static_cast<int64_t>(cudnn().cudnnGetVersion())
 
 bool convolve_by_library(const Convolution& v, std::span<void* const> tensors,
                          std::span<std::byte> workspace) {
-  const Plan* const plan = plans.find(v);
+  const Plan* const plan = plan_for(v);
   if (!can_execute(plan, tensors, workspace)) return false;
   execute(*plan, tensors, workspace);
   return true;

@@ -89,18 +89,25 @@ class Search {
   Descriptor operations_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
 };
 
-bool acceptable(const Descriptor& engine, bool f32_exact) {
+bool acceptable(const Descriptor& engine, Rounding rounding) {
   std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
   notes.resize(
       static_cast<size_t>(engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                      std::ssize(notes), notes.data())));
   return std::ranges::none_of(notes, [&](cudnnBackendNumericalNote_t note) {
-    return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
-           note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
-           (f32_exact && (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ||
-                          note == CUDNN_NUMERICAL_NOTE_FFT ||  // cancels, as the next one
-                          note == CUDNN_NUMERICAL_NOTE_WINOGRAD ||
-                          note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
+    switch (note) {
+      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+        return true;
+      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // they know f32 only as TF32
+        return rounding == Rounding::none;
+      case CUDNN_NUMERICAL_NOTE_FFT:  // cancels, as the next one
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD:
+      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:  // to 16 bits
+        return rounding != Rounding::any;
+      default:
+        return false;
+    }
   });
 }
 
@@ -183,7 +190,7 @@ const Descriptor& Graph::tensor(std::span<const int64_t> sizes, std::span<const 
   });
 }
 
-std::optional<Plan> best_plan(const Graph& graph, const Target& target, bool f32_exact,
+std::optional<Plan> best_plan(const Graph& graph, const Target& target, Rounding rounding,
                               int64_t limit) {
   Search search(graph, target);
   if (!search.start()) return std::nullopt;
@@ -192,7 +199,7 @@ std::optional<Plan> best_plan(const Graph& graph, const Target& target, bool f32
       const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
       cudnnBackendDescriptor_t raw = engine.raw();
       configuration->get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
-      if (!acceptable(engine, f32_exact)) continue;
+      if (!acceptable(engine, rounding)) continue;
       int64_t index = 0;
       engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
       auto plan = search.plan_of(*configuration, index);

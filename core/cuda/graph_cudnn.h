@@ -123,10 +123,14 @@ struct Plan {
   int64_t engine, workspace;
 };
 
+// What a plan may do to its operands: nothing; round f32 to TF32, of 10 bits, for the tensor cores;
+// or whatever costs no more than 16 bits have.
+enum class Rounding { none, tf32, any };
+
 // The first of the plans that cuDNN's heuristics propose which it can build, which gives the same
-// result in every run, computes in f32 what is f32 (f32_exact), and needs no more workspace than
-// `limit` bytes. Nothing: there is none.
-std::optional<Plan> best_plan(const Graph& graph, const Target& target, bool f32_exact,
+// result in every run, rounds no more than it may, and needs no more workspace than `limit` bytes.
+// Nothing: there is none.
+std::optional<Plan> best_plan(const Graph& graph, const Target& target, Rounding rounding,
                               int64_t limit);
 
 // Of what was asked for once; safe from any thread.

@@ -47,6 +47,14 @@ void* open(const char* file) {
 
 bool libraries_forbidden() { return setting() == "none"; }
 
+bool tf32_wanted() {
+  static const bool wanted = [] {
+    const char* value = std::getenv("PLIMSOLL_TF32");
+    return value && std::string(value) == "1";
+  }();
+  return wanted;
+}
+
 Library::Library(const LibraryName& name) : name_(name) {
   if (!libraries_forbidden()) handle_ = open(name.file);
   check<DeviceError>(handle_ != nullptr, "cuda: ", name.name, " is missing: there is no ",

@@ -44,6 +44,9 @@ class Library {
 // Whether PLIMSOLL_CUDA_LIBRARIES forbids all of them.
 bool libraries_forbidden();
 
+// Whether they may round operands of f32 to TF32, of 10 bits: PLIMSOLL_TF32=1, read once.
+bool tf32_wanted();
+
 // Says once, on stderr, that a library cannot be used and what that means.
 void report_missing(const std::string& why);
 

@@ -2,8 +2,6 @@
 #include <cublasLt.h>
 
 #include <bit>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,15 +59,6 @@ const CublasLt* cublas() {
     }
   }();
   return opened.get();
-}
-
-// Products of f32 may round their operands to TF32, of 10 bits, where PLIMSOLL_TF32=1.
-bool tf32_wanted() {
-  static const bool wanted = [] {
-    const char* value = std::getenv("PLIMSOLL_TF32");
-    return value && std::strcmp(value, "1") == 0;
-  }();
-  return wanted;
 }
 
 // As cuBLAS sees a matrix, in columns: rows x columns, `leading` apart; perhaps turned.
