@@ -3,16 +3,20 @@
 // (cudnn_plans.txt). Skipped by name where there is no cuDNN. On the way every graph is built.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "core/cuda/attention.h"
 #include "core/cuda/convolution.h"
+#include "tests/data_testing.h"
 
 namespace plimsoll {
 namespace {
 
 using cuda::Convolution;
+using data::Bytes, data::read_file, data::TemporaryFolder;
 using Kind = Convolution::Kind;
 
 struct Layer {
@@ -106,6 +110,7 @@ std::string table() {
 class CudnnPlans : public testing::Test {
  protected:
   void SetUp() override {
+    setenv("PLIMSOLL_CUDA_PLANS", "none", 1);
     if (!cuda::convolution_plan_for) GTEST_SKIP() << "this build has no CUDA";
     try {
       cuda::cudnn_version();
@@ -130,6 +135,45 @@ TEST_F(CudnnPlans, ThereIsNoneForNoImages) {
   EXPECT_FALSE(cuda::convolution_plan_for(none, contents_of("h100.json")));
   EXPECT_FALSE(cuda::attention_plan_for({.heads = 1, .length = 64, .features = 8},
                                         contents_of("h100.json")));
+}
+
+// The next process takes the plan from its file; here the same one does, as plans for a device that
+// is only described are not remembered.
+TEST_F(CudnnPlans, AreKeptInAFileEach) {
+  const TemporaryFolder folder;
+  setenv("PLIMSOLL_CUDA_PLANS", folder.path().c_str(), 1);
+  const std::string device = contents_of("h100.json");
+  Convolution v = convolution(kLayers[3], Kind::forward, DType::f32);
+  const auto ask = [&] {
+    const auto plan = cuda::convolution_plan_for(v, device);
+    EXPECT_TRUE(plan);
+    return plan ? std::pair(plan->engine, plan->workspace) : std::pair<int64_t, int64_t>();
+  };
+  const auto files = [&] {
+    std::map<std::filesystem::path, Bytes> all;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+      all[entry.path()] = read_file(entry.path());
+    return all;
+  };
+  const auto made = ask();
+  const auto kept = files();
+  ASSERT_EQ(kept.size(), size_t{1});
+  const auto& [path, bytes] = *kept.begin();
+  const auto age = std::filesystem::last_write_time(path);
+  EXPECT_EQ(ask(), made);
+  EXPECT_EQ(std::filesystem::last_write_time(path), age);  // it was not made again
+
+  Bytes damaged = bytes;
+  damaged[damaged.size() / 2] ^= 1;
+  folder.write(path.filename(), damaged);
+  EXPECT_EQ(ask(), made);
+  EXPECT_EQ(files(), kept);
+
+  v.tf32 = true;  // another question
+  ask();
+  v.stride = {2, 2}, v.p = v.q = 16;
+  ask();
+  EXPECT_EQ(files().size(), size_t{3});
 }
 
 TEST_F(CudnnPlans, RefuseADeviceThatIsNoDescription) {

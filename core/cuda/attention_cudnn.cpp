@@ -173,6 +173,14 @@ class Builder {
       column_{a_.batch, a_.heads, a_.length, 1};
 };
 
+std::string name_of(const Attention& a) {
+  std::string name = cat("attention ", a.gradient ? "gradient" : "forward", " ", a.dtype);
+  for (const int64_t size : {a.batch, a.heads, a.length, a.features}) name += cat(" ", size);
+  for (const Attention::Strides& strides : {a.q, a.k, a.v})
+    for (const int64_t stride : strides) name += cat(" ", stride);
+  return name;
+}
+
 std::optional<Plan> plan_of(const Attention& a, const Target& target) {
   // cuDNN's heuristics divide by all sizes.
   if (a.batch * a.heads * a.length * a.features == 0) return std::nullopt;
@@ -183,7 +191,7 @@ std::optional<Plan> plan_of(const Attention& a, const Target& target) {
   } catch (const DeviceError&) {  // sizes that cuDNN cannot describe
     return std::nullopt;
   }
-  return best_plan(graph, target, Rounding::any, kMostAttentionScratch);
+  return best_plan(graph, name_of(a), target, Rounding::any, kMostAttentionScratch);
 }
 
 // Never destroyed: when a process ends the library may have gone before.

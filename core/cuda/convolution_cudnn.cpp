@@ -119,6 +119,16 @@ void build(Graph& graph, const Convolution& v) {
   add_bias(graph, sum, bias, out);
 }
 
+std::string name_of(const Convolution& v) {
+  const char* const kinds[] = {"forward", "input gradient", "weight gradient"};
+  std::string name = cat("convolution ", kinds[static_cast<int>(v.kind)], " ", v.dtype);
+  for (const int64_t size :
+       {v.n, v.h, v.w, v.c, v.o, v.kh, v.kw, v.p, v.q, v.stride[0], v.stride[1], v.padding[0],
+        v.padding[1], v.dilation[0], v.dilation[1], v.groups})
+    name += cat(" ", size);
+  return name + (v.bias ? " bias" : "");
+}
+
 std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
   const bool empty =
       v.n * v.h * v.w * v.c * v.o * v.p * v.q == 0;  // which cuDNN's heuristics divide by
@@ -130,7 +140,8 @@ std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
     return std::nullopt;
   }
   const Rounding f32 = v.tf32 ? Rounding::tf32 : Rounding::none;
-  return best_plan(graph, target, v.dtype == DType::f32 ? f32 : Rounding::any, kMostScratch);
+  return best_plan(graph, name_of(v), target, v.dtype == DType::f32 ? f32 : Rounding::any,
+                   kMostScratch);
 }
 
 // Never destroyed: when a process ends the library may have gone before.

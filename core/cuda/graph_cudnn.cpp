@@ -1,8 +1,11 @@
 #include "core/cuda/graph_cudnn.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <mutex>
 
+#include "core/cache.h"
 #include "core/cuda/runtime.h"
 
 namespace plimsoll::cuda {
@@ -64,10 +67,8 @@ class Search {
   }
 
   std::optional<Plan> plan_of(const Descriptor& configuration, int64_t engine) const {
-    auto made = std::make_unique<Descriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    auto made = empty_plan();
     made->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-    if (handle_) made->set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle_);
-    if (device_) made->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device_);
     int64_t workspace = 0;
     const cudnnStatus_t status = made->finalize();
     if (status == CUDNN_STATUS_SUCCESS)
@@ -77,12 +78,37 @@ class Search {
       configuration.get(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
     else
       return std::nullopt;
-    if (workspace > 0) workspace += kBoundary;
-    const auto numbers = graph_.numbers();
-    return Plan{std::move(made), {numbers.begin(), numbers.end()}, engine, workspace};
+    return finished(std::move(made), engine, workspace);
+  }
+
+  // One that was written by contents_of() before; nothing when cuDNN does not take it.
+  std::optional<Plan> plan_of(const std::string& json, int64_t engine) const {
+    auto made = empty_plan();
+    int64_t workspace = 0;
+    try {
+      made->set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, std::ssize(json),
+                json.data());
+      made->finalize("a cuDNN plan");
+      made->get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
+    } catch (const DeviceError&) {
+      return std::nullopt;
+    }
+    return finished(std::move(made), engine, workspace);
   }
 
  private:
+  std::unique_ptr<Descriptor> empty_plan() const {
+    auto made = std::make_unique<Descriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    if (handle_) made->set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle_);
+    if (device_) made->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device_);
+    return made;
+  }
+  Plan finished(std::unique_ptr<Descriptor> made, int64_t engine, int64_t workspace) const {
+    if (workspace > 0) workspace += kBoundary;
+    const auto numbers = graph_.numbers();
+    return {std::move(made), {numbers.begin(), numbers.end()}, engine, workspace};
+  }
+
   const Graph& graph_;
   cudnnHandle_t handle_;
   std::unique_ptr<Descriptor> device_;
@@ -109,6 +135,69 @@ bool acceptable(const Descriptor& engine, Rounding rounding) {
         return false;
     }
   });
+}
+
+std::optional<Plan> searched(Search& search, Rounding rounding, int64_t limit) {
+  if (!search.start()) return std::nullopt;
+  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
+    for (const auto& configuration : search.proposals(mode)) {
+      const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+      cudnnBackendDescriptor_t raw = engine.raw();
+      configuration->get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
+      if (!acceptable(engine, rounding)) continue;
+      int64_t index = 0;
+      engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
+      auto plan = search.plan_of(*configuration, index);
+      if (plan && plan->workspace <= limit) return plan;
+    }
+  return std::nullopt;
+}
+
+struct NotKept {};  // thrown where there is nothing to keep
+
+// Of a file: the number of the engine, a line, and cuDNN's own text.
+CachedBytes contents_of(const Plan& plan) {
+  constexpr auto attribute = CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
+  std::string json;
+  try {
+    json.resize(static_cast<size_t>(plan.descriptor->get(attribute, CUDNN_TYPE_CHAR, 0, nullptr)));
+    json.resize(static_cast<size_t>(
+        plan.descriptor->get(attribute, CUDNN_TYPE_CHAR, std::ssize(json), json.data())));
+  } catch (const DeviceError&) {
+    throw NotKept();
+  }
+  const std::string text = cat(plan.engine, "\n", json);
+  return {text.begin(), text.end()};
+}
+
+std::optional<Plan> plan_in(const CachedBytes& contents, const Search& search) {
+  const auto end_of_line = std::ranges::find(contents, '\n');
+  int64_t engine = 0;
+  const std::string number(contents.begin(), end_of_line);
+  std::from_chars(number.data(), number.data() + number.size(), engine);
+  if (end_of_line == contents.end()) return std::nullopt;
+  return search.plan_of(std::string(end_of_line + 1, contents.end()), engine);
+}
+
+std::filesystem::path plan_folder() {
+  const auto setting = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (const std::string named = setting("PLIMSOLL_CUDA_PLANS"); !named.empty())
+    return named == "none" ? "" : named;
+  if (const std::string caches = setting("XDG_CACHE_HOME"); !caches.empty())
+    return caches + "/plimsoll";
+  const std::string home = setting("HOME");
+  return home.empty() ? "" : home + "/.cache/plimsoll";
+}
+
+// What a plan depends on: not only the name, as a part of a device may be lent.
+std::string device_name(const Target& target) {
+  if (!target.description.empty()) return target.description;
+  const cudaDeviceProp& p = device_properties();
+  return cat(p.name, " ", p.major, ".", p.minor, " ", p.multiProcessorCount, " ",
+             p.sharedMemPerBlockOptin, " ", p.l2CacheSize);
 }
 
 }  // namespace
@@ -190,22 +279,28 @@ const Descriptor& Graph::tensor(std::span<const int64_t> sizes, std::span<const 
   });
 }
 
-std::optional<Plan> best_plan(const Graph& graph, const Target& target, Rounding rounding,
-                              int64_t limit) {
+std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const Target& target,
+                              Rounding rounding, int64_t limit) {
   Search search(graph, target);
-  if (!search.start()) return std::nullopt;
-  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
-    for (const auto& configuration : search.proposals(mode)) {
-      const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-      cudnnBackendDescriptor_t raw = engine.raw();
-      configuration->get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
-      if (!acceptable(engine, rounding)) continue;
-      int64_t index = 0;
-      engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
-      auto plan = search.plan_of(*configuration, index);
-      if (plan && plan->workspace <= limit) return plan;
-    }
-  return std::nullopt;
+  const std::filesystem::path folder = plan_folder();
+  if (folder.empty()) return searched(search, rounding, limit);
+  std::optional<Plan> plan;
+  const auto make = [&] {
+    plan = searched(search, rounding, limit);
+    return plan ? contents_of(*plan) : throw NotKept();
+  };
+  const auto usable = [&](const CachedBytes& contents) {
+    plan = plan_in(contents, search);
+    return plan.has_value();
+  };
+  try {
+    cached_file(folder,
+                {cat("cuDNN ", cudnn().cudnnGetVersion()), device_name(target), name,
+                 cat(static_cast<int>(rounding), " ", limit)},
+                make, usable);
+  } catch (const NotKept&) {
+  }
+  return plan;
 }
 
 bool can_execute(const Plan* plan, std::span<void* const> tensors, std::span<std::byte> workspace) {

@@ -130,8 +130,13 @@ enum class Rounding { none, tf32, any };
 // The first of the plans that cuDNN's heuristics propose which it can build, which gives the same
 // result in every run, rounds no more than it may, and needs no more workspace than `limit` bytes.
 // Nothing: there is none.
-std::optional<Plan> best_plan(const Graph& graph, const Target& target, Rounding rounding,
-                              int64_t limit);
+//
+// Plans are kept on disk (core/cache.h), by all of this, the device and the version of cuDNN: the
+// next process neither searches nor compiles, and runs the same algorithm. PLIMSOLL_CUDA_PLANS is
+// their folder, else $XDG_CACHE_HOME/plimsoll or ~/.cache/plimsoll. "none": they are not kept.
+// `name` says what the graph computes, sizes included: equal names are equal graphs.
+std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const Target& target,
+                              Rounding rounding, int64_t limit);
 
 // Of what was asked for once; safe from any thread.
 template <class Key>

@@ -8,7 +8,7 @@ namespace {
 
 // In `folder`, the file that keeps `content` for "x".
 std::filesystem::path file_in(const data::TemporaryFolder& folder, const data::Bytes& content) {
-  data::cached_file(folder.path(), {"x"}, [&] { return content; });
+  cached_file(folder.path(), {"x"}, [&] { return content; });
   return folder / data::names_in(folder.path()).at(0);
 }
 
@@ -31,7 +31,7 @@ bool reads(std::string_view bytes) {
   const std::filesystem::path& folder = linked().path();
   in_memory(bytes);
   return unless_refused([&] {
-    data::cached_file(folder, {"x"}, []() -> data::Bytes { fail<DataError>("made again."); });
+    cached_file(folder, {"x"}, []() -> data::Bytes { fail<DataError>("made again."); });
   });
 }
 
