@@ -10,11 +10,11 @@ using namespace linear_cross_entropy_detail;
 
 // sums[c] (+)= sum_r d[r, c]
 template <class C>
-__global__ void add_columns_kernel(const C* d, int64_t rows, int64_t n, bool accumulate,
+__global__ void add_columns_kernel(Elements<C> d, int64_t rows, int64_t n, bool accumulate,
                                    double* sums) {
   for (int64_t c = first_index(); c < n; c += total_threads()) {
     double sum = accumulate ? sums[c] : 0;
-    for (int64_t r = 0; r < rows; ++r) sum += static_cast<double>(d[r * n + c]);
+    for (int64_t r = 0; r < rows; ++r) sum += static_cast<double>(d.get(r * n + c));
     sums[c] = sum;
   }
 }
@@ -35,8 +35,7 @@ struct Chunks {
   const Call& call;
   const FusedAttrs& attrs;
   CudaScratch s;
-  View logits_view, bias;
-  Elements<C> logits;
+  View logits, d, bias;  // d: the gradient of the logits
   double* doubles;
   std::span<std::byte> product_space;
 
@@ -44,8 +43,8 @@ struct Chunks {
       : call(c),
         attrs(c.attrs.as<FusedAttrs>()),
         s(c.in[kX].meta, c.in[kW].shape(), c.in[kLabels].shape(), gradients),
-        logits_view{c.workspace.data() + s.logits, {{s.chunk, s.classes}, dtype_of<C>}, {}},
-        logits(elements<C>(logits_view)),
+        logits{c.workspace.data() + s.logits, {{s.chunk, s.classes}, dtype_of<C>}, {}},
+        d{c.workspace.data() + s.d, {{s.chunk, s.classes}, c.in[kX].dtype()}, {}},
         doubles(reinterpret_cast<double*>(c.workspace.data())),
         product_space(c.workspace.subspan(static_cast<size_t>(s.product))) {
     if (!attrs.has_bias) return;
@@ -56,26 +55,18 @@ struct Chunks {
            bias.as<C>());
   }
 
-  ClassRows<C> rows(ThrowFault bad) const {
+  ClassRows<C> labels(ThrowFault bad) const {
     const View* weight = attrs.has_weight ? &call.in[kBias + attrs.has_bias] : nullptr;
     return {call.in[kLabels], weight, s.classes, attrs.loss.ignore_index, bad};
   }
   Smoothing<C> smoothing() const { return {attrs.loss.label_smoothing, s.classes}; }
-  bool packs() const { return in_packs(logits_view, s.classes); }
 
-  // The logits of a chunk, or their gradient, as an operand.
-  Matrices chunk(bool turned) const {
-    return turned ? Matrices{logits.data, logits.dtype, 1, s.classes}
-                  : Matrices{logits.data, logits.dtype, s.classes, 1};
-  }
+  // A matrix of the workspace, w, or its transpose, as an operand.
+  static Matrices rows(const View& x) { return {x.data, x.dtype(), x.shape()[1], 1}; }
+  static Matrices columns(const View& x) { return {x.data, x.dtype(), 1, x.shape()[1]}; }
   // n rows from `first` on of a tensor like x.
   Matrices rows_of(const View& x, int64_t first) const {
     return {x.as<std::byte>() + first * s.inputs * size_of(x.dtype()), x.dtype(), s.inputs, 1};
-  }
-  Matrices w(bool turned) const {
-    const View& w = call.in[kW];
-    return turned ? Matrices{w.data, w.dtype(), 1, s.inputs}
-                  : Matrices{w.data, w.dtype(), s.inputs, 1};
   }
 
   // f(first, n) for every chunk of n rows, in order, with its logits computed; once without rows.
@@ -87,8 +78,8 @@ struct Chunks {
                .n = s.classes,
                .k = s.inputs,
                .a = rows_of(call.in[kX], first),
-               .b = w(true),
-               .c = chunk(false),
+               .b = columns(call.in[kW]),
+               .c = rows(logits),
                .bias = attrs.has_bias ? &bias : nullptr},
               product_space);
       f(first, n);
@@ -108,13 +99,13 @@ template <class C>
 void forward(const Call& call) {
   const Chunks<C> chunks(call, false);
   const Reduction reduction = chunks.attrs.loss.reduction;
-  const ClassRows<C> rows = chunks.rows(bad_label);
+  const ClassRows<C> rows = chunks.labels(bad_label);
   C* const y = call.out[0].as<C>();
   chunks.for_each([&](int64_t first, int64_t n) {
     if (n > 0)
-      launch(cross_entropy_kernel<C>, n, row_threads(chunks.s.classes), chunks.logits, rows,
-             chunks.smoothing(), first, chunks.packs(), chunks.doubles,
-             reduction == Reduction::none ? y : nullptr,
+      launch(cross_entropy_kernel<C>, n, row_threads(chunks.s.classes), elements<C>(chunks.logits),
+             rows, chunks.smoothing(), first, in_packs(chunks.logits, chunks.s.classes),
+             chunks.doubles, reduction == Reduction::none ? y : nullptr,
              reinterpret_cast<LogSum<C>*>(call.out[1].as<C>()));
   });
   if (reduction != Reduction::none)
@@ -127,7 +118,7 @@ void backward(const Call& call) {
   const Chunks<C> chunks(call, true);
   const CudaScratch& s = chunks.s;
   const Reduction reduction = chunks.attrs.loss.reduction;
-  const ClassRows<C> rows = chunks.rows(bad_label_grad);
+  const ClassRows<C> rows = chunks.labels(bad_label_grad);
   const View* out = call.out.data();
   const auto next = [&](int i) { return has(chunks.attrs.wanted, i) ? out++ : nullptr; };
   const View *dx = next(kX), *dw = next(kW), *db = next(kBias);
@@ -143,28 +134,29 @@ void backward(const Call& call) {
   chunks.for_each([&](int64_t first, int64_t n) {
     if (n > 0)
       launch(cross_entropy_grad_kernel<C>, n, row_threads(s.classes), dy,
-             reduction == Reduction::none, chunks.logits, rows, chunks.smoothing(), log_sums,
-             divisor, chunks.logits, first, chunks.packs());
+             reduction == Reduction::none, elements<C>(chunks.logits), rows, chunks.smoothing(),
+             log_sums, divisor, elements<C>(chunks.d), first,
+             in_packs(s.classes, chunks.logits, chunks.d));
     if (dx)
       product({.m = n,
                .n = s.inputs,
                .k = s.classes,
-               .a = chunks.chunk(false),
-               .b = chunks.w(false),
+               .a = chunks.rows(chunks.d),
+               .b = chunks.rows(call.in[kW]),
                .c = chunks.rows_of(*dx, first)},
               chunks.product_space);
     if (dw)
       product({.m = s.classes,
                .n = s.inputs,
                .k = n,
-               .a = chunks.chunk(true),
+               .a = chunks.columns(chunks.d),
                .b = chunks.rows_of(call.in[kX], first),
                .c = {dw_wide, dtype_of<C>, s.inputs, 1},
                .accumulate = first > 0},
               chunks.product_space);
     if (db)
-      launch(add_columns_kernel<C>, blocks_for(s.classes), kThreads,
-             reinterpret_cast<const C*>(chunks.logits.data), n, s.classes, first > 0, sums);
+      launch(add_columns_kernel<C>, blocks_for(s.classes), kThreads, elements<C>(chunks.d), n,
+             s.classes, first > 0, sums);
   });
   if (narrow)
     launch(narrow_kernel<C, C>, blocks_for(count(dw->shape())), kThreads, dw_wide,

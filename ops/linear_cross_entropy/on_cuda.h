@@ -15,11 +15,13 @@ struct FusedAttrs {
 };
 constexpr int kX = 0, kW = 1, kLabels = 2, kBias = 3;
 
-// The workspace on a GPU. Chunks of rows are larger than on a CPU: products want many tiles.
+// The workspace on a GPU. Chunks of rows are larger than on a CPU: products want many tiles. The
+// gradient of the logits is rounded to the type of x and w, as linear's would be: cuBLAS multiplies
+// operands of one type. In that of f32 and f64 it lies where the logits were.
 struct CudaScratch {
   static constexpr int64_t kLogits = int64_t{1} << 24, kFewestRows = 256;
   int64_t rows, inputs, classes, chunk;
-  int64_t logits, bias, dw, product, bytes;  // where each begins, behind the doubles; the end
+  int64_t logits, d, bias, dw, product, bytes;  // where each begins, behind the doubles; the end
 
   // Doubles: a loss for each row; for the gradients the divisor and a sum for each class.
   CudaScratch(const Meta& x, const Shape& w, const Shape& labels, bool gradients)
@@ -27,10 +29,11 @@ struct CudaScratch {
         inputs(w[1]),
         classes(w[0]),
         chunk(std::min(rows, std::max(kFewestRows, kLogits / std::max<int64_t>(1, classes)))) {
-    const int64_t wide = x.dtype == DType::f64 ? 8 : 4;
+    const int64_t own = size_of(x.dtype), wide = x.dtype == DType::f64 ? 8 : 4;
     logits = block_bytes((gradients ? 1 + classes : rows) * 8);
-    bias = logits + block_bytes(chunk * classes * wide);
-    dw = bias + (size_of(x.dtype) < wide ? block_bytes(classes * wide) : 0);  // widened
+    d = own < wide ? logits + block_bytes(chunk * classes * wide) : logits;
+    bias = d + (own == wide || gradients ? block_bytes(chunk * classes * own) : 0);
+    dw = bias + (own < wide ? block_bytes(classes * wide) : 0);  // widened
     product = dw + (gradients ? block_bytes(classes * inputs * wide) : 0);
     bytes = product;
     for (const int64_t n : {chunk, chunk > 0 ? rows % chunk : 0})
