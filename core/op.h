@@ -93,6 +93,9 @@ struct OpDef {
   // from num_threads() when it is asked. The kernel makes do with what it gets.
   Workspace workspace = nullptr;
   CastRule cast = CastRule::keep;
+  // The CUDA kernel also takes the operands of several calls with equal attributes, one's behind
+  // another's: replay joins calls that do not need each other. Without workspace.
+  bool joins = false;
   // Floating-point operations, where they are many more than elements: a first guess of the cost.
   Flops flops = nullptr;
 };

@@ -5,6 +5,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/copy.h"
+#include "memory/joining.h"
 
 namespace plimsoll {
 namespace {
@@ -31,19 +32,13 @@ int count_operands(const Program& program) {
 
 Replay::Replay(const Program& program, const Plan& plan) : program_(program), plan_(plan) {
   views_.reserve(count_operands(program));
+  bind_kernels();
+  results_ = add_views(program.results);
   std::set<int> mutated;
-  for (int i = 0; i < plan.instructions; ++i) {
-    const Instruction& instruction = program.instructions[i];
+  for (const Instruction& instruction : program.instructions)
     for (size_t k = 0; k < instruction.in.size(); ++k)
       if (has(instruction.op->mutates, static_cast<int>(k)))
         mutated.insert(instruction.in[k].buffer);
-    const Kernel kernel = kernel_for(*instruction.op, program.device);
-    if (program.device == Device::null || !has_work(instruction)) continue;
-    const auto in = add_views(instruction.in);
-    const auto out = add_views(instruction.out);
-    bound_.push_back({kernel, {in, out, instruction.attrs, {}}, i});
-  }
-  results_ = add_views(program.results);
   for (const int buffer : mutated)
     if (program.buffers[buffer].kind != Buffer::Kind::temporary) mutated_.push_back(buffer);
 
@@ -53,6 +48,23 @@ Replay::Replay(const Program& program, const Plan& plan) : program_(program), pl
   for (size_t v = 0; v < views_.size(); ++v)
     if (const int input = input_of[operands_[v]->buffer]; input >= 0)
       patches_.push_back({input, operands_[v], &views_[v]});
+}
+
+void Replay::bind_kernels() {
+  const auto& instructions = program_.instructions;
+  for (int i = 0, end = 0; i < plan_.instructions; i = end) {
+    const Instruction& first = instructions[i];
+    const Kernel kernel = kernel_for(*first.op, program_.device);
+    end = program_.device == Device::cuda ? joined_until(program_, plan_, i) : i + 1;
+    if (program_.device == Device::null || !has_work(first)) continue;
+    const size_t begin = views_.size();
+    for (int k = i; k < end; ++k) add_views(instructions[k].in);
+    const size_t middle = views_.size();
+    for (int k = i; k < end; ++k) add_views(instructions[k].out);
+    const std::span<const View> all(views_.data() + begin, views_.size() - begin);
+    const Call call{all.first(middle - begin), all.subspan(middle - begin), first.attrs, {}};
+    bound_.push_back({kernel, call, i, end - i});
+  }
 }
 
 std::span<const View> Replay::add_views(const std::vector<Operand>& operands) {
@@ -100,8 +112,15 @@ void Replay::note_mutations(std::span<const Tensor> inputs) {
 void Replay::run_checked() {
   for (const Bound& bound : bound_) {
     bound.kernel(bound.call);
-    if (program_.device != Device::null)
-      check_written(*program_.instructions[bound.instruction].op, bound.call);
+    if (program_.device == Device::null) continue;
+    const auto joined = static_cast<size_t>(bound.joined);
+    const size_t in = bound.call.in.size() / joined, out = bound.call.out.size() / joined;
+    for (size_t k = 0; k < joined; ++k)
+      check_written(*program_.instructions[bound.instruction].op,
+                    {bound.call.in.subspan(k * in, in),
+                     bound.call.out.subspan(k * out, out),
+                     bound.call.attrs,
+                     {}});
   }
 }
 

@@ -27,10 +27,10 @@ class Replay {
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
  private:
-  struct Bound {  // one instruction with its kernel and addresses
+  struct Bound {  // one instruction, or several that are joined, with its kernel and addresses
     Kernel kernel;
     Call call;
-    int instruction;
+    int instruction, joined;  // the first, and how many they are
   };
   struct Patch {  // an operand that looks into an input
     int input;
@@ -38,6 +38,7 @@ class Replay {
     View* view;
   };
 
+  void bind_kernels();
   std::span<const View> add_views(const std::vector<Operand>& operands);
   void check_shared(std::span<const Tensor> inputs) const;
   void patch_inputs(std::span<const Tensor> inputs);

@@ -1,4 +1,4 @@
-// The update rules of ops/update.h on a GPU.
+// The update rules of ops/update.h on a GPU, of many parameters in one launch.
 //
 //   template void update_cuda<update_rules::Adam>(const Call&);      // in ops/adam_update/*.cu
 //
@@ -9,80 +9,84 @@
 #include <new>
 #include <utility>
 
-#include "core/cuda/elements.cuh"
 #include "core/cuda/faults.cuh"
-#include "core/cuda/launch.cuh"
-#include "core/op.h"
-#include "ops/scalar.cuh"
+#include "ops/many.cuh"
 #include "ops/step_count.h"
 
 namespace plimsoll {
 namespace cuda {
 
-template <class C, size_t kSlots>
-struct UpdateOperands {
-  Elements<C> param, grad, slot[kSlots > 0 ? kSlots : 1];
+// What all parameters of a launch have in common.
+struct UpdateScalars {
   const int64_t* counter;
   Scalar lr;
   const bool* skip;  // nullptr: no
   uint64_t* fault;   // for a step below 1
 };
 
+// Of a chunk: the parameter, its gradient, and its slots.
 template <class F, class C, size_t... K>
-__global__ void update_kernel(UpdateOperands<C, sizeof...(K)> o, typename F::Options options,
-                              int64_t n, bool packs) {
+__global__ void update_kernel(Many<C, 2 + sizeof...(K)> many, UpdateScalars all,
+                              typename F::Options options) {
   using Step = typename F::template Step<C>;
   using Several = typename Elements<C>::Several;
-  if (o.skip && *o.skip) return;
-  if (*o.counter < 1) return note_fault(o.fault, 0, *o.counter);
+  if (all.skip && *all.skip) return;
+  if (*all.counter < 1) return note_fault(all.fault, 0, *all.counter);
   alignas(Step) __shared__ std::byte memory[sizeof(Step)];
-  if (threadIdx.x == 0) new (memory) Step(options, o.lr.get(), static_cast<double>(*o.counter));
+  if (threadIdx.x == 0) new (memory) Step(options, all.lr.get(), static_cast<double>(*all.counter));
   __syncthreads();
   const Step step = *std::launder(reinterpret_cast<const Step*>(memory));
-  const int64_t together = packs ? kTogether : 1;
-  for (int64_t i = first_index() * together; i < n; i += total_threads() * together) {
-    if (packs) {
-      Several p = o.param.get_several(i);
-      const Several g = o.grad.get_several(i);
-      [[maybe_unused]] Several s[] = {o.slot[K].get_several(i)..., Several()};
+  const auto chunk = many.chunk(blockIdx.x);
+  const Row<C>&param = chunk.row[0], &grad = chunk.row[1];
+  const int64_t together = chunk.packs ? kTogether : 1;
+  for (int64_t i = threadIdx.x * together; i < chunk.n; i += blockDim.x * together) {
+    if (chunk.packs) {
+      Several p = param.get_several(i);
+      const Several g = grad.get_several(i);
+      [[maybe_unused]] Several s[] = {chunk.row[2 + K].get_several(i)..., Several()};
       for (int j = 0; j < kTogether; ++j) p.at[j] = step(p.at[j], g.at[j], s[K].at[j]...);
-      o.param.set_several(i, p);
-      (o.slot[K].set_several(i, s[K]), ...);
+      param.set_several(i, p);
+      (chunk.row[2 + K].set_several(i, s[K]), ...);
     } else {
-      [[maybe_unused]] C s[] = {o.slot[K].get(i)..., C()};
-      o.param.set(i, step(o.param.get(i), o.grad.get(i), s[K]...));
-      (o.slot[K].set(i, s[K]), ...);
+      [[maybe_unused]] C s[] = {chunk.row[2 + K].get(i)..., C()};
+      param.set(i, step(param.get(i), grad.get(i), s[K]...));
+      (chunk.row[2 + K].set(i, s[K]), ...);
     }
   }
 }
 
-template <class F, class C, size_t... K>
-void launch_update(const Call& call, std::index_sequence<K...>) {
+template <class F, size_t... K>
+void update_all(const Call& call, std::index_sequence<K...>) {
   constexpr size_t kSlots = sizeof...(K);
   const auto bad_step = [](int64_t, int64_t step, int64_t) { throw_bad_step(F::name, step); };
-  const int64_t n = count(call.in[0].shape());
-  if (n == 0) return;
-  const View* skip = call.in.size() > 4 + kSlots ? &call.in.back() : nullptr;
-  const bool packs =
-      in_packs(call.in[0], n) && in_packs(call.in[1], n) && (in_packs(call.in[4 + K], n) && ...);
-  launch(update_kernel<F, C, K...>, blocks_for(packs ? n / kTogether : n), kThreads,
-         UpdateOperands<C, kSlots>{elements<C>(call.in[0]),
-                                   elements<C>(call.in[1]),
-                                   {elements<C>(call.in[4 + K])...},
-                                   call.in[2].as<int64_t>(),
-                                   scalar(call.in[3]),
-                                   skip ? skip->as<bool>() : nullptr,
-                                   fault_word(bad_step, 0)},
-         call.attrs.as<typename F::Options>(), n, packs);
+  // One skip for each of the calls that were joined, if there is one at all: a parameter is not of
+  // bool.
+  const bool skips = call.in.size() > 4 + kSlots && call.in[4 + kSlots].dtype() == DType::boolean;
+  const size_t each = 4 + kSlots + (skips ? 1 : 0);
+  const auto same = [&](size_t a, size_t b) {
+    const View *x = &call.in[a * each], *y = &call.in[b * each];
+    return x[2].data == y[2].data && x[3].data == y[3].data &&
+           (!skips || x[each - 1].data == y[each - 1].data);
+  };
+  for_runs(call.in.size() / each, same, [&](size_t begin, size_t end) {
+    std::vector<Together<2 + kSlots>> tensors;
+    for (const View* in = &call.in [begin * each]; tensors.size() < end - begin; in += each)
+      tensors.push_back({&in[0], &in[1], &in[4 + K]...});
+    const View* in = &call.in[begin * each];
+    const UpdateScalars all{in[2].as<int64_t>(), scalar(in[3]),
+                            skips ? in[each - 1].as<bool>() : nullptr, fault_word(bad_step, 0)};
+    for_many<2 + kSlots>(tensors, [&]<class C>(const Many<C, 2 + sizeof...(K)>& many, int64_t) {
+      launch(update_kernel<F, C, K...>, many.chunks(), kThreads, many, all,
+             call.attrs.as<typename F::Options>());
+    });
+  });
 }
 
 }  // namespace cuda
 
 template <class F>
 void update_cuda(const Call& call) {
-  cuda::visit_floating_elements(call.in[0].dtype(), [&]<class C>() {
-    cuda::launch_update<F, C>(call, std::make_index_sequence<F::slots.size()>());
-  });
+  cuda::update_all<F>(call, std::make_index_sequence<F::slots.size()>());
 }
 
 }  // namespace plimsoll

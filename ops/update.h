@@ -94,7 +94,8 @@ struct Update {
                             .infer = infer,
                             .cpu = cpu,
                             .cuda = update_cuda<F>,
-                            .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4)};
+                            .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4),
+                            .joins = true};
 };
 
 template <class F, class... Slots>

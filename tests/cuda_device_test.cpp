@@ -10,9 +10,13 @@
 #include "data/builtin_images.h"
 #include "data/loader.h"
 #include "data/pinned_memory.h"
+#include "memory/joining.h"
 #include "memory/pooled_allocator.h"
 #include "memory/step.h"
 #include "ops/ops.h"
+#include "optim/adam.h"
+#include "optim/clip.h"
+#include "optim/loss_scaler.h"
 #include "tests/errors.h"
 
 namespace plimsoll {
@@ -174,6 +178,44 @@ TEST_F(CudaDevice, StepsArePlannedToTheByte) {
   PeakScope region(*pool);
   EXPECT_EQ(step(x).to_vector<float>(), expected.to_vector<float>());
   EXPECT_EQ(region.peak().bytes + block_bytes(x.value().storage->bytes()), plan.total_bytes());
+}
+
+// Updates, unscaling and clipping by the norm have one call for many parameters, with the bits of one
+// for each; sizes are with and without packs.
+TEST_F(CudaDevice, UpdatesOfAStepAreJoined) {
+  constexpr int kParameters = 70;  // more than one launch takes
+  int calls = 0;
+  const auto train = [&](bool captured) {
+    std::vector<Tensor> w;
+    for (int i = 0; i < kParameters; ++i)
+      w.push_back(to_device(uniform({i % 9 + 1}, -1, 1, static_cast<uint64_t>(i)), Device::cuda));
+    optim::AdamW adam(w, {.learning_rate = 0.1});
+    const auto scaler = optim::LossScaler::dynamic({.initial = 4}, Device::cuda);
+    const auto body = [&](const Tensor& x) {
+      std::vector<Tensor> grads;
+      for (const Tensor& p : w) grads.push_back(mul(p, x));
+      auto [unscaled, skip] = scaler.unscale(grads);
+      adam.update(optim::clip_by_global_norm(unscaled, 0.5).grads, skip);
+      scaler.update(skip);
+      return sum(w[1]);
+    };
+    Step step(body);
+    std::vector<std::vector<float>> values;
+    for (const float x : {8.0f, HUGE_VALF, -2.0f}) {  // the second one is skipped
+      const Tensor input = to_device(Tensor::of<float>({x}, {}), Device::cuda);
+      values.push_back((captured ? step(input) : body(input)).to_vector<float>());
+    }
+    for (const Tensor& p : w) values.push_back(p.to_vector<float>());
+    if (captured) {
+      const Metas metas{{{}, DType::f32, Device::cuda}};
+      const Program& program = step.program(metas);
+      for (int i = 0; i < std::ssize(program.instructions); ++calls)
+        i = joined_until(program, step.plan(metas), i);
+    }
+    return values;
+  };
+  EXPECT_EQ(train(true), train(false));
+  EXPECT_LT(calls, kParameters + 20);  // but for the gradients: one for each step of the way
 }
 
 }  // namespace

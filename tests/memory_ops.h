@@ -1,5 +1,6 @@
 // Ops for the tests of memory/: as few as show every declaration the planner reads. They compute in
-// f32 on the cpu; on Device::null they only have shapes.
+// f32 on the cpu; on Device::null they only have shapes. Some say that they join, which matters to
+// no kernel here.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -46,14 +47,19 @@ constexpr OpDef scale_op{.name = "scale",
                                            factor = call.attrs.as<Factor>().value;
                                each(call, 0, [&](int64_t i) { return factor * x[i]; });
                              },
-                         .inplace = 0};
+                         .inplace = 0,
+                         .joins = true};
 
 // out = x backwards: would be wrong in place, and is not declared so.
-constexpr OpDef flip_op{.name = "flip", .infer = same_as_input, .cpu = [](const Call& call) {
-                          const float* x = call.in[0].as<float>();
-                          const int64_t n = count(call.out[0].shape());
-                          each(call, 0, [&](int64_t i) { return x[n - 1 - i]; });
-                        }};
+constexpr OpDef flip_op{.name = "flip",
+                        .infer = same_as_input,
+                        .cpu =
+                            [](const Call& call) {
+                              const float* x = call.in[0].as<float>();
+                              const int64_t n = count(call.out[0].shape());
+                              each(call, 0, [&](int64_t i) { return x[n - 1 - i]; });
+                            },
+                        .joins = true};
 
 // Two outputs: x + 1 and x - 1.
 constexpr OpDef split_op{.name = "split",
@@ -94,7 +100,8 @@ constexpr OpDef add_to_op{.name = "add_to",
                                 for (int64_t i = 0; i < n; ++i)
                                   call.in[0].as<float>()[i] += call.in[1].as<float>()[i];
                               },
-                          .mutates = bits(0)};
+                          .mutates = bits(0),
+                          .joins = true};
 
 // Rows begin..end-1 of axis 0, a view.
 constexpr OpDef rows_op{.name = "rows",

@@ -1,9 +1,11 @@
-// Ten thousand random programs, each planned in three ways: as captured, with its updates early,
-// and in the fewest bytes that a short search finds. The plans run on an executor that shares no
+// Ten thousand random programs, each planned in five ways: as captured, with its updates early,
+// with them early and side by side, this with what is joined in reverse, and in the fewest bytes
+// that a short search finds. The plans run on an executor that shares no
 // code with the planner (memory_checker.h): every granule that is read still belongs to the value
 // that is meant, what nobody reads again is NaN, and the bits are those of the function itself.
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
+#include "memory/joining.h"
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
 #include "tests/memory_checker.h"
@@ -50,8 +52,19 @@ Program smallest(const Program& program) {
   return rewrite(program, Simulator(timeline).schedule(frontier.front().choices));
 }
 
+// Calls that are joined do not need each other: they may as well run from the last to the first.
+Program reversed(Program program, const Plan& plan) {
+  std::vector<Instruction> order;
+  for (int i = 0, end = 0; i < plan.instructions; i = end) {
+    end = joined_until(program, plan, i);
+    for (int k = end; k-- > i;) order.push_back(program.instructions[k]);
+  }
+  program.instructions = std::move(order);
+  return program;
+}
+
 TEST(MemoryRandomPrograms, NoTwoLiveValuesOverlapAndFreedMemoryMayBeNaN) {
-  int in_place = 0, early_updates = 0, recomputed = 0;
+  int in_place = 0, early_updates = 0, gathered = 0, joined = 0, recomputed = 0;
   for (uint32_t seed = 0; seed < kPrograms; ++seed) {
     SCOPED_TRACE(seed);
     const RandomCase c(seed);
@@ -63,8 +76,15 @@ TEST(MemoryRandomPrograms, NoTwoLiveValuesOverlapAndFreedMemoryMayBeNaN) {
     const Program program = c.program(), early = update_early(program), least = smallest(program);
     early_updates += early.instructions != program.instructions;
     recomputed += least.instructions.size() > program.instructions.size();
-    for (const Program* p : {&program, &early, &least}) {
-      const Plan plan = make_plan(*p);
+    const int64_t bound = make_plan(early).lower_bound;
+    const Program together = update_together(early, bound);
+    const Plan plan_together = make_plan(together);
+    ASSERT_LE(plan_together.lower_bound, bound);
+    const Program backwards = reversed(together, plan_together);
+    gathered += together.instructions != early.instructions;
+    joined += backwards.instructions != together.instructions;
+    for (const Program* p : {&program, &early, &together, &backwards, &least}) {
+      const Plan plan = p == &backwards ? plan_together : make_plan(*p);
       in_place += plan.in_place > 0;
       ASSERT_EQ(c.bits([&] { return Checker(*p, plan).run(c.inputs); }), expected);
       ASSERT_FALSE(HasFailure());
@@ -72,6 +92,8 @@ TEST(MemoryRandomPrograms, NoTwoLiveValuesOverlapAndFreedMemoryMayBeNaN) {
   }
   EXPECT_GT(in_place, kPrograms);  // the programs do exercise folding, ...
   EXPECT_GT(early_updates, kPrograms / 10);
+  EXPECT_GT(gathered, kPrograms / 100);
+  EXPECT_GT(joined, kPrograms / 20);
   EXPECT_GT(recomputed, kPrograms / 2);
 }
 

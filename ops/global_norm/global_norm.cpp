@@ -106,7 +106,8 @@ constexpr OpDef scale_op{.name = "scale_to_norm",
                          .infer = scale_infer,
                          .cpu = scale_cpu,
                          .cuda = scale_to_norm_cuda,
-                         .inplace = 0};
+                         .inplace = 0,
+                         .joins = true};
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #include "core/op.h"
 #include "ops/global_norm/attrs.h"
 #include "ops/many.cuh"
-#include "ops/scalar.cuh"
 
 namespace plimsoll {
 namespace {
@@ -9,12 +8,13 @@ namespace {
 using namespace cuda;
 
 template <class C>
-__global__ void squares_kernel(Many<C> many, double* partial) {
-  const Chunk<C> chunk = many.chunk(blockIdx.x);
+__global__ void squares_kernel(Many<C, 1> many, double* partial) {
+  const auto chunk = many.chunk(blockIdx.x);
   double total = 0;
   read_row(
       chunk.n, chunk.packs,
-      [&](int64_t, C v) { total += static_cast<double>(v) * static_cast<double>(v); }, chunk.row);
+      [&](int64_t, C v) { total += static_cast<double>(v) * static_cast<double>(v); },
+      chunk.row[0]);
   total = over_block(total, Plus());
   if (threadIdx.x == 0) partial[blockIdx.x] = total;
 }
@@ -28,13 +28,14 @@ __global__ void root_kernel(const double* partial, int64_t n, C* norm) {
   if (threadIdx.x == 0) *norm = static_cast<C>(std::sqrt(total));
 }
 
+// y = x scaled down to a norm of max_norm.
 template <class C>
-__global__ void scale_kernel(Elements<C> x, Scalar norm, double max_norm, Elements<C> y, int64_t n,
-                             bool packs) {
+__global__ void scale_kernel(Many<C, 2> many, Scalar norm, double max_norm) {
   const double limit = max_norm / (norm.get() + 1e-6);
   const C scale = static_cast<C>(limit > 1 ? 1 : limit);
-  write_all(
-      n, packs, Row<C>{y, 0}, [&](int64_t, C v) { return v * scale; }, Row<C>{x, 0});
+  const auto chunk = many.chunk(blockIdx.x);
+  write_row(
+      chunk.n, chunk.packs, chunk.row[1], [&](int64_t, C v) { return v * scale; }, chunk.row[0]);
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ __global__ void scale_kernel(Elements<C> x, Scalar norm, double max_norm, Elemen
 void global_norm_cuda(const Call& call) {
   auto* partial = reinterpret_cast<double*>(call.workspace.data());
   int64_t used = 0;
-  for_many(call.in, [&]<class C>(const Many<C>& many, int64_t before) {
+  for_many<1>(each(call.in), [&]<class C>(const Many<C, 1>& many, int64_t before) {
     launch(squares_kernel<C>, many.chunks(), kThreads, many, partial + before);
     used = before + many.chunks();
   });
@@ -52,11 +53,9 @@ void global_norm_cuda(const Call& call) {
 }
 
 void scale_to_norm_cuda(const Call& call) {
-  const View &x = call.in[0], &y = call.out[0];
-  const int64_t n = count(y.shape());
-  visit_floating_elements(y.dtype(), [&]<class C>() {
-    launch(scale_kernel<C>, blocks_for(n), kThreads, elements<C>(x), scalar(call.in[1]),
-           call.attrs.as<ScaleAttrs>().max_norm, elements<C>(y), n, in_packs(n, x, y));
+  for_many_scaled(call, [&]<class C>(const Many<C, 2>& many, Scalar norm) {
+    launch(scale_kernel<C>, many.chunks(), kThreads, many, norm,
+           call.attrs.as<ScaleAttrs>().max_norm);
   });
 }
 

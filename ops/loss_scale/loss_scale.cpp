@@ -77,7 +77,8 @@ constexpr OpDef unscale_op{.name = "unscale",
                            .infer = unscale_infer,
                            .cpu = unscale_cpu,
                            .cuda = unscale_cuda,
-                           .inplace = 0};
+                           .inplace = 0,
+                           .joins = true};
 
 constexpr const char* kUpdate = "update_loss_scale";
 

@@ -1,0 +1,138 @@
+#include "memory/joining.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "memory/in_place.h"
+
+namespace plimsoll {
+namespace {
+
+bool writes(const Instruction& instruction, size_t input) {
+  return has(instruction.op->mutates, static_cast<int>(input));
+}
+
+bool is_update(const Instruction& instruction) {
+  return instruction.op->joins && instruction.op->mutates && instruction.out.empty();
+}
+
+// Whether a and b run in one order only: one writes what the other touches.
+bool ordered(const Instruction& a, const Instruction& b) {
+  const auto touches = [](const Instruction& x, int buffer) {
+    const auto is = [&](const Operand& operand) { return operand.buffer == buffer; };
+    return std::ranges::any_of(x.in, is) || std::ranges::any_of(x.out, is);
+  };
+  const auto writes_what = [&](const Instruction& x, const Instruction& y) {
+    for (size_t k = 0; k < x.in.size(); ++k)
+      if (writes(x, k) && touches(y, x.in[k].buffer)) return true;
+    return std::ranges::any_of(x.out, [&](const Operand& out) { return touches(y, out.buffer); });
+  };
+  return writes_what(a, b) || writes_what(b, a);
+}
+
+bool alike(const Instruction& a, const Instruction& b) {
+  return a.op == b.op && a.attrs == b.attrs && a.in.size() == b.in.size() &&
+         a.out.size() == b.out.size();
+}
+
+// Bytes in the arena at each instruction.
+std::vector<int64_t> held(const Program& program, const std::vector<Lifetime>& lives) {
+  std::vector<int64_t> bytes;
+  for (const Instruction& instruction : program.instructions)
+    bytes.push_back(block_bytes(instruction.workspace));
+  for (size_t b = 0; b < lives.size(); ++b)
+    for (int i = lives[b].begin; i < lives[b].end && i < std::ssize(bytes); ++i)
+      bytes[i] += block_bytes(program.buffers[b].bytes);
+  return bytes;
+}
+
+// Updates that wait, those that are alike side by side.
+class Waiting {
+ public:
+  void add(Instruction update) {
+    for (const Operand& in : update.in) reads_.insert(in.buffer);
+    const auto like = std::find_if(updates_.rbegin(), updates_.rend(),
+                                   [&](const Instruction& u) { return alike(u, update); });
+    updates_.insert(like == updates_.rend() ? updates_.end() : like.base(), std::move(update));
+  }
+  bool must_run_before(const Instruction& instruction) const {
+    return std::ranges::any_of(updates_,
+                               [&](const Instruction& u) { return ordered(u, instruction); });
+  }
+  // Bytes of what they read that nobody else needs at instruction i or later.
+  int64_t keep(const Program& program, const std::vector<Lifetime>& lives, int i) const {
+    int64_t bytes = 0;
+    for (const int buffer : reads_)
+      if (lives[buffer].end <= i && program.buffers[buffer].kind == Buffer::Kind::temporary)
+        bytes += block_bytes(program.buffers[buffer].bytes);
+    return bytes;
+  }
+  void leave(std::vector<Instruction>& order) {
+    std::ranges::move(updates_, std::back_inserter(order));
+    *this = {};
+  }
+
+ private:
+  std::vector<Instruction> updates_;
+  std::set<int> reads_;  // buffers
+};
+
+}  // namespace
+
+Program update_together(Program program, int64_t bytes) {
+  std::vector<Lifetime> lives = lifetimes(program);
+  fold_in_place(program, lives);
+  const std::vector<int64_t> held_at = held(program, lives);
+  std::vector<Instruction> order;
+  Waiting waiting;
+  for (int i = 0; i < std::ssize(program.instructions); ++i) {
+    Instruction& instruction = program.instructions[i];
+    if (waiting.must_run_before(instruction) ||
+        held_at[i] + waiting.keep(program, lives, i) > bytes)
+      waiting.leave(order);
+    if (is_update(instruction))
+      waiting.add(std::move(instruction));
+    else
+      order.push_back(std::move(instruction));
+  }
+  waiting.leave(order);
+  program.instructions = std::move(order);
+  return program;
+}
+
+int joined_until(const Program& program, const Plan& plan, int first) {
+  const Instruction& a = program.instructions[first];
+  const auto has_work = [](const Instruction& x) {
+    return std::ranges::all_of(x.out, [](const Operand& o) { return count(o.meta.shape) > 0; });
+  };
+  // Where the operands of an instruction lie: outside of the arena no two buffers share memory.
+  const auto share = [&](const Operand& x, const Operand& y) {
+    const int64_t at_x = plan.offsets[x.buffer], at_y = plan.offsets[y.buffer];
+    if (at_x == Plan::kNowhere || at_y == Plan::kNowhere) return x.buffer == y.buffer;
+    return at_x < at_y + program.buffers[y.buffer].bytes &&
+           at_y < at_x + program.buffers[x.buffer].bytes;
+  };
+  const auto writes_over = [&](const Instruction& x, const Instruction& y) {
+    const auto in_y = [&](const Operand& operand) {
+      const auto same = [&](const Operand& other) { return share(operand, other); };
+      return std::ranges::any_of(y.in, same) || std::ranges::any_of(y.out, same);
+    };
+    for (size_t k = 0; k < x.in.size(); ++k)
+      if (writes(x, k) && in_y(x.in[k])) return true;
+    return std::ranges::any_of(x.out, in_y);
+  };
+  int end = first + 1;
+  if (!a.op->joins || a.workspace > 0 || !has_work(a)) return end;
+  for (; end < plan.instructions; ++end) {
+    const Instruction& b = program.instructions[end];
+    if (!alike(a, b) || !has_work(b)) break;
+    bool apart = true;
+    for (int k = first; k < end && apart; ++k)
+      apart = !writes_over(program.instructions[k], b) && !writes_over(b, program.instructions[k]);
+    if (!apart) break;
+  }
+  return end;
+}
+
+}  // namespace plimsoll
