@@ -41,11 +41,52 @@ if(PLIMSOLL_CUDA)
     set(PLIMSOLL_CUDA_CODE "--generate-code=arch=compute_80,code=[compute_80,sm_80,sm_90]")
   endif()
   enable_language(CUDA)
+  # -O is for the host code of .cu files, which only launches; that of the device is at -O3 always.
+  string(REPLACE "-O3" "-O1" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
   find_package(CUDAToolkit REQUIRED)
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25.1 does not know that nvcc 13 has it
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   endif()
 endif()
+
+# nvcc reads the headers of a file four times, 3 s of the processor: more than most kernels take. So
+# those of a subject are compiled as one file. Names of their own (in anonymous namespaces) must
+# differ within a batch; a folder that is in none is compiled by itself.
+set(PLIMSOLL_CUDA_BATCHES
+  "runtime: core/cuda ops/copy ops/full ops/view ops/where ops/rearrange ops/apply_mask
+            ops/increment"
+  "functions: ops/math"
+  "activations: ops/activations ops/relu ops/gelu ops/softplus ops/bce_with_logits"
+  "arithmetic: ops ops/arithmetic ops/compare ops/pow ops/kl_div ops/regression_loss ops/accumulate"
+  "reductions: ops/sum ops/prod ops/amax ops/variance ops/norm ops/logsumexp"
+  "rows: ops/layer_norm ops/rms_norm ops/softmax ops/cross_entropy ops/random ops/dropout"
+  "attention: ops/attention ops/rope ops/linear_cross_entropy ops/linear ops/matmul"
+  "images: ops/conv2d ops/pool2d ops/interpolate ops/batch_norm"
+  "groups: ops/group_norm ops/nll_loss ops/extrema ops/concat"
+  "lookup: ops/embedding ops/gather ops/top_k ops/cumsum"
+  "updates: ops/adam_update ops/sgd_update ops/adagrad_update ops/adamax_update ops/nadam_update
+            ops/radam_update ops/rmsprop_update ops/global_norm ops/loss_scale")
+
+# The sources with those of each batch replaced by one that includes them.
+function(plimsoll_cuda_batches sources result)
+  foreach(batch ${PLIMSOLL_CUDA_BATCHES})
+    string(REGEX MATCH "^[^:]*" name ${batch})
+    string(REGEX MATCHALL "[^ \n:]+" folders ${batch})
+    set(includes "")
+    foreach(source ${sources})
+      cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
+      cmake_path(GET path PARENT_PATH folder)
+      if(folder IN_LIST folders AND path MATCHES "\\.cu$")
+        list(REMOVE_ITEM sources ${source})
+        string(APPEND includes "#include \"${path}\"\n")
+      endif()
+    endforeach()
+    set(file ${PROJECT_BINARY_DIR}/generated/cuda/${name}.cu)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${includes}" @ONLY)
+    list(APPEND sources ${file})
+  endforeach()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
 
 # Call once all parts have joined.
 function(plimsoll_cuda_library)
@@ -64,6 +105,7 @@ function(plimsoll_cuda_library)
     target_link_libraries(plimsoll_all INTERFACE  # TARGET_NAME: it has another one in the package
                           $<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_NAME:plimsoll_cuda>>)
   endif()
+  plimsoll_cuda_batches("${sources}" sources)
   target_sources(plimsoll_cuda PRIVATE ${sources})
   target_link_libraries(plimsoll_cuda PUBLIC plimsoll PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
   target_include_directories(plimsoll_cuda SYSTEM PRIVATE

@@ -29,12 +29,25 @@ __device__ typename Elements<C>::Several several(const Operands<C, N>& operands,
   return result;
 }
 
+// What a kernel of map() is given besides f.
+template <class C, size_t N>
+struct Mapping {
+  Walk<N> walk;
+  Operands<C, N> operands;
+  bool packs;
+
+  // Inputs may be strided and are broadcast to the output's shape. In ops/pointwise.cu.
+  explicit Mapping(const Call& call);
+  int64_t pieces() const { return packs ? walk.count / kTogether : walk.count; }
+};
+
 template <class C, size_t N, class F>
-__global__ void map_kernel(Walk<N> walk, Operands<C, N> operands, bool packs, F f) {
+__global__ void map_kernel(Mapping<C, N> mapping, F f) {
+  const auto& [walk, operands, packs] = mapping;
   const int64_t stride = packs ? kTogether : 1;
   for (int64_t i = first_index() * stride; i < walk.count; i += total_threads() * stride) {
     const auto at = walk.offsets(i);
-    if (packs) {
+    if (kMovesPacks<C> && packs) {
       typename Elements<C>::Several y, x[N];
       for (size_t k = 1; k < N; ++k) x[k] = several(operands, walk, k, at[k]);
       for (int j = 0; j < kTogether; ++j) {
@@ -58,23 +71,11 @@ __global__ void map_kernel(Walk<N> walk, Operands<C, N> operands, bool packs, F 
 }
 
 // out[0][i] = f(in[0][i], ..., in[Inputs - 1][i]), computed in C: every operand is of a type that
-// Elements<C> takes. Inputs may be strided and are broadcast to the output's shape.
+// Elements<C> takes.
 template <class C, size_t Inputs, class F>
 void map(const Call& call, const F& f) {
-  constexpr size_t N = Inputs + 1;
-  const Shape& shape = call.out[0].shape();
-  std::array<Strides, N> strides{call.out[0].strides};
-  std::array<const View*, N> views{&call.out[0]};
-  Operands<C, N> operands{elements<C>(call.out[0])};
-  for (size_t k = 1; k < N; ++k) {
-    views[k] = &call.in[k - 1];
-    strides[k] = broadcast_strides(call.in[k - 1], shape);
-    operands.of[k] = elements<C>(call.in[k - 1]);
-  }
-  const Walk<N> walk(shape, strides);
-  const bool packs = walk.together(kTogether, views) == kTogether;
-  const int64_t pieces = packs ? walk.count / kTogether : walk.count;
-  launch(map_kernel<C, N, F>, blocks_for(pieces), kThreads, walk, operands, packs, f);
+  const Mapping<C, Inputs + 1> mapping(call);
+  launch(map_kernel<C, Inputs + 1, F>, blocks_for(mapping.pieces()), kThreads, mapping, f);
 }
 
 }  // namespace cuda

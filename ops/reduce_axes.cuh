@@ -99,7 +99,8 @@ template <class C, class F>
 __global__ void reduce_kernel(Elements<C> x, ReduceCut cut, F f, typename F::State* states,
                               bool whole, Elements<C> dx) {
   using State = typename F::State;
-  __shared__ State shared[kTogether][kThreads];
+  constexpr int kWidth = kMovesPacks<C> ? kTogether : 1;  // most outputs of a thread
+  __shared__ State shared[kWidth][kThreads];
   const int row = cut.row(), width = cut.width();
   const int64_t group = blockIdx.x % cut.groups, chunk = blockIdx.x / cut.groups;
   const int64_t i = (group * cut.across + cut.column()) * width;
@@ -107,39 +108,39 @@ __global__ void reduce_kernel(Elements<C> x, ReduceCut cut, F f, typename F::Sta
   const int64_t begin = chunk * cut.chunk;
   const int64_t end = i >= cut.outputs ? 0 : std::min(cut.mid, begin + cut.chunk);
   const int64_t stride = cut.rows && cut.packs ? kTogether : 1;
-  State s[kTogether];
-  for (int j = 0; j < kTogether; ++j)
+  State s[kWidth];
+  for (int j = 0; j < kWidth; ++j)
     if (j < width && i < cut.outputs) s[j] = whole ? states[i + j] : f.start(i + j, first + j);
   if (!whole) {
     for (int64_t m = begin + row * stride; m < end; m += cut.along * stride) {
       const int64_t at = first + m * cut.inner;
-      if (!cut.packs) {
+      if (!kMovesPacks<C> || !cut.packs) {
         f.take(s[0], x.get(at), m);
       } else if (const auto v = x.get_several(at); cut.rows) {
         for (int j = 0; j < kTogether; ++j) f.take(s[0], v.at[j], m + j);
       } else {
-        for (int j = 0; j < kTogether; ++j) f.take(s[j], v.at[j], m);
+        for (int j = 0; j < kWidth; ++j) f.take(s[j], v.at[j], m);
       }
     }
-    for (int j = 0; j < kTogether; ++j)
+    for (int j = 0; j < kWidth; ++j)
       if (j < width) join_rows(f, s[j], shared[j], row, cut.along, cut.step());
     if (cut.chunks > 1) {
-      for (int j = 0; j < kTogether; ++j)
+      for (int j = 0; j < kWidth; ++j)
         if (j < width && row == 0 && i < cut.outputs) states[chunk * cut.outputs + i + j] = s[j];
       return;
     }
   }
   if constexpr (requires { f.whole(i, s[0]); }) {
     __syncthreads();
-    decltype(f.whole(i, s[0])) line[kTogether];
-    for (int j = 0; j < kTogether; ++j) {
+    decltype(f.whole(i, s[0])) line[kWidth] = {};
+    for (int j = 0; j < kWidth; ++j) {
       if (j >= width || i >= cut.outputs) continue;
       if (!whole) s[j] = shared[j][static_cast<int>(threadIdx.x) - row * cut.step()];
       line[j] = f.whole(i + j, s[j]);
     }
     for (int64_t m = begin + row * stride; m < end; m += cut.along * stride) {
       const int64_t at = first + m * cut.inner;
-      if (!cut.packs) {
+      if (!kMovesPacks<C> || !cut.packs) {
         dx.set(at, f.each(line[0], x.get(at)));
         continue;
       }
@@ -147,11 +148,11 @@ __global__ void reduce_kernel(Elements<C> x, ReduceCut cut, F f, typename F::Sta
       if (cut.rows)
         for (int j = 0; j < kTogether; ++j) v.at[j] = f.each(line[0], v.at[j]);
       else
-        for (int j = 0; j < kTogether; ++j) v.at[j] = f.each(line[j], v.at[j]);
+        for (int j = 0; j < kWidth; ++j) v.at[j] = f.each(line[j], v.at[j]);
       dx.set_several(at, v);
     }
   } else {
-    for (int j = 0; j < kTogether; ++j)
+    for (int j = 0; j < kWidth; ++j)
       if (j < width && row == 0 && i < cut.outputs) f.finish(i + j, s[j]);
   }
 }

@@ -33,16 +33,16 @@ struct Row {
 };
 
 // f(i, in[i]...) for the elements i of rows of n that fall to this thread.
-template <class F, class... Rows>
-__device__ void read_row(int64_t n, bool packs, const F& f, const Rows&... in) {
+template <class F, class C, class... Rows>
+__device__ void read_row(int64_t n, bool packs, const F& f, const Row<C>& in, const Rows&... more) {
   const int64_t together = packs ? kTogether : 1;
   for (int64_t i = threadIdx.x * together; i < n; i += blockDim.x * together) {
-    if (packs)
+    if (kMovesPacks<C> && packs)
       [&](const auto&... x) {
         for (int j = 0; j < kTogether; ++j) f(i + j, x.at[j]...);
-      }(in.get_several(i)...);
+      }(in.get_several(i), more.get_several(i)...);
     else
-      f(i, in.get(i)...);
+      f(i, in.get(i), more.get(i)...);
   }
 }
 
@@ -52,7 +52,7 @@ __device__ void write_from(int64_t first, int64_t step, int64_t n, bool packs, c
                            const F& f, const Rows&... in) {
   const int64_t together = packs ? kTogether : 1;
   for (int64_t i = first * together; i < n; i += step * together) {
-    if (packs)
+    if (kMovesPacks<C> && packs)
       [&](const auto&... x) {
         typename Elements<C>::Several y;
         for (int j = 0; j < kTogether; ++j) y.at[j] = f(i + j, x.at[j]...);
@@ -84,22 +84,24 @@ struct FewColumns {
   bool packs;
 
   __device__ auto get(int64_t row) const {
-    if (packs) return of.get_several(row * width + first);
+    if (kMovesPacks<C> && packs) return of.get_several(row * width + first);
     return typename Elements<C>::Several{of.get(row * width + first)};
   }
   __device__ void set(int64_t row, const typename Elements<C>::Several& values) const {
-    if (packs)
+    if (kMovesPacks<C> && packs)
       of.set_several(row * width + first, values);
     else
       of.set(row * width + first, values.at[0]);
   }
 };
 
-// Whole warps, one pack to a thread where there are not too many.
-inline int row_threads(int64_t n) {
-  const int64_t warps = (n + kTogether * kWarp - 1) / (kTogether * kWarp);
-  return kWarp * static_cast<int>(std::clamp<int64_t>(warps, 1, kThreads / kWarp));
+// Threads in whole warps, one for each piece where there are not too many.
+inline int whole_warps(int64_t pieces, int most) {
+  return kWarp *
+         static_cast<int>(std::clamp<int64_t>((pieces + kWarp - 1) / kWarp, 1, most / kWarp));
 }
+// One for each pack.
+inline int row_threads(int64_t n) { return whole_warps((n + kTogether - 1) / kTogether, kThreads); }
 
 template <class... Views>
 bool in_packs(int64_t n, const Views&... views) {

@@ -40,7 +40,7 @@ __global__ void update_kernel(Many<C, 2 + sizeof...(K)> many, UpdateScalars all,
   const Row<C>&param = chunk.row[0], &grad = chunk.row[1];
   const int64_t together = chunk.packs ? kTogether : 1;
   for (int64_t i = threadIdx.x * together; i < chunk.n; i += blockDim.x * together) {
-    if (chunk.packs) {
+    if (kMovesPacks<C> && chunk.packs) {
       Several p = param.get_several(i);
       const Several g = grad.get_several(i);
       [[maybe_unused]] Several s[] = {chunk.row[2 + K].get_several(i)..., Several()};

@@ -66,8 +66,11 @@ struct alignas(sizeof(T) * N) Pack {
   T at[N];
 };
 
-// How many neighbours a thread moves at once where their addresses allow: 16 bytes of f32.
+// How many neighbours a thread moves at once where their addresses allow: 16 bytes of f32. Those of
+// f64, which is there to compare with, are moved one by one, which halves what there is to compile.
 constexpr int kTogether = 4;
+template <class C>
+constexpr bool kMovesPacks = !std::is_same_v<C, double>;
 
 template <class C>
 struct Elements {
@@ -131,7 +134,8 @@ Elements<C> elements(const View& view) {
 // Whether rows of `width` elements from the start of a view can be read by get_several().
 inline bool in_packs(const View& view, int64_t width) {
   const auto bytes = static_cast<uintptr_t>(kTogether * size_of(view.dtype()));
-  return width % kTogether == 0 && reinterpret_cast<uintptr_t>(view.data) % bytes == 0;
+  return view.dtype() != DType::f64 && width % kTogether == 0 &&
+         reinterpret_cast<uintptr_t>(view.data) % bytes == 0;
 }
 
 // Calls f.template operator()<C>() with what elements of this type are computed in; with float or

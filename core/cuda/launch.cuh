@@ -25,14 +25,6 @@ inline int64_t blocks_for(int64_t n, int threads = kThreads) {
   return std::clamp<int64_t>((n + threads - 1) / threads, 1, kMostBlocks);
 }
 
-// ShapeError when there are more blocks than a grid holds.
-inline dim3 grid_of(int64_t blocks) {
-  constexpr int64_t most = (int64_t{1} << 31) - 1;
-  check<ShapeError>(blocks <= most, "cuda: a kernel needs ", blocks, " blocks, a grid holds ", most,
-                    ". Use a smaller batch.");
-  return dim3(static_cast<unsigned>(blocks));
-}
-
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), int64_t blocks, int threads, Arguments... arguments) {
   const dim3 grid = grid_of(blocks);

@@ -146,6 +146,13 @@ void check_cuda(cudaError_t status, const char* call) {
 
 cudaStream_t stream() { return device().stream; }
 
+dim3 grid_of(int64_t blocks) {
+  constexpr int64_t most = (int64_t{1} << 31) - 1;
+  check<ShapeError>(blocks <= most, "cuda: a kernel needs ", blocks, " blocks, a grid holds ", most,
+                    ". Use a smaller batch.");
+  return dim3(static_cast<unsigned>(blocks));
+}
+
 const cudaDeviceProp& device_properties() { return device().properties; }
 
 }  // namespace plimsoll::cuda

@@ -16,6 +16,9 @@ void check_cuda(cudaError_t status, const char* call);
 // The stream of all kernels and copies. The first call opens the device: DeviceError as cuda_api().
 cudaStream_t stream();
 
+// ShapeError when there are more blocks than a grid holds.
+dim3 grid_of(int64_t blocks);
+
 const cudaDeviceProp& device_properties();
 
 // Compute capability times ten: 90 is Hopper.

@@ -84,8 +84,8 @@ struct Walk {
   // Where element i of each operand lies.
   __device__ std::array<int64_t, N> offsets(int64_t i) const {
     std::array<int64_t, N> at{};
-    for (int axis = 0; axis < kMaxRank; ++axis) {
-      if (axis >= rank) break;
+#pragma unroll 1  // most tensors are one long row: eight copies would only be code
+    for (int axis = 0; axis < rank; ++axis) {
       int64_t index = i;
       if (axis < rank - 1) {
         i = small ? divisor[axis].quotient(static_cast<uint32_t>(i)) : i / size[axis];
