@@ -1,10 +1,10 @@
 #include "ops/layer_norm/layer_norm.h"
 
 #include "core/apply.h"
-#include "ops/columns.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/layer_norm/kernels.h"
+#include "ops/row_norm_grad.h"
 
 namespace plimsoll {
 
@@ -44,7 +44,7 @@ void grad_cpu(const Call& call) { layer_norm_detail::backward(call); }
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
   if (in[0].device == Device::cuda)
-    return cuda::ColumnCut(count(in[3].shape), in[2].shape[0]).sums_bytes(2);
+    return cuda::row_norm_grad_bytes(count(in[3].shape), in[2].shape[0], 2);
   return layer_norm_detail::backward_workspace(in[1], in[2]);
 }
 

@@ -70,13 +70,21 @@ OpCase several_pieces() {
   return c;
 }
 
+// Rows that a block of a GPU holds in two goes, and those that it must read again.
+OpCase long_rows(const char* name, Shape shape) {
+  OpCase c = rows(name, real(shape));
+  c.dtypes = {DType::f32, DType::bf16};
+  return c;
+}
+
 }  // namespace
 
 OpCases layer_norm_cases() {
   return {
       .good = {rows("matrix", real({5, 7})), rows("three_axes", real({2, 3, 16}, -2, 3)),
                rows("vector", real({9})), rows("wide_row", real({3, 67})), several_pieces(),
-               rows("large_eps", real({4, 6}), 0.5), one_column(), rows("no_rows", real({0, 4})),
+               rows("large_eps", real({4, 6}), 0.5), long_rows("two_goes", {2, 2052}),
+               long_rows("odd_and_long", {2, 1031}), one_column(), rows("no_rows", real({0, 4})),
                rows("no_columns", real({3, 0})), far_from_zero("offset", {3, 48})},
       .bad = {
           {"sizes",

@@ -4,10 +4,10 @@
 #include "core/cpu/parallel.h"
 #include "core/cpu/reduce.h"
 #include "ops/broadcast.h"
-#include "ops/columns.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/rms_norm/attrs.h"
+#include "ops/row_norm_grad.h"
 
 namespace plimsoll {
 
@@ -91,7 +91,7 @@ Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1], in[2]}
 
 int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
   const int64_t n = in[2].shape[0], rows = count(in[3].shape);
-  if (in[0].device == Device::cuda) return cuda::ColumnCut(rows, n).sums_bytes(1);
+  if (in[0].device == Device::cuda) return cuda::row_norm_grad_bytes(rows, n, 1);
   return pieces(rows, rows_per_piece(rows, n)) * n * static_cast<int64_t>(sizeof(double));
 }
 

@@ -51,13 +51,21 @@ OpCase several_pieces() {
 // The gradient of a row of one is next to nothing beside eps: large here.
 OpCase one_column() { return rows("one_column", real({3, 1}), 0.3); }
 
+// Rows that a block of a GPU holds in two goes, and those that it must read again.
+OpCase long_rows(const char* name, Shape shape) {
+  OpCase c = rows(name, real(shape));
+  c.dtypes = {DType::f32, DType::bf16};
+  return c;
+}
+
 }  // namespace
 
 OpCases rms_norm_cases() {
   return {
       .good = {rows("matrix", real({5, 7})), rows("three_axes", real({2, 3, 16}, -2, 3)),
                rows("vector", real({9})), rows("wide_row", real({3, 67})), several_pieces(),
-               rows("large_eps", real({4, 6}), 0.5), rows("no_eps", real({4, 6}, 1, 2), 0),
+               rows("large_eps", real({4, 6}), 0.5), long_rows("two_goes", {2, 2052}),
+               long_rows("odd_and_long", {2, 1031}), rows("no_eps", real({4, 6}, 1, 2), 0),
                one_column(), rows("no_rows", real({0, 4})), rows("no_columns", real({3, 0}))},
       .bad = {{"sizes",
                [] {
