@@ -46,12 +46,11 @@ __device__ void read_row(int64_t n, bool packs, const F& f, const Row<C>& in, co
   }
 }
 
-// out[i] = f(i, in[i]...) for elements first, first + step, ... or as many packs.
+// out[i] = f(i, in[i]...) for the same elements.
 template <class C, class F, class... Rows>
-__device__ void write_from(int64_t first, int64_t step, int64_t n, bool packs, const Row<C>& out,
-                           const F& f, const Rows&... in) {
+__device__ void write_row(int64_t n, bool packs, const Row<C>& out, const F& f, const Rows&... in) {
   const int64_t together = packs ? kTogether : 1;
-  for (int64_t i = first * together; i < n; i += step * together) {
+  for (int64_t i = threadIdx.x * together; i < n; i += blockDim.x * together) {
     if (kMovesPacks<C> && packs)
       [&](const auto&... x) {
         typename Elements<C>::Several y;
@@ -61,18 +60,6 @@ __device__ void write_from(int64_t first, int64_t step, int64_t n, bool packs, c
     else
       out.set(i, f(i, in.get(i)...));
   }
-}
-
-// The same for a row, by one block.
-template <class C, class F, class... Rows>
-__device__ void write_row(int64_t n, bool packs, const Row<C>& out, const F& f, const Rows&... in) {
-  write_from(threadIdx.x, blockDim.x, n, packs, out, f, in...);
-}
-
-// The same for all elements of a tensor, by the whole grid: for launches with blocks_for(n).
-template <class C, class F, class... Rows>
-__device__ void write_all(int64_t n, bool packs, const Row<C>& out, const F& f, const Rows&... in) {
-  write_from(first_index(), total_threads(), n, packs, out, f, in...);
 }
 
 // What one thread handles of a matrix with rows of `width`: with packs kTogether columns from

@@ -45,8 +45,12 @@ void cpu(const Call& call) {
   visit_floating(kName, call.in[1].dtype(), [&]<class T>() { accumulate_typed<T>(call); });
 }
 
-constexpr OpDef accumulate_op{
-    .name = kName, .infer = infer, .cpu = cpu, .cuda = accumulate_cuda, .mutates = bits(0)};
+constexpr OpDef accumulate_op{.name = kName,
+                              .infer = infer,
+                              .cpu = cpu,
+                              .cuda = accumulate_cuda,
+                              .mutates = bits(0),
+                              .joins = true};
 
 }  // namespace
 
