@@ -59,8 +59,8 @@ template <class F, size_t... K>
 void update_all(const Call& call, std::index_sequence<K...>) {
   constexpr size_t kSlots = sizeof...(K);
   const auto bad_step = [](int64_t, int64_t step, int64_t) { throw_bad_step(F::name, step); };
-  // One skip for each of the calls that were joined, if there is one at all: a parameter is not of
-  // bool.
+  // A skip, if there is one, stands where the next of several calls has its parameter, which is not
+  // of bool.
   const bool skips = call.in.size() > 4 + kSlots && call.in[4 + kSlots].dtype() == DType::boolean;
   const size_t each = 4 + kSlots + (skips ? 1 : 0);
   const auto same = [&](size_t a, size_t b) {
@@ -70,8 +70,10 @@ void update_all(const Call& call, std::index_sequence<K...>) {
   };
   for_runs(call.in.size() / each, same, [&](size_t begin, size_t end) {
     std::vector<Together<2 + kSlots>> tensors;
-    for (const View* in = &call.in [begin * each]; tensors.size() < end - begin; in += each)
+    for (size_t i = begin; i < end; ++i) {
+      const View* in = &call.in[i * each];
       tensors.push_back({&in[0], &in[1], &in[4 + K]...});
+    }
     const View* in = &call.in[begin * each];
     const UpdateScalars all{in[2].as<int64_t>(), scalar(in[3]),
                             skips ? in[each - 1].as<bool>() : nullptr, fault_word(bad_step, 0)};
