@@ -178,7 +178,7 @@ void train(const Options& options, int64_t epochs) {
     {  // no evaluation is planned beside the batch
       const data::Batch batch = *train_loader.next();
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
-      const double loss = step.loss({batch.x, batch.y, key});
+      const double loss = step.loss(number, {batch.x, batch.y, key});
       pictures.draw_pool(pool);
       session.trained(loss, batch.y.count(), optimizer.learning_rate());
     }

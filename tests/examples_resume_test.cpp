@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tests/data_testing.h"
@@ -140,6 +141,36 @@ TEST_F(ExamplesResume, UnderABudget) {
   EXPECT_TRUE(expect_equal(gpt(budget + "700kB")) == expect_equal(gpt("")));
   EXPECT_TRUE(expect_equal(cnn("--model resnet8" + budget + "6MB")) ==
               expect_equal(cnn("--model resnet8")));
+}
+
+// The report of the last process has the rows of all, and what goes wrong is said with its number
+// in the whole training.
+TEST_F(ExamplesResume, NumbersCountFromTheStartOfTheTraining) {
+  const auto report = [&](const std::string& name) {
+    return nlohmann::json::parse(data::read_text(dir / name));
+  };
+  for (const auto& [train, rows] :
+       {std::pair(gpt("--accumulate 2"), "steps"), {cnn("", 4), "epochs"}}) {
+    const std::string name = std::string("parts_") + rows;
+    expect_runs(train + " --json " + dir.text("whole"));
+    expect_runs(train + " --run " + dir.text(name) + " --stop-after 31");
+    const std::string go_on = train.substr(0, train.find(' ')) + " --resume " + dir.text(name);
+    expect_runs(go_on + " --json " + dir.text("parts"));
+    EXPECT_GE(report("whole")[rows].size(), 3U);
+    EXPECT_EQ(report("whole")[rows], report("parts")[rows]);
+    expect_runs(go_on + " --json " + dir.text("again"));  // nothing is left to train
+    EXPECT_EQ(report("whole")[rows], report("again")[rows]);
+    for (const char* figure : {"loss", "val_loss", "accuracy"})
+      EXPECT_EQ(report("whole")["final"][figure], report("again")["final"][figure]) << figure;
+  }
+  expect_runs(cnn("--run " + dir.text("nan")) + " --stop-after 9");
+  const Outcome outcome = run("train_cnn --lr 1e30 --resume " + dir.text("nan"));
+  EXPECT_EQ(outcome.code, 1);
+  const size_t at = outcome.output.find(" in batch ");
+  ASSERT_NE(at, std::string::npos) << outcome.output;
+  const int batch = std::stoi(outcome.output.substr(at + 10));
+  EXPECT_GE(batch, 11) << outcome.output;  // the tenth made the update that was too large
+  EXPECT_LE(batch, 12) << outcome.output;
 }
 
 // Gradients overflow at this scale: updates that are skipped count as such in the next process too.

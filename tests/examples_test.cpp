@@ -189,7 +189,7 @@ TEST(TrainCnn, StopsAtANonFiniteLossAndNamesTheOpOnRequest) {
         run(std::string("train_cnn --epochs 1 --lr 1e30 --find-nan --mode ") + mode);
     EXPECT_EQ(named.code, 1) << named.output;
     EXPECT_NE(named.output.find("holds NaN or infinity"), std::string::npos) << named.output;
-    EXPECT_NE(named.output.find("train: at step "), std::string::npos) << named.output;
+    EXPECT_NE(named.output.find("train: in batch "), std::string::npos) << named.output;
   }
 }
 

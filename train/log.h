@@ -31,6 +31,8 @@ class Log {
   // After so many batches. ValueError for a column that there is not, DataError for a full disk.
   void row(int64_t batches, std::initializer_list<std::pair<const char*, double>> values);
 
+  const std::filesystem::path& metrics() const { return json_name_; }  // metrics.jsonl
+
  private:
   std::filesystem::path csv_name_, json_name_;
   std::vector<std::string> columns_;

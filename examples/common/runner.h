@@ -2,7 +2,7 @@
 // op or captured once and replayed. The functions are the same.
 //
 //   Runner step(train_step, options.captured());
-//   double loss = step.loss({x, y, key});
+//   double loss = step.loss(number, {x, y, key});
 #pragma once
 
 #include <algorithm>
@@ -58,18 +58,19 @@ class Runner {
     if (step_) step_->release_arena();
   }
 
-  // Runs the step and reads its loss. NumericError, with the number of the step, when it is NaN or
-  // infinite, and under apply_mode().check_finite at the first op that writes such a value.
-  double loss(std::initializer_list<Tensor> inputs) {
-    ++steps_;
+  // Runs the step for batch `number` of the training, from 0, and reads its loss. NumericError, with
+  // the batch as messages count it, when that is NaN or infinite, and under
+  // apply_mode().check_finite at the first op that writes such a value.
+  double loss(int64_t number, std::initializer_list<Tensor> inputs) {
     double value = 0;
     try {
       value = run(std::span(inputs.begin(), inputs.size()))[0].item();
     } catch (const NumericError& e) {
-      fail<NumericError>("train: at step ", steps_, ": ", e.what());
+      fail<NumericError>("train: in batch ", number + 1, ": ", e.what());
     }
-    check<NumericError>(std::isfinite(value), "train: the loss is not finite: ", value, " at step ",
-                        steps_, ". Lower --lr, or add --find-nan to see which op it comes from.");
+    check<NumericError>(std::isfinite(value), "train: the loss is not finite: ", value,
+                        " in batch ", number + 1,
+                        ". Lower --lr, or add --find-nan to see which op it comes from.");
     return value;
   }
 
@@ -136,7 +137,6 @@ class Runner {
   StepFunction step_function_, evaluation_function_;
   std::optional<Step> step_;
   bool evaluating_ = false;
-  int64_t steps_ = 0;
 };
 
 }  // namespace plimsoll::examples

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
 #include "data/atomic_file.h"
 
@@ -89,6 +90,7 @@ void Session::planned(const Planned& planned) {
   if (course_.perplexity) columns.emplace_back("perplexity");
   columns.emplace_back("learning_rate");
   log_.emplace(run_->path(), std::move(columns), batches_);
+  rows_of_before();
   std::printf("  saves into %s; a copy of %s of the state is outside of any plan and budget\n",
               run_->saves().c_str(), bytes_text(state_.bytes()).c_str());
 }
@@ -145,11 +147,10 @@ void Session::evaluate(Runner& step, const Batches& next) {
   if (course_.perplexity) std::printf("  perplexity %.3f", perplexity);
   std::printf("\n");
   std::fflush(stdout);
-  rows_.push_back({{course_.unit, place},
-                   {"loss", mean_loss_},
-                   {"val_loss", loss},
-                   {"accuracy", score_.accuracy()}});
-  if (course_.perplexity) rows_.back()["perplexity"] = perplexity;
+  rows_.push_back(row(batches_, {{"mean_loss", mean_loss_},
+                                 {"val_loss", loss},
+                                 {"accuracy", score_.accuracy()},
+                                 {"perplexity", perplexity}}));
   if (!log_) return;
   if (course_.perplexity)
     log_->row(batches_, {{"loss", loss_},
@@ -164,6 +165,25 @@ void Session::evaluate(Runner& step, const Batches& next) {
                          {"val_loss", loss},
                          {"accuracy", score_.accuracy()},
                          {"learning_rate", rate_}});
+}
+
+Json Session::row(int64_t batches, const Json& figures) const {
+  Json row = {{course_.unit, batches / course_.unit_batches},
+              {"loss", figures.value("mean_loss", Json())},
+              {"val_loss", figures.value("val_loss", Json())},
+              {"accuracy", figures.value("accuracy", Json())}};
+  if (course_.perplexity) row["perplexity"] = figures.value("perplexity", Json());
+  return row;
+}
+
+// Evaluations that processes before this one made, from their log.
+void Session::rows_of_before() {
+  std::ifstream lines(log_->metrics());
+  for (std::string line; std::getline(lines, line);) {
+    const Json figures = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (figures.is_object() && figures.contains("val_loss"))
+      rows_.push_back(row(figures["batches"], figures));
+  }
 }
 
 void Session::save_when_due() {

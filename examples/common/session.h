@@ -7,7 +7,7 @@
 //   session.begin();
 //   while (session.running()) {
 //     const int64_t number = session.batches();
-//     const double loss = step.loss({x(number), y(number), key(number)});
+//     const double loss = step.loss(number, {x(number), y(number), key(number)});
 //     session.trained(loss, labels, optimizer.learning_rate());
 //     if (session.evaluation_due()) session.evaluate(step, test_batches);
 //     session.save_when_due();
@@ -74,13 +74,17 @@ class Session {
   void evaluate(Runner& step, const Batches& next);
   void save_when_due();
 
-  // Saves the end and waits for it. Where training is over, writes the report: `facts`, rows and
-  // final figures, the updates that loss scaling `skipped` among them. Where it was stopped, says
-  // how it goes on, after Ctrl-C as a train::Interrupted.
+  // Saves the end and waits for it. Where training is over, writes the report: `facts`, a row for
+  // each evaluation of the run, in this process or one before it, and final figures, the updates
+  // that loss scaling `skipped` among them; peaks and seconds are this process's. Where it was
+  // stopped, says how it goes on, after Ctrl-C as a train::Interrupted.
   void finish(Json facts, int64_t skipped);
 
  private:
   void save();
+  // The report's row for an evaluation after so many batches; `figures` has names of the log.
+  Json row(int64_t batches, const Json& figures) const;
+  void rows_of_before();
 
   const Options& options_;
   const Course course_;
