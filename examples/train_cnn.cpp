@@ -141,7 +141,7 @@ void train(const Options& options, int64_t epochs) {
       .same("accumulate", cat(most))
       .same("augment", options.augment)
       .same("prune", cat(options.prune))
-      .same("loss scaling", scaler.state().empty() ? "off" : "on")
+      .may_change("loss scale", loss_scale_of(options), "loss_scaler.", "window.")
       .tensors("", model->named_parameters())
       .tensors("", model->named_buffers())
       .tensors("optimizer.", optimizer.state())

@@ -224,7 +224,7 @@ void train(const TextOptions& options) {
       .same("accumulate", cat(parts))
       .same("context", cat(task.context))
       .same("heads", options.model == "gpt" ? cat(options.gpt.heads) : "the model's own")
-      .same("loss scaling", scaler.state().empty() ? "off" : "on")
+      .may_change("loss scale", loss_scale_of(options), "loss_scaler.", "window.")
       .tensors("", task.model->named_parameters())
       .tensors("", task.model->named_buffers())
       .tensors("optimizer.", optimizer.state())

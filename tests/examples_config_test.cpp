@@ -81,8 +81,6 @@ TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
       {"train_transformer --width 32 --resume " + run_folder, 3, ": f32 ["},
       {"train_transformer --heads 4 --resume " + run_folder, 2,
        " was saved with heads 2, not with 4."},
-      {"train_transformer --precision f16 --resume " + run_folder, 2,
-       " was saved with loss scaling off, not with on."},
       {"train_cnn --config " + dir.text("none.toml") + " --resume " + run_folder, 2, "none.toml"},
       {"train_transformer --budget 1kB --resume " + run_folder, 2, "it is too small: 1000 bytes"}};
   for (const auto& [command, code, sentence] : refusals) {

@@ -143,6 +143,40 @@ TEST_F(ExamplesResume, UnderABudget) {
               expect_equal(cnn("--model resnet8")));
 }
 
+// Loss scaling begins anew where it was another, which a line says; but a window that is under way
+// is of scaled gradients.
+TEST_F(ExamplesResume, WithAnotherLossScale) {
+  const auto scale = [&](const std::string& run) {
+    const formats::Safetensors state(train::list_saves(dir / run / "saves")[0].file);
+    return state.has("loss_scaler.loss_scale") ? state.tensor("loss_scaler.loss_scale").item() : 0;
+  };
+  const std::string go_on = "train_transformer --stop-after 3 --resume " + dir.text("run");
+  expect_runs(gpt("--stop-after 3 --run " + dir.text("run")));
+  EXPECT_EQ(scale("run"), 0);
+  for (const auto& [options, line, value] :
+       {std::tuple(" --precision f16", "  loss scale dynamic from here on; it was none\n", 65536.),
+        {" --precision f16 --loss-scale dynamic", "", 65536.},
+        {" --precision f16 --loss-scale 512", "  loss scale 512 from here on; it was dynamic\n",
+         512.},
+        {" --precision f16 --loss-scale 512.0", "", 512.},
+        {" --precision bf16 --loss-scale none", "  loss scale none from here on; it was 512\n",
+         0.}}) {
+    const Outcome outcome = run(go_on + options);
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    EXPECT_EQ(outcome.output.find("loss scale") != std::string::npos, *line != 0) << options;
+    EXPECT_NE(outcome.output.find(line), std::string::npos) << outcome.output;
+    EXPECT_EQ(scale("run"), value) << options;
+  }
+  EXPECT_EQ(newest("run").first, 18);
+  expect_runs(gpt("--accumulate 2 --stop-after 3 --run " + dir.text("window")));
+  const Outcome refused = run("train_transformer --precision f16 --resume " + dir.text("window"));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.output.find(" was saved with loss scale none, not with dynamic, and its "
+                                "window.* was made with that."),
+            std::string::npos)
+      << refused.output;
+}
+
 // The report of the last process has the rows of all, and what goes wrong is said with its number
 // in the whole training.
 TEST_F(ExamplesResume, NumbersCountFromTheStartOfTheTraining) {

@@ -137,6 +137,49 @@ TEST(TrainState, WhatDoesNotFitIsRefusedInASentence) {
   EXPECT_EQ(same.weight.to_vector<float>()[0], 0);
 }
 
+// A training with a scale, or without, and in the middle of a window, or not.
+struct Scaled {
+  Scaled(const std::string& kind, float first, bool in_window = false) {
+    scale = Tensor::of<float>({first}, {});
+    total = Tensor::of<float>({first}, {});
+    state.number("batches", batches)
+        .tensors("window.", Small::Named{{"total", total}}, [=] { return in_window; })
+        .may_change("scale", kind, "scaler.", "window.");
+    if (kind != "none") state.tensors("scaler.", Small::Named{{"scale", scale}});
+  }
+  Tensor scale, total;
+  int64_t batches = 0;
+  State state;
+};
+
+TEST(TrainState, WhatMayChangeBeginsAnew) {
+  const TemporaryFolder dir;
+  for (const std::string before : {"none", "fixed", "dynamic"})
+    for (const std::string now : {"none", "fixed", "dynamic"}) {
+      Scaled saved(before, 2), other(now, 3);
+      saved.batches = 7;
+      write_state(dir / "state", saved.state.copy());
+      const std::vector<Changed> changed = other.state.restore(dir / "state");
+      EXPECT_EQ(other.batches, 7);
+      EXPECT_EQ(other.scale.item(), before == now && now != "none" ? 2 : 3) << before << now;
+      ASSERT_EQ(changed.size(), before == now ? 0U : 1U);
+      if (before == now) continue;
+      EXPECT_EQ(changed[0].name, "scale");
+      EXPECT_EQ(changed[0].before, before);
+      EXPECT_EQ(changed[0].now, now);
+    }
+  write_state(dir / "state", Scaled("fixed", 2, /*in_window=*/true).state.copy());
+  Scaled other("none", 3);
+  EXPECT_EQ(error_of<UsageError>([&] { other.state.restore(dir / "state"); }),
+            "state: " + dir.text("state") +
+                " was saved with scale fixed, not with none, and its window.* was made with that. "
+                "Give the same, or take a state without it.");
+  EXPECT_EQ(other.total.item(), 3);
+  Scaled same("fixed", 3);
+  EXPECT_TRUE(same.state.restore(dir / "state").empty());
+  EXPECT_EQ(same.total.item(), 2);
+}
+
 TEST(TrainState, OtherFilesAreNone) {
   const TemporaryFolder dir;
   const Tensor weight = Tensor::of<float>({1}, {1});

@@ -104,7 +104,7 @@ Restored restore_newest(const fs::path& folder, const State& state) {
       restored.damaged.push_back({save.file, e.what()});
       continue;
     }
-    state.restore(save.file);
+    restored.changed = state.restore(save.file);
     restored.file = save.file;
     return restored;
   }

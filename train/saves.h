@@ -64,6 +64,7 @@ struct Damaged {
 // What restore_newest() took, and newer files that it could not.
 struct Restored {
   std::filesystem::path file;  // empty: there were none
+  std::vector<Changed> changed;
   std::vector<Damaged> damaged;
 };
 

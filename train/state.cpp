@@ -49,6 +49,11 @@ class Checksum {
   uLong crc_ = crc32_z(0, nullptr, 0);
 };
 
+bool starts_with_any(const std::string& name, const std::vector<std::string>& prefixes) {
+  return std::ranges::any_of(prefixes,
+                             [&](const std::string& prefix) { return name.starts_with(prefix); });
+}
+
 std::string value_of(const formats::Metadata& metadata, const std::string& name) {
   const auto found = metadata.find(name);
   return found == metadata.end() ? "" : found->second;
@@ -93,6 +98,13 @@ State& State::same(const std::string& name, std::string value) {
   return *this;
 }
 
+State& State::may_change(const std::string& name, std::string value, std::string anew,
+                         std::string made_with) {
+  changeable_values_[name] = std::move(value);
+  changeable_.push_back({name, std::move(anew), std::move(made_with)});
+  return *this;
+}
+
 int64_t State::bytes() const {
   int64_t total = 0;
   for (const Entry& entry : entries_) {
@@ -113,6 +125,7 @@ StateCopy State::copy() const {
     return copy;
   };
   StateCopy result{.tensors = {}, .metadata = same_};
+  result.metadata.insert(changeable_values_.begin(), changeable_values_.end());
   for (const Entry& entry : entries_) {
     if (entry.condition && !entry.condition()) continue;
     const Tensor tensor = std::visit(
@@ -124,8 +137,10 @@ StateCopy State::copy() const {
   return result;
 }
 
-void State::check_fits(const formats::Safetensors& file, const std::string& name) const {
+void State::check_fits(const formats::Safetensors& file, const std::string& name,
+                       const std::vector<std::string>& anew) const {
   for (const Entry& entry : entries_) {
+    if (starts_with_any(entry.name, anew)) continue;
     if (!file.has(entry.name)) {
       check<DataError>(static_cast<bool>(entry.condition), "state: ", name, " has no ", entry.name,
                        ". It was saved by another model or optimizer.");
@@ -149,11 +164,12 @@ void State::check_fits(const formats::Safetensors& file, const std::string& name
   std::set<std::string> known;
   for (const Entry& entry : entries_) known.insert(entry.name);
   for (const std::string& other : file.names())
-    check<DataError>(known.contains(other), "state: ", name, " has ", other,
+    check<DataError>(known.contains(other) || starts_with_any(other, anew), "state: ", name,
+                     " has ", other,
                      ", which is not part of this training. It was saved by another one.");
 }
 
-void State::restore(const fs::path& file) const {
+std::vector<Changed> State::restore(const fs::path& file) const {
   const AllocatorScope scope(host_memory());
   const formats::Safetensors state(file);
   check_whole(state, file);
@@ -162,14 +178,28 @@ void State::restore(const fs::path& file) const {
     check<UsageError>(saved == value, "state: ", file.string(), " was saved with ", name, " ",
                       saved, ", not with ", value, ". Give the same, or begin anew.");
   }
-  check_fits(state, file.string());
+  std::vector<Changed> changed;
+  std::vector<std::string> anew;
+  for (const auto& [name, prefix, made_with] : changeable_) {
+    const std::string saved = value_of(state.metadata(), name), now = changeable_values_.at(name);
+    if (saved == now || saved.empty()) continue;
+    const bool refused = std::ranges::any_of(
+        state.names(), [&](const std::string& tensor) { return tensor.starts_with(made_with); });
+    check<UsageError>(!refused, "state: ", file.string(), " was saved with ", name, " ", saved,
+                      ", not with ", now, ", and its ", made_with,
+                      "* was made with that. Give the same, or take a state without it.");
+    changed.push_back({name, saved, now});
+    anew.push_back(prefix);
+  }
+  check_fits(state, file.string(), anew);
   for (const Entry& entry : entries_) {
-    if (!state.has(entry.name)) continue;
+    if (!state.has(entry.name) || starts_with_any(entry.name, anew)) continue;
     std::visit(Overloaded{[&](const Tensor& tensor) { state.read_into(entry.name, tensor); },
                           [&](int64_t* n) { *n = state.tensor(entry.name).item<int64_t>(); },
                           [&](double* x) { *x = state.tensor(entry.name).item<double>(); }},
                entry.place);
   }
+  return changed;
 }
 
 void write_state(const fs::path& file, const StateCopy& copy) {

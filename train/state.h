@@ -31,6 +31,11 @@ struct StateCopy {
   formats::Metadata metadata;
 };
 
+// What was another when the file was saved: see State::may_change().
+struct Changed {
+  std::string name, before, now;
+};
+
 class State {
  public:
   // `named`: pairs of a name and a tensor, which is kept as a handle. With a condition they are
@@ -46,6 +51,12 @@ class State {
   State& number(const std::string& name, double& value) { return add({name, &value, {}}); }
   // What the file must have been saved with too, and what to call it.
   State& same(const std::string& name, std::string value);
+  // What may be another than in the file. The tensors under the prefix `anew` then stay as they
+  // are, whether the file has such or not, and restore() says what has changed. Only a file with
+  // tensors under `made_with`, which mean something else now, is refused. A file that does not say
+  // what it was counts as the same.
+  State& may_change(const std::string& name, std::string value, std::string anew,
+                    std::string made_with);
 
   // What a copy takes at most, in bytes.
   int64_t bytes() const;
@@ -53,7 +64,7 @@ class State {
   StateCopy copy() const;
   // Errors, before anything is changed: DataError (as check_whole(), and for a file with other
   // names, types or shapes: naming the first), UsageError naming what does not agree.
-  void restore(const std::filesystem::path& file) const;
+  std::vector<Changed> restore(const std::filesystem::path& file) const;
 
  private:
   using Place = std::variant<Tensor, int64_t*, double*>;
@@ -62,11 +73,17 @@ class State {
     Place place;
     std::function<bool()> condition;  // empty: always
   };
+  struct Changeable {
+    std::string name, anew, made_with;
+  };
   State& add(Entry entry);
-  void check_fits(const formats::Safetensors& file, const std::string& name) const;
+  // `anew`: prefixes of what the file need not have, and may have otherwise.
+  void check_fits(const formats::Safetensors& file, const std::string& name,
+                  const std::vector<std::string>& anew) const;
 
   std::vector<Entry> entries_;
-  formats::Metadata same_;
+  formats::Metadata same_, changeable_values_;
+  std::vector<Changeable> changeable_;
 };
 
 // Not atomically: see Saves. DataError.

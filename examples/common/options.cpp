@@ -93,9 +93,14 @@ Precision precision_named(const std::string& name) {
                                 precision_names().begin());
 }
 
+std::string loss_scale_of(const Options& options) {
+  const std::string& scale = options.loss_scale;
+  if (scale.empty()) return options.precision == "f16" ? "dynamic" : "none";
+  return scale == "dynamic" || scale == "none" ? scale : cat(std::stod(scale));
+}
+
 optim::LossScaler make_scaler(const Options& options) {
-  std::string scale = options.loss_scale;
-  if (scale.empty()) scale = options.precision == "f16" ? "dynamic" : "none";
+  const std::string scale = loss_scale_of(options);
   if (scale == "none") return optim::LossScaler::none();
   const Device device = device_named(options.device);
   if (scale != "dynamic") return optim::LossScaler::fixed(std::stod(scale), device);

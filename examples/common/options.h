@@ -76,7 +76,9 @@ auto naming_data(const Options& options, const Read& read) {
 const std::vector<std::string>& precision_names();
 Precision precision_named(const std::string& name);
 
-// What --loss-scale asks for. UsageError where --find-nan would stop at what scaling lets pass.
+// What --loss-scale asks for, as "dynamic", "none" or a number.
+std::string loss_scale_of(const Options& options);
+// The same, made. UsageError where --find-nan would stop at what scaling lets pass.
 optim::LossScaler make_scaler(const Options& options);
 
 // The device of --device. UsageError for one that this build does not have.

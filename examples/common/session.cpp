@@ -53,22 +53,26 @@ void Session::begin() {
   if (options_.plan_only) return;
   if (options_.resume) {
     std::string file = options_.resume_from;
+    std::vector<train::Changed> changed;
     const bool own = run_ && same_folder(options_.run, options_.resume_from);
     if (fs::is_directory(file)) {
       const auto restored = train::restore_newest(train::RunFolder::saves_of(file), state_);
       file = restored.file.string();
+      changed = restored.changed;
       for (const train::Damaged& damaged : restored.damaged) {
         std::printf("%s\n", damaged.why.c_str());
         if (own) train::set_aside(damaged);
       }
     } else {
-      state_.restore(file);
+      changed = state_.restore(file);
     }
     if (file.empty())
       std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
     else
       std::printf("resumed after %lld batches from %s\n", static_cast<long long>(batches_),
                   file.c_str());
+    for (const auto& [name, before, now] : changed)
+      std::printf("  %s %s from here on; it was %s\n", name.c_str(), now.c_str(), before.c_str());
     if (own && !file.empty()) saved_ = batches_;
   }
   first_ = batches_;
