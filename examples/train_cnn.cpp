@@ -94,19 +94,21 @@ void train(const Options& options, int64_t epochs) {
   std::optional<optim::Pruner> pruner = make_pruner(options, *model, epochs * windows);
 
   // The whole training step: the same function eagerly and captured.
-  const auto train_step = [&](Precision type) -> StepFunction {
-    return [&, type](std::span<const Tensor> in) {
+  const auto train_step = [&](Precision type, bool return_gradients = false) -> StepFunction {
+    return [&, type, return_gradients](std::span<const Tensor> in) {
       const Autocast scope(type);
       const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
       std::vector<Tensor> sums = gradients(scaler.scale(loss), model->parameters());
       sums = window.add(std::move(sums), optim::counted(in[1]));
+      std::vector results{loss};
       if (!sums.empty()) {
         const auto [grads, skip] = scaler.unscale(std::move(sums));
         optimizer.update(grads, skip);
         if (pruner) pruner->apply();
         scaler.update(skip);
+        if (return_gradients) results.insert(results.end(), grads.begin(), grads.end());
       }
-      return std::vector{loss};
+      return results;
     };
   };
   const auto evaluation = [&](Precision type) -> StepFunction {
@@ -117,8 +119,11 @@ void train(const Options& options, int64_t epochs) {
       return std::vector{cross_entropy(logits, in[1]), argmax(logits, -1)};
     };
   };
+  const auto with_gradients = [&](Precision type) {
+    return options.histograms > 0 ? train_step(type, /*return_gradients=*/true) : StepFunction();
+  };
   Runner step(train_step(precision), options.captured(), budget.step_options(), &window,
-              evaluation(precision));
+              evaluation(precision), with_gradients(precision));
 
   std::printf("%s, %lld parameters, %s, %lld images, %s, %s\n", options.model.c_str(),
               static_cast<long long>(model->parameter_count()), images.train.name.c_str(),
@@ -160,7 +165,8 @@ void train(const Options& options, int64_t epochs) {
                                {steps - (windows - 1) * most, most},
                                evaluation_inputs(metas, options.batch, images.test.count()),
                                bytes_of(images)},
-                              model->parameters(), window, train_step, evaluation));
+                              model->parameters(), window,
+                              {train_step, evaluation, with_gradients}));
   pictures.draw_plan(step, metas, train_step(precision), window);
   if (options.plan_only) return;
 
@@ -174,13 +180,17 @@ void train(const Options& options, int64_t epochs) {
       train_loader.start(static_cast<uint64_t>(number / steps), in_epoch);
     if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
     if (part == 0 && pruner) pruner->prune(optimizer.steps_made());
-    window.at(part, std::min(most, steps - in_epoch + part));
+    const int64_t parts = std::min(most, steps - in_epoch + part);
+    window.at(part, parts);
+    const bool drawn =
+        part + 1 == parts && session.histograms_due(number / steps * windows + in_epoch / most);
     {  // no evaluation is planned beside the batch
       const data::Batch batch = *train_loader.next();
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
-      const double loss = step.loss(number, {batch.x, batch.y, key});
+      const auto [loss, gradients] = step.train(number, {batch.x, batch.y, key}, drawn);
       pictures.draw_pool(pool);
       session.trained(loss, batch.y.count(), optimizer.learning_rate());
+      session.histograms(model->named_parameters(), gradients);
     }
     if (session.evaluation_due()) {
       test_loader.start(0);

@@ -177,18 +177,20 @@ void train(const TextOptions& options) {
                            std::min<int64_t>(100, options.steps / 10), options.steps);
 
   // The whole training step: the same function eagerly and captured.
-  const auto train_step = [&](Precision type) -> StepFunction {
-    return [&, type](std::span<const Tensor> in) {
+  const auto train_step = [&](Precision type, bool return_gradients = false) -> StepFunction {
+    return [&, type, return_gradients](std::span<const Tensor> in) {
       const Autocast scope(type);
       const Tensor loss = cross_entropy((*task.model)(in[0], nn::training(in[2])), in[1]);
       std::vector<Tensor> sums = gradients(scaler.scale(loss), parameters);
       sums = window.add(std::move(sums), optim::counted(in[1]));
+      std::vector results{loss};
       if (!sums.empty()) {
         const auto [grads, skip] = scaler.unscale(std::move(sums));
         optimizer.update(optim::clip_by_global_norm(grads, 1.0).grads, skip);
         scaler.update(skip);
+        if (return_gradients) results.insert(results.end(), grads.begin(), grads.end());
       }
-      return std::vector{loss};
+      return results;
     };
   };
   const auto evaluation = [&](Precision type) -> StepFunction {
@@ -199,8 +201,11 @@ void train(const TextOptions& options) {
       return std::vector{cross_entropy(logits, in[1]), argmax(logits, -1)};
     };
   };
+  const auto with_gradients = [&](Precision type) {
+    return options.histograms > 0 ? train_step(type, /*return_gradients=*/true) : StepFunction();
+  };
   Runner step(train_step(precision), options.captured(), budget.step_options(), &window,
-              evaluation(precision));
+              evaluation(precision), with_gradients(precision));
 
   std::printf("%s, %lld parameters, %s, %s, %s\n", options.model.c_str(),
               static_cast<long long>(task.model->parameter_count()), options.data.c_str(),
@@ -234,7 +239,7 @@ void train(const TextOptions& options) {
 
   const Metas metas = training_inputs(task, device);
   session.planned(budget.plan(step, {metas, {parts}, evaluation_inputs(task), task.data_bytes},
-                              parameters, window, train_step, evaluation));
+                              parameters, window, {train_step, evaluation, with_gradients}));
   pictures.draw_plan(step, metas, train_step(precision), window);
   if (options.plan_only) return;
 
@@ -245,12 +250,14 @@ void train(const TextOptions& options) {
     const int64_t number = session.batches(), part = number % parts;
     if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
     window.at(part, parts);
+    const bool drawn = part + 1 == parts && session.histograms_due(number / parts);
     {  // no evaluation is planned beside the batch
       const data::Batch batch = task.batch(number);
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
-      const double loss = step.loss(number, {batch.x, batch.y, key});
+      const auto [loss, gradients] = step.train(number, {batch.x, batch.y, key}, drawn);
       pictures.draw_pool(pool);
       session.trained(loss, batch.y.count(), optimizer.learning_rate());
+      session.histograms(task.model->named_parameters(), gradients);
     }
     if (session.evaluation_due()) session.evaluate(step, in_turn(task));
     session.save_when_due();

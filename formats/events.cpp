@@ -65,8 +65,12 @@ void append_doubles(std::string& out, uint64_t number, const std::vector<double>
 
 // The numbers of the fields, as event.proto and summary.proto of TensorFlow have them.
 struct EventField {
-  enum : uint64_t { wall_time = 1, step = 2, file_version = 3, summary = 5 };
+  enum : uint64_t { wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7 };
 };
+struct SessionLogField {
+  enum : uint64_t { status = 1 };
+};
+constexpr int64_t kSessionStart = 1;
 struct SummaryField {
   enum : uint64_t { value = 1 };
 };
@@ -162,6 +166,13 @@ EventWriter::EventWriter(const fs::path& folder) {
   std::string first = event(0);
   append_bytes(first, EventField::file_version, "brain.Event:2");
   write_record(first);
+}
+
+void EventWriter::restart(int64_t step) {
+  std::string log, out = event(step);
+  append_integer(log, SessionLogField::status, kSessionStart);
+  append_bytes(out, EventField::session_log, log);
+  write_record(out);
 }
 
 void EventWriter::scalar(const std::string& tag, double value, int64_t step) {

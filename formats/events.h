@@ -29,8 +29,8 @@ struct Histogram {
 };
 
 // In TensorFlow's buckets, of which neighbours without a value are joined: limits 1e-12 1.1^k below
-// 1e20, their negatives, 0 and the largest number. For any dtype. Reads the tensor: StateError
-// while its bytes are not there.
+// 1e20, their negatives, 0 and the largest number. For any dtype. Reads a copy of the tensor, in
+// memory that no budget counts: StateError while its bytes are not there.
 Histogram histogram(const Tensor& tensor);
 
 class EventWriter {
@@ -47,6 +47,10 @@ class EventWriter {
   // One slice. What is not finite is left out; values that are all so give a histogram of nothing.
   void histogram(const std::string& tag, const Tensor& values, int64_t step);
   void histogram(const std::string& tag, const Histogram& values, int64_t step);
+
+  // What files of the same folder have from this step on is not shown: the process that wrote it
+  // was ended, and another does it again.
+  void restart(int64_t step);
 
   const std::filesystem::path& file() const { return file_; }
 

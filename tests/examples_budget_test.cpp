@@ -110,7 +110,7 @@ TEST(ExamplesBudget, IsAHardLimitOfThePool) {
   Runner step(square(Precision::f32), true, budget.step_options(), &window, square(Precision::f32));
   const Metas inputs{{{8, 16}}, {{8, 16}}};
   const Planned planned =
-      budget.plan(step, {inputs, {1}, {inputs}}, std::array{weight}, window, square, square);
+      budget.plan(step, {inputs, {1}, {inputs}}, std::array{weight}, window, {square, square});
   EXPECT_LE(planned.training, 64 << 10);
   EXPECT_EQ(planned.evaluation, planned.training);
   const int64_t left = (64 << 10) - pool->stats().in_use;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/data_testing.h"
+#include "tests/examples_small_data.h"
 #include "tests/examples_testing.h"
 #include "train/saves.h"
 
@@ -18,41 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using data::TemporaryFolder;
 
-void append(data::Bytes& bytes, std::initializer_list<uint32_t> words) {
-  for (const uint32_t word : words)
-    for (int shift = 24; shift >= 0; shift -= 8)
-      bytes.push_back(static_cast<uint8_t>(word >> shift));
-}
-
-// 200 images of noise, with labels that can be learned from them, and 50 to test: files as MNIST's.
-// An epoch has 12 batches of 16.
-void write_images(const TemporaryFolder& dir) {
-  for (const auto& [name, count] : {std::pair("train", 200U), std::pair("t10k", 50U)}) {
-    data::Bytes images, labels;
-    append(images, {0x803, count, 28, 28});
-    append(labels, {0x801, count});
-    for (uint32_t i = 0; i < count; ++i) {
-      labels.push_back(static_cast<uint8_t>(i % 10));
-      for (uint32_t pixel = 0; pixel < 28 * 28; ++pixel)
-        images.push_back(static_cast<uint8_t>(i * 2654435761U * (pixel + 1) >> 25) +
-                         static_cast<uint8_t>(i % 10 == pixel / 80 ? 100 : 0));
-    }
-    dir.write(std::string(name) + "-images-idx3-ubyte", images);
-    dir.write(std::string(name) + "-labels-idx1-ubyte", labels);
-  }
-}
-
-std::string text() {
-  std::string all;
-  for (int i = 0; i < 600; ++i) all += "line " + std::to_string(i * i) + " of some text\n";
-  return all;
-}
-
 class ExamplesResume : public testing::Test {
  protected:
   ExamplesResume() {
-    write_images(dir);
-    dir.write("text", text());
+    write_small_images(dir);
+    dir.write("text", small_text());
   }
   // A short training: 24 batches in two epochs, evaluated after each; or 24 updates.
   std::string cnn(const std::string& options, int epochs = 2) const {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/data_testing.h"
+#include "tests/examples_small_data.h"
 #include "tests/examples_testing.h"
 #include "tests/python.h"
 
@@ -59,9 +60,13 @@ class ExamplesSchema : public testing::Test {
     EXPECT_EQ(outcome.code, 0) << outcome.output;
     return dir.text(name);
   }
+  std::string text() const {
+    return " --data text:" + dir.write("text", small_text()).string() + " ";
+  }
   TemporaryFolder dir;
   const std::string gpt =
-      "train_transformer --layers 2 --width 32 --context 16 --cost model --plan-seconds 0.2 ";
+      "train_transformer --layers 2 --width 32 --context 16 --cost model --plan-seconds 0.2" +
+      text();
 };
 
 TEST_F(ExamplesSchema, ATraceIsOfTheTraceEventFormat) {

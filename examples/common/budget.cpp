@@ -78,7 +78,7 @@ StepOptions Budget::step_options() const {
 }
 
 Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
-                     optim::Accumulation& window, const Typed& train, const Typed& evaluate) {
+                     optim::Accumulation& window, const Functions& functions) {
   try {
     const Planned planned = step.plan_all(work, window);
     if (bytes_ == StepOptions::kNoBudget) return planned;
@@ -91,13 +91,12 @@ Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor>
                      " bytes, and the smallest plan found takes ",
                      smallest_for(step.capture_all(work, window), planning(options_)),
                      ". Allow that many, or search longer.",
-                     advice(work, parameters, window, train, evaluate));
+                     advice(work, parameters, window, functions));
   }
 }
 
 std::string Budget::advice(const Workload& work, std::span<const Tensor> parameters,
-                           optim::Accumulation& window, const Typed& train,
-                           const Typed& evaluate) const {
+                           optim::Accumulation& window, const Functions& functions) const {
   const auto fits = [&](int64_t batch, int64_t accumulate, const std::string& precision) {
     Workload fewer = work;
     for (Metas* metas : {&fewer.inputs, &fewer.evaluation.front()})
@@ -110,7 +109,9 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
       return false;
     }
     const Precision type = precision_named(precision);
-    Runner shorter(train(type), /*captured=*/true, {}, &window, evaluate(type));
+    const auto& [train, evaluate, with_gradients] = functions;
+    Runner shorter(train(type), /*captured=*/true, {}, &window, evaluate(type),
+                   with_gradients(type));
     return smallest_for(shorter.capture_all(fewer, window),
                         {.costs = CostModel::model, .search_seconds = 0.2}) <= bytes_;
   };

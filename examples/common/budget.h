@@ -4,7 +4,7 @@
 //   Budget budget(options, *default_pool(device));            // before the first tensor
 //   Runner step(train(precision), options.captured(), budget.step_options(), &window,
 //               evaluate(precision));
-//   const Planned planned = budget.plan(step, work, parameters, window, train, evaluate);
+//   const Planned planned = budget.plan(step, work, parameters, window, {train, evaluate});
 #pragma once
 
 #include "examples/common/options.h"
@@ -16,8 +16,12 @@ namespace plimsoll::examples {
 // --budget, --plan-only, --plan-seconds, --cost.
 void add_budget_options(CLI::App& app, Options& options);
 
-// A function in a precision.
+// What a training program runs, in a precision (runner.h).
 using Typed = std::function<StepFunction(Precision)>;
+struct Functions {
+  Typed train, evaluate;
+  Typed with_gradients = [](Precision) { return StepFunction(); };
+};
 
 class Budget {
  public:
@@ -31,13 +35,13 @@ class Budget {
   // that what no plan foresaw is an OutOfMemory and not a byte more. One that is too small is a
   // UsageError naming the smallest that would do, and what a short search fits into it: a smaller
   // batch, one that is accumulated, a shorter type; the window is then another one. The first two
-  // inputs of `train` and `evaluate` have the batch as their first axis.
+  // inputs of all functions have the batch as their first axis.
   Planned plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
-               optim::Accumulation& window, const Typed& train, const Typed& evaluate);
+               optim::Accumulation& window, const Functions& functions);
 
  private:
   std::string advice(const Workload& work, std::span<const Tensor> parameters,
-                     optim::Accumulation& window, const Typed& train, const Typed& evaluate) const;
+                     optim::Accumulation& window, const Functions& functions) const;
 
   const Options& options_;
   PooledAllocator& pool_;

@@ -50,6 +50,10 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_flag("--find-nan", options.find_nan, "Stop at the first op that writes NaN or infinity");
   app.add_option("--tensorboard", options.tensorboard, "Write event files to this folder")
       ->check(not_empty());
+  app.add_option("--histograms", options.histograms,
+                 "Updates between histograms of parameters and gradients there; 0: none")
+      ->check(whole_number(0, kMany))
+      ->capture_default_str();
   app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());
 }
 

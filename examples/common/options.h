@@ -41,6 +41,7 @@ struct Options {
   bool find_nan = false;
   double prune = 0;         // share of the weights that are 0 in the end
   std::string tensorboard;  // folder for event files; empty: none
+  int64_t histograms = 0;   // updates between those in the event files; 0: none
   std::string run;          // folder of the run; empty: none
   bool resume = false;      // from resume_from: the folder of a run, or a file that it saved
   std::string resume_from;

@@ -2,10 +2,11 @@
 // op or captured once and replayed. The functions are the same.
 //
 //   Runner step(train_step, options.captured());
-//   double loss = step.loss(number, {x, y, key});
+//   double loss = step.train(number, {x, y, key}).loss;
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "memory/dead_code.h"
@@ -30,13 +31,17 @@ struct Planned {
 class Runner {
  public:
   // `step` returns the loss first, and depends on the phase of `window`, where there is one.
-  // `evaluation` is another program of the same captured step: under a budget both stay within it.
+  // `with_gradients` is the same step with more results: where it makes an update, the gradients of
+  // that. These and `evaluation` are programs of one captured step: under a budget all stay within
+  // it.
   Runner(StepFunction step, bool captured, StepOptions options = {},
-         const optim::Accumulation* window = nullptr, StepFunction evaluation = {})
-      : step_function_(std::move(step)), evaluation_function_(std::move(evaluation)) {
-    if (window || evaluation_function_)
+         const optim::Accumulation* window = nullptr, StepFunction evaluation = {},
+         StepFunction with_gradients = {})
+      : functions_{std::move(step), std::move(with_gradients), std::move(evaluation)} {
+    if (window || functions_[kWithGradients] || functions_[kEvaluation])
       options.variant = [this, window] {
-        return evaluating_ ? kEvaluation : window ? window->phase() : 0;
+        if (kind_ == kEvaluation) return int64_t{-1};
+        return (window ? window->phase() : 0) + (kind_ == kWithGradients ? kPhases : 0);
       };
     if (captured)
       step_.emplace([this](std::span<const Tensor> in) { return function()(in); },
@@ -49,7 +54,7 @@ class Runner {
     return step_ ? step_->run(inputs) : function()(inputs);
   }
   std::vector<Tensor> evaluate(std::initializer_list<Tensor> inputs) {
-    const Evaluating scope(*this);
+    const Scope scope(*this, kEvaluation);
     return run(std::span(inputs.begin(), inputs.size()));
   }
 
@@ -58,20 +63,28 @@ class Runner {
     if (step_) step_->release_arena();
   }
 
-  // Runs the step for batch `number` of the training, from 0, and reads its loss. NumericError, with
-  // the batch as messages count it, when that is NaN or infinite, and under
+  struct Trained {
+    double loss;
+    std::vector<Tensor> gradients;  // where they were asked for
+  };
+  // Runs the step for batch `number` of the training, from 0, and reads its loss. NumericError,
+  // with the batch as messages count it, when that is NaN or infinite, and under
   // apply_mode().check_finite at the first op that writes such a value.
-  double loss(int64_t number, std::initializer_list<Tensor> inputs) {
-    double value = 0;
+  Trained train(int64_t number, std::initializer_list<Tensor> inputs, bool with_gradients = false) {
+    const Scope scope(*this, with_gradients ? kWithGradients : kTraining);
+    std::vector<Tensor> results;
+    double loss = 0;
     try {
-      value = run(std::span(inputs.begin(), inputs.size()))[0].item();
+      results = run(std::span(inputs.begin(), inputs.size()));
+      loss = results[0].item();
     } catch (const NumericError& e) {
       fail<NumericError>("train: in batch ", number + 1, ": ", e.what());
     }
-    check<NumericError>(std::isfinite(value), "train: the loss is not finite: ", value,
-                        " in batch ", number + 1,
+    check<NumericError>(std::isfinite(loss), "train: the loss is not finite: ", loss, " in batch ",
+                        number + 1,
                         ". Lower --lr, or add --find-nan to see which op it comes from.");
-    return value;
+    results.erase(results.begin());
+    return {loss, std::move(results)};
   }
 
   // Plans all of it and prints the plan for the last batch of a window. Training takes what all
@@ -84,7 +97,7 @@ class Runner {
       for_each_program(work, window, [&](const Metas& inputs) {
         const Plan& plan = step_->plan(inputs);
         if (!known) return;
-        if (evaluating_) {
+        if (kind_ == kEvaluation) {
           evaluation = std::max(evaluation, plan.total_bytes() - plan.pinned_bytes);
         } else {
           outside = std::max(outside, plan.total_bytes() - plan.arena_bytes);
@@ -93,6 +106,9 @@ class Runner {
         }
       });
     step_->plan(work.inputs).print();
+    if (functions_[kWithGradients])
+      std::printf("  up to %s in steps that return their gradients\n",
+                  bytes_text(outside + arena).c_str());
     return {outside + arena, pinned + evaluation};
   }
   // Every program of it, as the functions wrote them.
@@ -108,18 +124,18 @@ class Runner {
   const Program* program(const Metas& metas) { return step_ ? &step_->program(metas) : nullptr; }
 
  private:
-  static constexpr int64_t kEvaluation = -1;  // a variant beside the phases of a window
+  enum Kind : size_t { kTraining, kWithGradients, kEvaluation };
+  static constexpr int64_t kPhases = 4;  // of a window
 
-  struct Evaluating {
-    explicit Evaluating(Runner& runner) : runner(runner) { runner.evaluating_ = true; }
-    ~Evaluating() { runner.evaluating_ = false; }
+  struct Scope {
+    Scope(Runner& runner, Kind kind) : runner(runner) { runner.kind_ = kind; }
+    ~Scope() { runner.kind_ = kTraining; }
     Runner& runner;
   };
-  const StepFunction& function() const {
-    return evaluating_ ? evaluation_function_ : step_function_;
-  }
+  const StepFunction& function() const { return functions_[kind_]; }
 
-  // visit(inputs) in each phase of training, the last of a window last, and of each evaluation.
+  // visit(inputs) in each phase of training, the last of a window last; the same with gradients,
+  // where there may be some; and of each evaluation.
   template <class Visit>
   void for_each_program(const Workload& work, optim::Accumulation& window, const Visit& visit) {
     std::vector<int64_t> seen;
@@ -129,14 +145,17 @@ class Runner {
         if (std::ranges::find(seen, window.phase()) != seen.end()) continue;
         seen.push_back(window.phase());
         visit(work.inputs);
+        if (!functions_[kWithGradients] || part + 1 != size) continue;
+        const Scope scope(*this, kWithGradients);
+        visit(work.inputs);
       }
-    const Evaluating scope(*this);
+    const Scope scope(*this, kEvaluation);
     for (const Metas& inputs : work.evaluation) visit(inputs);
   }
 
-  StepFunction step_function_, evaluation_function_;
+  std::array<StepFunction, 3> functions_;  // of each kind
   std::optional<Step> step_;
-  bool evaluating_ = false;
+  Kind kind_ = kTraining;
 };
 
 }  // namespace plimsoll::examples

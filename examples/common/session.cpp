@@ -35,6 +35,9 @@ Session::Session(const Options& options, const Course& course, PooledAllocator& 
       report_(options.json),
       board_(options.plan_only ? std::string() : options.tensorboard),
       early_(options.patience) {
+  check<UsageError>(options.histograms == 0 || !options.tensorboard.empty(),
+                    "--histograms: they go into event files, and there are none: ",
+                    options.histograms, ". Add --tensorboard FOLDER.");
   if (!options.run.empty() && !options.plan_only)
     run_.emplace(options.run, options.resume && (options.run == options.resume_from ||
                                                  same_folder(options.run, options.resume_from)));
@@ -76,6 +79,7 @@ void Session::begin() {
     if (own && !file.empty()) saved_ = batches_;
   }
   first_ = batches_;
+  if (batches_ > 0) board_.resumed(batches_);
 }
 
 void Session::planned(const Planned& planned) {
@@ -121,6 +125,20 @@ void Session::trained(double loss, int64_t labels, const Tensor& learning_rate) 
   if (!log_ || (!evaluation_due() && (every == 0 || batches_ % every != 0))) return;
   rate_ = learning_rate.item();
   if (!evaluation_due()) log_->row(batches_, {{"loss", loss}, {"learning_rate", rate_}});
+}
+
+bool Session::histograms_due(int64_t update) const {
+  return options_.histograms > 0 && (update + 1) % options_.histograms == 0;
+}
+
+void Session::histograms(const std::vector<NamedTensor>& parameters,
+                         std::span<const Tensor> gradients) {
+  if (gradients.empty()) return;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto& [name, parameter] = parameters[i];
+    board_.histogram(cat("gradients/", name), gradients[i], batches_);
+    board_.histogram(cat("parameters/", name), parameter, batches_);
+  }
 }
 
 void Session::evaluate(Runner& step, const Batches& next) {

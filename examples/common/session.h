@@ -7,7 +7,7 @@
 //   session.begin();
 //   while (session.running()) {
 //     const int64_t number = session.batches();
-//     const double loss = step.loss(number, {x(number), y(number), key(number)});
+//     const double loss = step.train(number, {x(number), y(number), key(number)}).loss;
 //     session.trained(loss, labels, optimizer.learning_rate());
 //     if (session.evaluation_due()) session.evaluate(step, test_batches);
 //     session.save_when_due();
@@ -69,6 +69,10 @@ class Session {
 
   // One more batch, with `labels` labels and this mean loss.
   void trained(double loss, int64_t labels, const Tensor& learning_rate);
+  // Whether histograms of the gradients of this update, from 0, are wanted; and these, once its
+  // last batch was trained: nothing where there are no gradients.
+  bool histograms_due(int64_t update) const;
+  void histograms(const std::vector<NamedTensor>& parameters, std::span<const Tensor> gradients);
   bool evaluation_due() const;
   // What `step` evaluates to (loss, guesses) on all of the batches.
   void evaluate(Runner& step, const Batches& next);

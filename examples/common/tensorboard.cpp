@@ -23,6 +23,14 @@ void TensorBoard::evaluated(int64_t step,
   for (const auto& [name, value] : figures) events_->scalar(cat("evaluation/", name), value, step);
 }
 
+void TensorBoard::histogram(const std::string& tag, const Tensor& values, int64_t step) {
+  if (events_) events_->histogram(tag, values, step);
+}
+
+void TensorBoard::resumed(int64_t step) {
+  if (events_) events_->restart(step + 1);
+}
+
 void TensorBoard::memory(int64_t step, const Peak& peak) {
   if (!events_) return;
   events_->scalar("memory/peak", static_cast<double>(peak.bytes), step);

@@ -4,6 +4,7 @@
 //   board.trained(step, loss, optimizer.learning_rate());
 //   board.evaluated(step, {{"accuracy", 0.98}});
 //   board.memory(step, pool.stats().peak);
+//   board.histogram("gradients/head.weight", gradient, step);
 #pragma once
 
 #include <optional>
@@ -27,6 +28,9 @@ class TensorBoard {
       std::initializer_list<std::pair<const char*, double>> figures);  // "evaluation/..."
   // The most bytes in use, and what held them then: "memory/peak" and one curve for each class.
   void memory(int64_t step, const Peak& peak);
+  void histogram(const std::string& tag, const Tensor& values, int64_t step);
+  // The run goes on after `step` steps: what was written of later ones is not shown any more.
+  void resumed(int64_t step);
 
  private:
   std::optional<formats::EventWriter> events_;
