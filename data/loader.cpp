@@ -60,6 +60,11 @@ int64_t Loader::batches() const {
   return attrs_.drop_last ? n / attrs_.batch : (n + attrs_.batch - 1) / attrs_.batch;
 }
 
+int64_t Loader::host_bytes() const {
+  const int64_t image = dataset_.image_bytes() * int64_t{sizeof(float)} + int64_t{sizeof(int64_t)};
+  return (attrs_.workers * attrs_.prefetch + 1) * std::min(attrs_.batch, dataset_.count()) * image;
+}
+
 Loader::HostBatch Loader::gather(const std::vector<int64_t>& order, uint64_t epoch,
                                  int64_t index) const {
   const int64_t begin = index * attrs_.batch;

@@ -76,8 +76,9 @@ void train(const Options& options, int64_t epochs) {
                                            .augment = data::parse_augment(options.augment),
                                            .workers = options.workers,
                                            .device = device});
-  data::Loader test_loader(
-      images.test, {.batch = std::min(options.batch, images.test.count()), .device = device});
+  data::Loader test_loader(images.test, {.batch = std::min(options.batch, images.test.count()),
+                                         .workers = std::min<int64_t>(options.workers, 1),
+                                         .device = device});
 
   nn::Build build{.seed = options.seed, .placement = {.device = device}};
   const auto model = make_cnn(
@@ -122,7 +123,8 @@ void train(const Options& options, int64_t epochs) {
   const auto with_gradients = [&](Precision type) {
     return options.histograms > 0 ? train_step(type, /*return_gradients=*/true) : StepFunction();
   };
-  Runner step(train_step(precision), options.captured(), budget.step_options(), &window,
+  const int64_t host_bytes = train_loader.host_bytes();  // the other takes no more, at other times
+  Runner step(train_step(precision), options.captured(), budget.step_options(host_bytes), &window,
               evaluation(precision), with_gradients(precision));
 
   std::printf("%s, %lld parameters, %s, %lld images, %s, %s\n", options.model.c_str(),

@@ -204,8 +204,8 @@ void train(const TextOptions& options) {
   const auto with_gradients = [&](Precision type) {
     return options.histograms > 0 ? train_step(type, /*return_gradients=*/true) : StepFunction();
   };
-  Runner step(train_step(precision), options.captured(), budget.step_options(), &window,
-              evaluation(precision), with_gradients(precision));
+  Runner step(train_step(precision), options.captured(), budget.step_options(/*host_bytes=*/0),
+              &window, evaluation(precision), with_gradients(precision));
 
   std::printf("%s, %lld parameters, %s, %s, %s\n", options.model.c_str(),
               static_cast<long long>(task.model->parameter_count()), options.data.c_str(),

@@ -157,6 +157,15 @@ TEST(DataLoader, TensorsExistOnlyForBatchesTaken) {
   EXPECT_EQ(Storage::live(), live + 2);
 }
 
+TEST(DataLoader, SaysWhatBatchesInPreparationTake) {
+  const ImageDataset dataset = numbered(100);
+  constexpr int64_t kImage = 6 * sizeof(float) + sizeof(int64_t);
+  EXPECT_EQ(Loader(dataset, {.batch = 20, .workers = 3, .prefetch = 4}).host_bytes(),
+            13 * 20 * kImage);
+  EXPECT_EQ(Loader(dataset, {.batch = 20, .workers = 0}).host_bytes(), 20 * kImage);
+  EXPECT_EQ(Loader(dataset, {.batch = 20, .prefetch = 0}).host_bytes(), 20 * kImage);
+}
+
 TEST(DataLoader, RefusesBadArguments) {
   const ImageDataset dataset = numbered(4);
   EXPECT_EQ(error_of<DataError>([&] { Loader(dataset, {.batch = 5}); }),

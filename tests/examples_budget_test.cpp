@@ -1,8 +1,13 @@
 // Budgets on the command line.
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "autograd/gradients.h"
+#include "data/builtin_images.h"
+#include "data/loader.h"
 #include "examples/common/budget.h"
+#include "examples/common/own_process.h"
 #include "ops/ops.h"
 #include "tests/data_testing.h"
 #include "tests/examples_testing.h"
@@ -85,11 +90,62 @@ TEST(ExamplesBudget, TrainingAndEvaluationFitIntoTheSmallest) {
       most = std::max(figures["peak_bytes"].get<int64_t>(),
                       figures["evaluation_peak_bytes"].get<int64_t>());
     }
+    if (train.starts_with("train_cnn"))  // three batches before they are tensors
+      most += (1 * 2 + 1) * 300 * (28 * 28 * int64_t{sizeof(float)} + int64_t{sizeof(int64_t)});
     // Room for the results of the run before, which these programs do not keep.
     EXPECT_LE(most, least);
     EXPECT_GE(most, least - 4 * kGranule);
     EXPECT_LT(least, free["final"]["peak_bytes"]);
     EXPECT_EQ(run(train + " --plan-only --budget " + std::to_string(least - 64)).code, 2);
+  }
+}
+
+// What workers prepare ahead counts: two batches for each more.
+TEST(ExamplesBudget, HoldsBatchesInPreparation) {
+  const std::string train =
+      "train_cnn --model lenet --batch 64 --cost model --plan-seconds 0.1 "
+      "--plan-only --workers ";
+  constexpr int64_t kBatch = 64 * (28 * 28 * int64_t{sizeof(float)} + int64_t{sizeof(int64_t)});
+  const auto least = [&](int64_t workers) {
+    const Outcome outcome = run(cat(train, workers, " --budget 1kB"));
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.output.find(" with batches in preparation of "), std::string::npos)
+        << outcome.output;
+    return number_after(outcome.output, "the smallest plan found takes ");
+  };
+  const int64_t one = least(1);
+  EXPECT_EQ(least(0), one - 2 * kBatch);
+  EXPECT_EQ(least(64), one + 126 * kBatch);
+  const std::string tight = cat(train, "64 --budget ", one + 126 * kBatch);
+  const Outcome planned = run(tight);
+  EXPECT_EQ(planned.code, 0) << planned.output;
+  EXPECT_NE(planned.output.find(", and batches in preparation " + bytes_text(129 * kBatch)),
+            std::string::npos)
+      << planned.output;
+  EXPECT_EQ(run(cat(train, "64 --budget ", one + 126 * kBatch - 64)).code, 2);
+}
+
+// The process grows by what the loader says, once its workers wait, and by no batch more.
+TEST(ExamplesBudget, KnowsWhatALoaderHolds) {
+  const data::ImageDataset dataset = data::draw_images(data::Split::train, {.count = 3000});
+  data::Loader loader(dataset, {.batch = 100, .workers = 3, .prefetch = 4});
+  const int64_t batch = loader.host_bytes() / 13;
+  for (int round = 0; round < 2; ++round) {  // what threads and their heaps take once
+    loader.start(0, loader.batches());       // nothing is prepared
+    const int64_t before = begin_growth();
+    loader.start(0);
+    loader.next();
+    int64_t grown = 0;
+    for (int i = 0; i < 1000 && grown < 11 * batch; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      grown = resident() - before;
+    }
+    if (round == 0) continue;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_GT(resident() - before, 11 * batch);  // 12 wait
+#ifndef __SANITIZE_ADDRESS__                     // which keeps what is freed
+    EXPECT_LT(peak_resident() - before, 14 * batch);
+#endif
   }
 }
 
@@ -107,13 +163,15 @@ TEST(ExamplesBudget, IsAHardLimitOfThePool) {
     };
   };
   optim::Accumulation window(std::array{weight}, 1);
-  Runner step(square(Precision::f32), true, budget.step_options(), &window, square(Precision::f32));
+  constexpr int64_t kHost = 1024;  // of batches before they are tensors
+  Runner step(square(Precision::f32), true, budget.step_options(kHost), &window,
+              square(Precision::f32));
   const Metas inputs{{{8, 16}}, {{8, 16}}};
   const Planned planned =
       budget.plan(step, {inputs, {1}, {inputs}}, std::array{weight}, window, {square, square});
-  EXPECT_LE(planned.training, 64 << 10);
+  EXPECT_LE(planned.training, (64 << 10) - kHost);
   EXPECT_EQ(planned.evaluation, planned.training);
-  const int64_t left = (64 << 10) - pool->stats().in_use;
+  const int64_t left = (64 << 10) - kHost - pool->stats().in_use;
   EXPECT_THROW(Tensor::empty({{left / 4 + 1}}), OutOfMemory);
   EXPECT_NO_THROW(Tensor::empty({{left / 4}}));
 }

@@ -73,23 +73,37 @@ Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options
   pool_.set_limit(PooledAllocator::kUnlimited - 1);
 }
 
-StepOptions Budget::step_options() const {
-  return {.budget = bytes_, .planning = planning(options_)};
+StepOptions Budget::step_options(int64_t host_bytes) {
+  host_bytes_ = host_bytes;
+  const bool none = bytes_ == StepOptions::kNoBudget;
+  return {.budget = none ? bytes_ : std::max<int64_t>(1, bytes_ - host_share()),
+          .planning = planning(options_)};
 }
+
+int64_t Budget::host_share() const { return pool_.device() == Device::cpu ? host_bytes_ : 0; }
 
 Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
                      optim::Accumulation& window, const Functions& functions) {
+  const std::string host = bytes_text(host_bytes_);
   try {
     const Planned planned = step.plan_all(work, window);
-    if (bytes_ == StepOptions::kNoBudget) return planned;
-    std::printf("  evaluation takes %s of it; outside of it are %s of data\n",
-                bytes_text(planned.evaluation).c_str(), bytes_text(work.data_bytes).c_str());
-    pool_.set_limit(bytes_);
+    if (bytes_ == StepOptions::kNoBudget) {
+      if (options_.captured() && host_bytes_ > 0)
+        std::printf("  batches in preparation take %s of host memory besides\n", host.c_str());
+      return planned;
+    }
+    std::string inside = cat("  evaluation takes ", bytes_text(planned.evaluation), " of it");
+    std::string outside = cat("; outside of it are ", bytes_text(work.data_bytes), " of data");
+    if (host_bytes_ > 0)
+      (host_share() > 0 ? inside : outside) += cat(", and batches in preparation ", host);
+    std::printf("%s%s\n", inside.c_str(), outside.c_str());
+    pool_.set_limit(bytes_ - host_share());
     return planned;
   } catch (const BudgetError&) {
+    const int64_t smallest = smallest_for(step.capture_all(work, window), planning(options_));
     fail<UsageError>("--budget ", options_.budget, ": it is too small: ", bytes_,
-                     " bytes, and the smallest plan found takes ",
-                     smallest_for(step.capture_all(work, window), planning(options_)),
+                     " bytes, and the smallest plan found takes ", smallest + host_share(),
+                     host_share() > 0 ? cat(" with batches in preparation of ", host) : "",
                      ". Allow that many, or search longer.",
                      advice(work, parameters, window, functions));
   }
@@ -113,7 +127,8 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
     Runner shorter(train(type), /*captured=*/true, {}, &window, evaluate(type),
                    with_gradients(type));
     return smallest_for(shorter.capture_all(fewer, window),
-                        {.costs = CostModel::model, .search_seconds = 0.2}) <= bytes_;
+                        {.costs = CostModel::model, .search_seconds = 0.2}) <=
+           bytes_ - host_share() / options_.batch * batch;
   };
   // The first of the batches, which shrink, that fits; 0: none does.
   const auto largest = [](const std::vector<int64_t>& batches, const auto& fits_one) {

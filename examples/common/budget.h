@@ -2,8 +2,8 @@
 //
 //   add_budget_options(app, options);
 //   Budget budget(options, *default_pool(device));            // before the first tensor
-//   Runner step(train(precision), options.captured(), budget.step_options(), &window,
-//               evaluate(precision));
+//   Runner step(train(precision), options.captured(), budget.step_options(loader.host_bytes()),
+//               &window, evaluate(precision));
 //   const Planned planned = budget.plan(step, work, parameters, window, {train, evaluate});
 #pragma once
 
@@ -29,10 +29,12 @@ class Budget {
   // free now. With a budget the pool is exact from here on.
   Budget(const Options& options, PooledAllocator& pool);
 
-  StepOptions step_options() const;
+  // `host_bytes`: what batches take in host memory before they are tensors. On the CPU they share
+  // the budget with the step.
+  StepOptions step_options(int64_t host_bytes);
 
-  // Prints the plan and returns its bytes; from here on the budget is the pool's hard limit, so
-  // that what no plan foresaw is an OutOfMemory and not a byte more. One that is too small is a
+  // Prints the plan and returns its bytes; from here on the budget, less batches in preparation, is
+  // the pool's hard limit, so that what no plan foresaw is an OutOfMemory and not a byte more. One that is too small is a
   // UsageError naming the smallest that would do, and what a short search fits into it: a smaller
   // batch, one that is accumulated, a shorter type; the window is then another one. The first two
   // inputs of all functions have the batch as their first axis.
@@ -40,12 +42,14 @@ class Budget {
                optim::Accumulation& window, const Functions& functions);
 
  private:
+  int64_t host_share() const;  // of the budget
   std::string advice(const Workload& work, std::span<const Tensor> parameters,
                      optim::Accumulation& window, const Functions& functions) const;
 
   const Options& options_;
   PooledAllocator& pool_;
   int64_t bytes_ = StepOptions::kNoBudget;
+  int64_t host_bytes_ = 0;
 };
 
 }  // namespace plimsoll::examples
