@@ -39,6 +39,13 @@ function(plimsoll_package)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/generated/ DESTINATION ${headers}
           FILES_MATCHING PATTERN "plimsoll.h" PATTERN "ops.h")
   install(TARGETS ${targets} EXPORT plimsollTargets)
+  # The built-in text is the project's own sources: data/source.h, data/builtin_text.cpp.
+  set(text ${CMAKE_INSTALL_DATADIR}/plimsoll/text)
+  install(FILES README.md DESTINATION ${text})
+  install(DIRECTORY docs core ops autograd memory optim nn data examples tests bench
+          DESTINATION ${text} FILES_MATCHING PATTERN "*.md" PATTERN "*.h" PATTERN "*.cpp")
+  target_compile_definitions(plimsoll INTERFACE
+    $<INSTALL_INTERFACE:PLIMSOLL_TEXT="$<INSTALL_PREFIX>/${text}">)
   foreach(level x86-64-v3 x86-64-v4)  # the loader looks for them beside the library
     if(TARGET plimsoll.${level})
       install(FILES $<TARGET_FILE:plimsoll.${level}>

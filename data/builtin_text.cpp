@@ -12,6 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The package takes these along too (cmake/package.cmake).
 constexpr const char* kFolders[] = {"docs", "core", "ops",      "autograd", "memory", "optim",
                                     "nn",   "data", "examples", "tests",    "bench"};
 

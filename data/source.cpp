@@ -32,14 +32,15 @@ ImageSource load_images(const std::string& source) {
   fail<UsageError>("data: this names no images: \"", source, "\". Use ", kImageSources, ".");
 }
 
-TextDataset load_text(const std::string& source) {
-  if (source == "builtin") return split_text(source, read_sources(source_folder()));
+TextDataset load_text(const std::string& source, const char* folder) {
+  if (source == "builtin")
+    return split_text(source, read_sources(*folder ? folder : source_folder()));
   if (const std::string file = after(source, "text:"); !file.empty())
     return split_text(file, read_text(file));
   fail<UsageError>("data: this names no text: \"", source, "\". Use ", kTextSources, ".");
 }
 
-TokenSource load_tokens(const std::string& source) {
+TokenSource load_tokens(const std::string& source, const char* folder) {
   if (const std::string name = after(source, "tokens:"); !name.empty()) {
     const auto file = std::make_shared<const TokenFile>(name);
     const Tokens& all = file->tokens();
@@ -48,7 +49,7 @@ TokenSource load_tokens(const std::string& source) {
   }
   check<UsageError>(source == "builtin" || !after(source, "text:").empty(),
                     "data: this names no text: \"", source, "\". Use ", kTokenSources, ".");
-  const auto text = std::make_shared<const TextDataset>(load_text(source));
+  const auto text = std::make_shared<const TextDataset>(load_text(source, folder));
   return {text->name, text->vocabulary.size(), text->train, text->validation, text};
 }
 

@@ -30,9 +30,17 @@ struct TokenSource {
   std::shared_ptr<const void> owner;  // of the memory they look at
 };
 
+// Where the text of "builtin" is: in the package, for programs that use an installed one. Empty: in
+// the source folder that this library was built from.
+#ifdef PLIMSOLL_TEXT
+constexpr const char* kTextFolder = PLIMSOLL_TEXT;
+#else
+constexpr const char* kTextFolder = "";
+#endif
+
 // UsageError for anything else, listing what is accepted; DataError from reading.
 ImageSource load_images(const std::string& source);
-TextDataset load_text(const std::string& source);
-TokenSource load_tokens(const std::string& source);
+TextDataset load_text(const std::string& source, const char* folder = kTextFolder);
+TokenSource load_tokens(const std::string& source, const char* folder = kTextFolder);
 
 }  // namespace plimsoll::data

@@ -34,10 +34,10 @@ class Budget {
   StepOptions step_options(int64_t host_bytes);
 
   // Prints the plan and returns its bytes; from here on the budget, less batches in preparation, is
-  // the pool's hard limit, so that what no plan foresaw is an OutOfMemory and not a byte more. One that is too small is a
-  // UsageError naming the smallest that would do, and what a short search fits into it: a smaller
-  // batch, one that is accumulated, a shorter type; the window is then another one. The first two
-  // inputs of all functions have the batch as their first axis.
+  // the pool's hard limit, so that what no plan foresaw is an OutOfMemory and not a byte more. One
+  // that is too small is a UsageError naming the smallest that would do, and what a short search
+  // fits into it: a smaller batch, one that is accumulated, a shorter type; the window is then
+  // another one. The first two inputs of all functions have the batch as their first axis.
   Planned plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
                optim::Accumulation& window, const Functions& functions);
 
