@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "core/cpu/gemm.h"
+#include "core/cpu/slots.h"
 #include "core/cpu/transpose.h"
 #include "ops/attention/kernels.h"
-#include "ops/slots.h"
 
 namespace plimsoll::attention_detail {
 

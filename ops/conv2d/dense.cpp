@@ -1,9 +1,9 @@
 #include "ops/conv2d/dense.h"
 
+#include "core/cpu/slots.h"
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/patch.h"
 #include "ops/conv2d/winograd.h"
-#include "ops/slots.h"
 
 namespace plimsoll {
 namespace {

@@ -1,11 +1,11 @@
 // dw[o, tap] = sum over all windows of x[window + tap] * dy[window, o]. A unit of work is one piece
 // of the batch and some panels of outputs; the pieces' sums are then added in order. Both cuts
 // depend on the sizes alone.
+#include "core/cpu/slots.h"
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/dense.h"
 #include "ops/conv2d/patch.h"
 #include "ops/conv2d/winograd.h"
-#include "ops/slots.h"
 
 namespace plimsoll {
 namespace {

@@ -1,8 +1,8 @@
 #include "ops/conv2d/depthwise.h"
 
+#include "core/cpu/slots.h"
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/patch.h"
-#include "ops/slots.h"
 
 namespace plimsoll {
 namespace {

@@ -1,9 +1,9 @@
 // dw[o, tap] = sum over all windows of x[window + tap, o / m] * dy[window, o]: pieces of the batch
 // leave their sums as [taps, O], which are then added in order. The cut depends on the sizes alone.
+#include "core/cpu/slots.h"
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/depthwise.h"
 #include "ops/conv2d/patch.h"
-#include "ops/slots.h"
 
 namespace plimsoll {
 namespace {

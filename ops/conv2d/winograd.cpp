@@ -1,8 +1,8 @@
 #include "ops/conv2d/winograd.h"
 
+#include "core/cpu/slots.h"
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/winograd_tile.h"
-#include "ops/slots.h"
 
 namespace plimsoll::winograd {
 namespace {

@@ -1,7 +1,7 @@
+#include "core/cpu/slots.h"
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/winograd.h"
 #include "ops/conv2d/winograd_tile.h"
-#include "ops/slots.h"
 
 namespace plimsoll::winograd {
 namespace {

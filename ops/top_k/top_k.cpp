@@ -3,13 +3,13 @@
 #include <numeric>
 
 #include "core/apply.h"
+#include "core/cpu/slots.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/full/full.h"
 #include "ops/gather/gather.h"
 #include "ops/reduce_axes.h"
-#include "ops/slots.h"
 #include "ops/top_k/attrs.h"
 
 namespace plimsoll {
