@@ -31,6 +31,8 @@ struct Call {
   std::span<const View> out;
   const Attrs& attrs;
   std::span<std::byte> workspace;
+  // Which element of the whole the first one is, where an op is run tile by tile (Tiling).
+  int64_t first = 0;
 };
 
 // What a gradient rule may read: the gradients of the outputs, the declared saves, all shapes.
@@ -78,6 +80,15 @@ enum class CastRule : uint8_t {
   widest  // all to the widest type among them: arithmetic
 };
 
+// Whether an op can be run tile by tile, which lets a captured step run it together with the ops
+// before and after it, in the cache (memory/fusion). Kernels then see parts of their operands: a
+// matrix [R, C] of all elements, cut, in which what is broadcast has strides of 0.
+enum class Tiling : uint8_t {
+  none,      // all of it or nothing
+  elements,  // each element of the outputs is made of the same element of the inputs
+  rows       // each row of the last axis is made of the same row of the inputs; they are not cut
+};
+
 struct OpDef {
   const char* name;
   Infer infer;  // shape rule: checks the inputs, names the outputs
@@ -93,6 +104,8 @@ struct OpDef {
   // from num_threads() when it is asked. The kernel makes do with what it gets.
   Workspace workspace = nullptr;
   CastRule cast = CastRule::keep;
+  Tiling tiling = Tiling::none;
+  Bits whole = 0;  // inputs that a tile reads as they are: a key, the weights of a norm
   // The CUDA kernel also takes the operands of several calls with equal attributes, one's behind
   // another's: replay joins calls that do not need each other. Without workspace.
   bool joins = false;

@@ -3,7 +3,8 @@
 //
 //   Tensor relu(const Tensor& x) { return apply1(Unary<Relu>::op, {contiguous(x)}); }
 //
-// A piece with an argument beyond a formula's reach is computed in double as a whole.
+// A piece with an argument beyond a formula's reach is computed in double as a whole; such an op has
+// no tiling, because in smaller pieces other elements would be.
 // Cast: with `static constexpr CastRule cast`, what autocast makes of the input; else it is kept.
 #pragma once
 
@@ -14,6 +15,12 @@
 #include "ops/formula.h"
 
 namespace plimsoll {
+
+template <class F>
+constexpr Tiling tiling_of() {
+  return requires { F::reach; }
+  ? Tiling::none : Tiling::elements;
+}
 
 // One input: y = f(x), dx = dy * df(x or y), or dx = grad(dy, x or y).
 template <class F>
@@ -91,17 +98,20 @@ struct Unary {
       .vjp = vjp,
       .saves = F::reads == Reads::input ? Saves{.inputs = bits(0)} : Saves{.outputs = bits(0)},
       .inplace = 0,
-      .cast = [] {
-        if constexpr (requires { F::cast; })
-          return F::cast;
-        else
-          return CastRule::keep;
-      }()};
+      .cast =
+          [] {
+            if constexpr (requires { F::cast; })
+              return F::cast;
+            else
+              return CastRule::keep;
+          }(),
+      .tiling = tiling_of<F>()};
   static constexpr OpDef grad{.name = F::grad_name,
                               .infer = same_as_input,
                               .cpu = grad_cpu,
                               .cuda = unary_grad_cuda<F>,
-                              .inplace = 0};
+                              .inplace = 0,
+                              .tiling = tiling_of<F>()};
 };
 
 // The public function of such an op: y = unary<Elu>(x, EluAttrs{.alpha = 1}).

@@ -69,7 +69,8 @@ constexpr OpDef binary_op(Vjp vjp, Saves saves) {
           .saves = saves,
           .inplace = 0,
           .strided = everything,
-          .cast = CastRule::widest};
+          .cast = CastRule::widest,
+          .tiling = Tiling::elements};
 }
 constexpr OpDef add_op = binary_op<Add>(add_vjp, {});
 constexpr OpDef sub_op = binary_op<Sub>(sub_vjp, {});
@@ -82,7 +83,8 @@ constexpr OpDef div_op{.name = Div::name,
                        .saves = {.inputs = bits(1), .outputs = bits(0)},
                        .inplace = 0,
                        .strided = everything,
-                       .cast = CastRule::widest};
+                       .cast = CastRule::widest,
+                       .tiling = Tiling::elements};
 
 void div_trunc_cpu(const Call& call) {
   visit_any(call.out[0].dtype(), [&]<class T>() {
@@ -110,7 +112,8 @@ constexpr OpDef div_trunc_op{.name = DivTrunc::name,
                              .cuda = binary_cuda<DivTrunc>,
                              .inplace = 0,
                              .strided = everything,
-                             .cast = CastRule::widest};
+                             .cast = CastRule::widest,
+                             .tiling = Tiling::elements};
 
 Metas affine_infer(std::span<const Meta> in, const Attrs&) {
   check<DTypeError>(is_floating(in[0].dtype), "affine: a floating type is needed: got ",
@@ -163,13 +166,15 @@ constexpr OpDef affine_op{.name = "affine",
                           .cpu = affine_cpu,
                           .cuda = affine_cuda,
                           .vjp = affine_vjp,
-                          .inplace = 0};
+                          .inplace = 0,
+                          .tiling = Tiling::elements};
 constexpr OpDef divide_op{.name = "divide",
                           .infer = divide_infer,
                           .cpu = divide_cpu,
                           .cuda = divide_cuda,
                           .vjp = divide_vjp,
-                          .inplace = 0};
+                          .inplace = 0,
+                          .tiling = Tiling::elements};
 
 }  // namespace
 

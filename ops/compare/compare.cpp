@@ -68,7 +68,8 @@ constexpr OpDef compare_op{.name = kName<F>,
                            .cpu = compare_cpu<F>,
                            .cuda = compare_cuda<F>,
                            .strided = everything,
-                           .cast = CastRule::widest};
+                           .cast = CastRule::widest,
+                           .tiling = Tiling::elements};
 
 template <class F>
 constexpr OpDef logical_op{.name = kName<F>,
@@ -76,7 +77,8 @@ constexpr OpDef logical_op{.name = kName<F>,
                            .cpu = logical_cpu<F>,
                            .cuda = compare_cuda<F>,
                            .inplace = 0,
-                           .strided = everything};
+                           .strided = everything,
+                           .tiling = Tiling::elements};
 
 template <class F>
 Tensor compare(const Tensor& a, const Tensor& b) {

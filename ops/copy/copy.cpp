@@ -22,7 +22,8 @@ constexpr OpDef copy_op{.name = "copy",
                         .cpu = copy_cpu,
                         .cuda = copy_cuda,
                         .vjp = copy_vjp,
-                        .strided = bits(0)};
+                        .strided = bits(0),
+                        .tiling = Tiling::elements};
 
 struct CastAttrs {
   DType dtype;
@@ -50,8 +51,12 @@ std::vector<Tensor> cast_vjp(const Backward& b) {
   return {is_floating(b.input_meta(0).dtype) ? cast(b.grad(), b.input_meta(0).dtype) : Tensor()};
 }
 
-constexpr OpDef cast_op{
-    .name = "cast", .infer = cast_infer, .cpu = cast_cpu, .cuda = cast_cuda, .vjp = cast_vjp};
+constexpr OpDef cast_op{.name = "cast",
+                        .infer = cast_infer,
+                        .cpu = cast_cpu,
+                        .cuda = cast_cuda,
+                        .vjp = cast_vjp,
+                        .tiling = Tiling::elements};
 
 }  // namespace
 

@@ -33,18 +33,20 @@ void dropout_cpu(const Call& call) {
     const C scale = static_cast<C>(1 / (1 - p));
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
-    // Words first, then the choice: the second loop is vectorised. Pieces hold whole runs.
+    // Words first, then the choice: the second loop is vectorised. Runs begin where the words of a
+    // block do, which in a tile need not be where the tile begins.
     constexpr int64_t kRun = 64, kGrain = 256 * kRun;
     parallel_for(count(call.out[0].shape()), kGrain, [&](int64_t begin, int64_t end) {
       uint32_t words[kRun];
-      for (int64_t first = begin; first < end; first += kRun) {
-        bits.draw(first / 4, kRun, words);
-        const int64_t n = std::min(kRun, end - first);
+      for (int64_t at = begin; at < end;) {
+        const int64_t skipped = (call.first + at) % 4, n = std::min(kRun - skipped, end - at);
+        bits.draw((call.first + at) / 4, kRun, words);
 #pragma omp simd
         for (int64_t k = 0; k < n; ++k) {
-          const C kept = static_cast<C>(x[first + k]) * scale;
-          y[first + k] = narrow<T>(bits.keeps(words[k]) ? kept : C(0));
+          const C kept = static_cast<C>(x[at + k]) * scale;
+          y[at + k] = narrow<T>(bits.keeps(words[skipped + k]) ? kept : C(0));
         }
+        at += n;
       }
     });
   });
@@ -61,7 +63,9 @@ constexpr OpDef dropout_op{.name = "dropout",
                            .cuda = dropout_cuda,
                            .vjp = dropout_vjp,
                            .saves = {.inputs = bits(1)},
-                           .inplace = 0};
+                           .inplace = 0,
+                           .tiling = Tiling::elements,
+                           .whole = bits(1)};
 
 }  // namespace
 

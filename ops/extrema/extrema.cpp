@@ -44,7 +44,8 @@ constexpr OpDef share_op{.name = "share_of_larger",
                          .cpu = share_cpu,
                          .cuda = share_cuda,
                          .inplace = 0,
-                         .strided = everything};
+                         .strided = everything,
+                         .tiling = Tiling::elements};
 
 Tensor share(const Backward& b, int i, const Tensor& larger, const Tensor& smaller) {
   return b.needs(i) ? sum_to(apply1(share_op, {b.grad(), larger, smaller}), b.input_meta(i).shape)
@@ -69,7 +70,8 @@ constexpr OpDef extremum_op(Vjp vjp) {
           .saves = {.inputs = bits(0, 1)},
           .inplace = 0,
           .strided = everything,
-          .cast = CastRule::widest};
+          .cast = CastRule::widest,
+          .tiling = Tiling::elements};
 }
 constexpr OpDef maximum_op = extremum_op<Maximum>(maximum_vjp);
 constexpr OpDef minimum_op = extremum_op<Minimum>(minimum_vjp);
@@ -113,7 +115,8 @@ constexpr OpDef clamp_grad_op{.name = "clamp_grad",
                               .cpu = clamp_grad_cpu,
                               .cuda = clamp_grad_cuda,
                               .inplace = 0,
-                              .strided = everything};
+                              .strided = everything,
+                              .tiling = Tiling::elements};
 
 std::vector<Tensor> clamp_vjp(const Backward& b) {
   return {apply1(clamp_grad_op, {b.grad(), b.input(0)}, b.attrs<ClampAttrs>())};
@@ -125,7 +128,8 @@ constexpr OpDef clamp_op{.name = "clamp",
                          .cuda = clamp_cuda,
                          .vjp = clamp_vjp,
                          .saves = {.inputs = bits(0)},
-                         .inplace = 0};
+                         .inplace = 0,
+                         .tiling = Tiling::elements};
 
 }  // namespace
 

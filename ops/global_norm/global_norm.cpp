@@ -107,6 +107,8 @@ constexpr OpDef scale_op{.name = "scale_to_norm",
                          .cpu = scale_cpu,
                          .cuda = scale_to_norm_cuda,
                          .inplace = 0,
+                         .tiling = Tiling::elements,
+                         .whole = bits(1),
                          .joins = true};
 
 }  // namespace

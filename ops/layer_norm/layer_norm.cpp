@@ -65,7 +65,9 @@ constexpr OpDef layer_norm_op{.name = "layer_norm",
                               .cuda = layer_norm_cuda,
                               .vjp = layer_norm_vjp,
                               .saves = {.inputs = bits(0, 1), .outputs = bits(1, 2)},
-                              .inplace = 0};
+                              .inplace = 0,
+                              .tiling = Tiling::rows,
+                              .whole = bits(1, 2)};
 
 }  // namespace
 

@@ -78,6 +78,8 @@ constexpr OpDef unscale_op{.name = "unscale",
                            .cpu = unscale_cpu,
                            .cuda = unscale_cuda,
                            .inplace = 0,
+                           .tiling = Tiling::elements,
+                           .whole = bits(1),
                            .joins = true};
 
 constexpr const char* kUpdate = "update_loss_scale";

@@ -15,7 +15,8 @@ constexpr OpDef sign_op{.name = "sign",
                         .cpu = Unary<Sign>::cpu,
                         .cuda = unary_cuda<Sign>,
                         .vjp = [](const Backward&) { return std::vector<Tensor>(1); },
-                        .inplace = 0};
+                        .inplace = 0,
+                        .tiling = Tiling::elements};
 
 }  // namespace
 

@@ -77,7 +77,8 @@ constexpr OpDef pow_grad_op{.name = "pow_grad",
                             .infer = same_as_input,
                             .cpu = pow_grad_cpu,
                             .cuda = pow_grad_cuda,
-                            .inplace = 0};
+                            .inplace = 0,
+                            .tiling = Tiling::elements};
 
 std::vector<Tensor> pow_vjp(const Backward& b) {
   const auto& attrs = b.attrs<PowAttrs>();
@@ -92,7 +93,8 @@ constexpr OpDef pow_op{.name = "pow",
                        .vjp = pow_vjp,
                        .saves = {.inputs = bits(0)},
                        .inplace = 0,
-                       .cast = CastRule::full};
+                       .cast = CastRule::full,
+                       .tiling = Tiling::elements};
 
 template <class F>
 constexpr OpDef binary_op(Vjp vjp = nullptr, Saves saves = {}, CastRule cast = CastRule::keep) {
@@ -104,7 +106,8 @@ constexpr OpDef binary_op(Vjp vjp = nullptr, Saves saves = {}, CastRule cast = C
           .saves = saves,
           .inplace = 0,
           .strided = everything,
-          .cast = cast};
+          .cast = cast,
+          .tiling = Tiling::elements};
 }
 constexpr OpDef pow_base_grad_op = binary_op<PowerByBase>();
 constexpr OpDef pow_exponent_grad_op = binary_op<PowerByExponent>();

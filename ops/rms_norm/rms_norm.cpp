@@ -136,7 +136,9 @@ constexpr OpDef rms_norm_op{.name = "rms_norm",
                             .cuda = rms_norm_cuda,
                             .vjp = rms_norm_vjp,
                             .saves = {.inputs = bits(0, 1), .outputs = bits(1)},
-                            .inplace = 0};
+                            .inplace = 0,
+                            .tiling = Tiling::rows,
+                            .whole = bits(1)};
 
 }  // namespace
 

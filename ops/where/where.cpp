@@ -48,7 +48,8 @@ constexpr OpDef where_op{.name = "where",
                          .saves = {.inputs = bits(0)},
                          .inplace = 2,
                          .strided = everything,
-                         .cast = CastRule::widest};
+                         .cast = CastRule::widest,
+                         .tiling = Tiling::elements};
 
 }  // namespace
 
