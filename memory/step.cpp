@@ -9,6 +9,7 @@
 #include "memory/dead_code.h"
 #include "memory/difference.h"
 #include "memory/early_update.h"
+#include "memory/fusion/fuse.h"
 #include "memory/joining.h"
 #include "memory/replay.h"
 
@@ -60,12 +61,26 @@ Fitted joined(Fitted fitted) {
   return {std::move(program), std::move(plan)};
 }
 
+// Under a budget: fused, or as captured where that needs less, since ops that run together can only
+// be made again together.
+Fitted within_budget(const Program& captured, const StepOptions& options, int64_t elsewhere) {
+  const auto fit = [&](const Program& program) {
+    return BudgetPlanner(program, options.planning).fit(options.budget, elsewhere);
+  };
+  const Program fused = fuse(captured, options.fusion);
+  if (fused == captured) return fit(captured);
+  try {
+    return fit(fused);
+  } catch (const BudgetError&) {
+    return fit(captured);
+  }
+}
+
 // What costs no time is done always, recompute where a budget asks for it. `elsewhere`: bytes that
 // the step's other programs keep alive.
 Fitted fitted(const Program& captured, const StepOptions& options, int64_t elsewhere) {
-  if (options.budget > 0)
-    return joined(BudgetPlanner(captured, options.planning).fit(options.budget, elsewhere));
-  Program program = update_early(captured);
+  if (options.budget > 0) return joined(within_budget(captured, options, elsewhere));
+  Program program = update_early(fuse(captured, options.fusion));
   const Plan plan = make_plan(program);
   return joined({std::move(program), plan});
 }

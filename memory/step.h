@@ -24,6 +24,7 @@
 #include <memory>
 
 #include "memory/budget_options.h"
+#include "memory/fusion/options.h"
 #include "memory/plan.h"
 #include "memory/step_function.h"
 
@@ -38,6 +39,7 @@ struct StepOptions {
   // before an arena is taken.
   int64_t budget = kNoBudget;
   BudgetOptions planning{};  // how to search for the plan
+  Fusion fusion{};           // which ops run together on the CPU: never more bytes, the same bits
   // What the function depends on besides its inputs: asked before each run, one program for each
   // answer. Empty: nothing.
   std::function<int64_t()> variant{};

@@ -36,7 +36,8 @@ constexpr OpDef plus_op{.name = "plus",
                               const float *a = call.in[0].as<float>(), *b = call.in[1].as<float>();
                               each(call, 0, [&](int64_t i) { return a[i] + b[i]; });
                             },
-                        .inplace = 0};
+                        .inplace = 0,
+                        .tiling = Tiling::elements};
 
 // out = factor * x, and may lie on x.
 constexpr OpDef scale_op{.name = "scale",
@@ -48,6 +49,7 @@ constexpr OpDef scale_op{.name = "scale",
                                each(call, 0, [&](int64_t i) { return factor * x[i]; });
                              },
                          .inplace = 0,
+                         .tiling = Tiling::elements,
                          .joins = true};
 
 // out = x backwards: would be wrong in place, and is not declared so.

@@ -1,10 +1,13 @@
-// Ten thousand random programs, each planned in five ways: as captured, with its updates early,
-// with them early and side by side, this with what is joined in reverse, and in the fewest bytes
-// that a short search finds. The plans run on an executor that shares no
-// code with the planner (memory_checker.h): every granule that is read still belongs to the value
-// that is meant, what nobody reads again is NaN, and the bits are those of the function itself.
+// Ten thousand random programs, each planned in seven ways: as captured, with its updates early,
+// with them early and side by side, this with what is joined in reverse, in the fewest bytes that a
+// short search finds, with its chains fused, and fused in the fewest bytes. The plans run on an
+// executor that shares no code with the planner (memory_checker.h): every granule that is read still
+// belongs to the value that is meant, what nobody reads again is NaN, and the bits are those of the
+// function itself.
+#include "core/cpu/parallel.h"
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
+#include "memory/fusion/fuse.h"
 #include "memory/joining.h"
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
@@ -64,7 +67,8 @@ Program reversed(Program program, const Plan& plan) {
 }
 
 TEST(MemoryRandomPrograms, NoTwoLiveValuesOverlapAndFreedMemoryMayBeNaN) {
-  int in_place = 0, early_updates = 0, gathered = 0, joined = 0, recomputed = 0;
+  int in_place = 0, early_updates = 0, gathered = 0, joined = 0, recomputed = 0, fused_programs = 0;
+  const int64_t piece = std::exchange(detail::piece_elements, 32);  // tiles of 8
   for (uint32_t seed = 0; seed < kPrograms; ++seed) {
     SCOPED_TRACE(seed);
     const RandomCase c(seed);
@@ -74,6 +78,9 @@ TEST(MemoryRandomPrograms, NoTwoLiveValuesOverlapAndFreedMemoryMayBeNaN) {
       return values;
     });
     const Program program = c.program(), early = update_early(program), least = smallest(program);
+    const Program fused = fuse(program, kFuseAll), least_fused = smallest(fused);
+    ASSERT_LE(make_plan(update_early(fused)).arena_bytes, make_plan(early).arena_bytes);
+    fused_programs += fused.instructions.size() < program.instructions.size();
     early_updates += early.instructions != program.instructions;
     recomputed += least.instructions.size() > program.instructions.size();
     const int64_t bound = make_plan(early).lower_bound;
@@ -83,13 +90,15 @@ TEST(MemoryRandomPrograms, NoTwoLiveValuesOverlapAndFreedMemoryMayBeNaN) {
     const Program backwards = reversed(together, plan_together);
     gathered += together.instructions != early.instructions;
     joined += backwards.instructions != together.instructions;
-    for (const Program* p : {&program, &early, &together, &backwards, &least}) {
+    for (const Program* p : {&program, &early, &together, &backwards, &least, &fused, &least_fused}) {
       const Plan plan = p == &backwards ? plan_together : make_plan(*p);
       in_place += plan.in_place > 0;
       ASSERT_EQ(c.bits([&] { return Checker(*p, plan).run(c.inputs); }), expected);
       ASSERT_FALSE(HasFailure());
     }
   }
+  detail::piece_elements = piece;
+  EXPECT_GT(fused_programs, kPrograms / 2);
   EXPECT_GT(in_place, kPrograms);  // the programs do exercise folding, ...
   EXPECT_GT(early_updates, kPrograms / 10);
   EXPECT_GT(gathered, kPrograms / 100);

@@ -30,7 +30,8 @@ struct How {
   bool sgd = false;        // instead of Adam
   int64_t accumulate = 1;  // batches per update
   int64_t budget = 0;      // bytes
-  int batches = 3;         // different ones, over and over
+  Fusion fusion{};
+  int batches = 3;  // different ones, over and over
 };
 
 inline std::string name_of(const How& how) {
@@ -42,6 +43,7 @@ inline std::string name_of(const How& how) {
   if (how.sgd) name += " sgd";
   if (how.accumulate > 1) name += cat(" accumulate ", how.accumulate);
   if (how.budget > 0) name += cat(" budget ", how.budget);
+  if (how.fusion == kFuseAll) name += " fused";
   return name;
 }
 
@@ -91,6 +93,7 @@ class Training {
     if (!how_.captured) return;
     step_.emplace(function(), StepOptions{.budget = how_.budget,
                                           .planning = kPlanning,
+                                          .fusion = how_.fusion,
                                           .variant = [this] { return window_->phase(); }});
   }
 
@@ -110,6 +113,7 @@ class Training {
   // The plans that there are for the step as it is, without accumulation.
   BudgetPlanner planner() { return BudgetPlanner(capture(function(), metas()), kPlanning); }
   const Plan& plan() { return step_->plan(metas()); }
+  const Program& program() { return step_->program(metas()); }
 
   // Every bit that the next step depends on: parameters, moments, loss scale; not running
   // statistics, which are only read in evaluation.

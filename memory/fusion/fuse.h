@@ -1,0 +1,22 @@
+// Fusion: pointwise ops that follow each other, and norms of rows among them, become one
+// instruction that runs them tile by tile in the cache (fused.h).
+//
+//   program = fuse(std::move(program), kFuseAll);
+#pragma once
+
+#include "memory/fusion/groups.h"
+
+namespace plimsoll {
+
+// The program with its chains fused, or as it was where nothing can be. Every value that is left
+// has its bits, and the plan of the result takes no more bytes than that of the program: groups
+// that would are left out. Programs of other devices than the CPU stay as they are.
+Program fuse(Program program, Fusion passes);
+
+namespace fusion {
+
+// The program with these groups of its instructions (find_groups) fused, whatever they take.
+Program rewrite(const Program& program, const std::vector<Group>& groups);
+
+}  // namespace fusion
+}  // namespace plimsoll

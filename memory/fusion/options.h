@@ -1,0 +1,18 @@
+// Which ops of a captured step are run together (fuse.h); every pass is on or off by itself and
+// changes no bit.
+//
+//   Step step(train, {.fusion = kFuseAll});
+//   Step step(train, {.fusion = {.elements = true}});
+#pragma once
+
+namespace plimsoll {
+
+struct Fusion {
+  bool elements = false;  // chains of pointwise ops
+  bool rows = false;      // a norm of rows with the pointwise ops around it
+  bool operator==(const Fusion&) const = default;
+};
+
+constexpr Fusion kFuseAll{.elements = true, .rows = true};
+
+}  // namespace plimsoll
