@@ -59,9 +59,17 @@ void add_budget_options(CLI::App& app, Options& options) {
                  "everywhere")
       ->check(CLI::IsMember({"measured", "model"}))
       ->capture_default_str();
+  app.add_option("--fuse", options.fuse,
+                 "Ops of a captured step that run together in the cache: chains of pointwise ones "
+                 "(elements), norms with those around them (rows), all or none")
+      ->check(CLI::IsMember({"none", "elements", "rows", "all"}))
+      ->capture_default_str();
 }
 
 Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options), pool_(pool) {
+  check<UsageError>(options.captured() || options.fuse == "none",
+                    "--fuse: only a captured step is fused: --mode ", options.mode,
+                    ". Use --mode captured.");
   if (options.plan_only || !options.budget.empty())
     check<UsageError>(options.captured(), options.plan_only ? "--plan-only" : "--budget",
                       ": only a captured step is planned: --mode ", options.mode,
@@ -77,7 +85,9 @@ StepOptions Budget::step_options(int64_t host_bytes) {
   host_bytes_ = host_bytes;
   const bool none = bytes_ == StepOptions::kNoBudget;
   return {.budget = none ? bytes_ : std::max<int64_t>(1, bytes_ - host_share()),
-          .planning = planning(options_)};
+          .planning = planning(options_),
+          .fusion = {.elements = options_.fuse == "elements" || options_.fuse == "all",
+                     .rows = options_.fuse == "rows" || options_.fuse == "all"}};
 }
 
 int64_t Budget::host_share() const { return pool_.device() == Device::cpu ? host_bytes_ : 0; }

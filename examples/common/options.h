@@ -39,6 +39,7 @@ struct Options {
   double learning_rate = 0;
   bool checkpoint = false;
   bool find_nan = false;
+  std::string fuse = "none";  // passes of fusion
   double prune = 0;         // share of the weights that are 0 in the end
   std::string tensorboard;  // folder for event files; empty: none
   int64_t histograms = 0;   // updates between those in the event files; 0: none
