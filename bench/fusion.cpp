@@ -2,19 +2,24 @@
 //
 //   fusion [--rounds 40] [--models gpt,textcls,lenet,resnet8,vgg] [--dropout 0.1]
 //
-// For each model: its instructions, the bytes of the arena and the time of a step, plain and fused,
-// and what was fused. Times are medians; the ratio is the median of the ratios of neighbours.
+// For each model: its instructions, the bytes of the arena and the time of a step, plain and fused;
+// then each kind of group, how often it occurs, and what its members and it cost by themselves, all
+// of them together (memory/costs.h: the fastest of five runs). Times of steps are medians of the
+// processor time of this process, so that others on the machine matter little; the ratio is the
+// median of the ratios of neighbours.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <map>
 
 #include "autograd/gradients.h"
 #include "examples/common/cnn_models.h"
 #include "examples/common/options.h"
 #include "examples/common/transformer_models.h"
+#include "memory/costs.h"
 #include "memory/fusion/fused.h"
+#include "memory/fusion/groups.h"
 #include "memory/step.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
@@ -62,6 +67,33 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+struct GroupCost {
+  int times = 0;
+  double plain = 0, fused = 0;  // milliseconds, of all of them
+};
+
+std::map<std::string, GroupCost> costs_of_groups(const Program& plain, const Program& fused) {
+  std::map<std::string, GroupCost> all;
+  const std::vector<double> before = instruction_costs(plain, CostModel::measured);
+  const std::vector<double> after = instruction_costs(fused, CostModel::measured);
+  for (const fusion::Group& group : fusion::find_groups(plain, kFuseAll)) {
+    std::string name;
+    double seconds = 0;
+    for (const int m : group.members) {
+      name += cat(name.empty() ? "" : "+", plain.instructions[static_cast<size_t>(m)].op->name);
+      seconds += before[static_cast<size_t>(m)];
+    }
+    all[name].plain += 1e3 * seconds;
+  }
+  for (size_t i = 0; i < after.size(); ++i)
+    if (const Instruction& instruction = fused.instructions[i]; fusion::is_fused(instruction)) {
+      GroupCost& cost = all[instruction.op->name];
+      ++cost.times;
+      cost.fused += 1e3 * after[i];
+    }
+  return all;
+}
+
 void measure(const std::string& name, double dropout, int rounds) {
   const Setup setup = make_setup(name, dropout);
   const std::vector<Tensor> parameters = setup.model->parameters();
@@ -76,15 +108,10 @@ void measure(const std::string& name, double dropout, int rounds) {
   Step plain(train), fused(train, {.fusion = kFuseAll});
   Metas metas;
   for (const Tensor& x : setup.inputs) metas.push_back(x.meta());
-  std::map<std::string, int> groups;
-  for (const Instruction& i : fused.program(metas).instructions)
-    if (fusion::is_fused(i)) ++groups[i.op->name];
-
   const auto milliseconds = [&](Step& step) {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     step.run(setup.inputs);
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-        .count();
+    return 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   };
   std::vector<double> before, after, ratios;
   for (int round = -2; round < rounds; ++round) {  // two to warm up
@@ -100,7 +127,9 @@ void measure(const std::string& name, double dropout, int rounds) {
   std::printf("%-8s %4d -> %4d instructions, %11lld -> %11lld bytes, %7.2f -> %7.2f ms, %.4f\n",
               name.c_str(), a.instructions, b.instructions, static_cast<long long>(a.arena_bytes),
               static_cast<long long>(b.arena_bytes), median(before), median(after), median(ratios));
-  for (const auto& [group, times] : groups) std::printf("  %3d %s\n", times, group.c_str());
+  for (const auto& [group, cost] : costs_of_groups(plain.program(metas), fused.program(metas)))
+    std::printf("  %3d %-24s %6.3f -> %6.3f ms\n", cost.times, group.c_str(), cost.plain,
+                cost.fused);
   std::fflush(stdout);
 }
 
