@@ -4,7 +4,7 @@
 // blocks they belong to.
 //
 //   bench/recompute                    // plans only: added time predicted from measured op times
-//   bench/recompute --run              // also runs: measured added time, steps interleaved
+//   bench/recompute --run 60           // also runs: median of 60 steps with and without in turn
 //
 // "arena" is what a step holds besides parameters, optimizer state and inputs. Ratios are of its
 // size without recompute. "at least" is the certificate: no plan in that memory adds less.
@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
@@ -232,19 +233,20 @@ double milliseconds(Step& step, std::span<const Tensor> inputs) {
 }
 
 // Time of steps under a budget against steps without, interleaved; the median ratio.
-double measured_ratio(const StepFunction& function, int64_t budget,
-                      std::span<const Tensor> inputs) {
+double measured_ratio(const StepFunction& function, int64_t budget, std::span<const Tensor> inputs,
+                      int rounds) {
   Step free(function), tight(function, {.budget = budget});
   std::vector<double> ratios;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = -2; i < rounds; ++i) {
     const double base = milliseconds(free, inputs), more = milliseconds(tight, inputs);
-    if (i > 1) ratios.push_back(more / base);
+    if (i >= 0) ratios.push_back(more / base);
   }
   std::ranges::nth_element(ratios, ratios.begin() + std::ssize(ratios) / 2);
   return ratios[ratios.size() / 2];
 }
 
-void print_table(Subject subject, bool run) {
+// `rounds`: steps to measure; 0: none.
+void print_table(Subject subject, int rounds) {
   optim::SGD optimizer(subject.net->parameters(), {.learning_rate = 1e-3});
   const StepFunction function = training(subject, optimizer);
   const std::vector inputs{subject.x, make_key(1, 0)};
@@ -275,9 +277,9 @@ void print_table(Subject subject, bool run) {
       std::printf("  ratio %.2f: +%5.1f %%  at least +%5.1f %%", ratio,
                   100 * r.added_seconds / r.step_seconds,
                   100 * r.least_added_seconds / r.step_seconds);
-      if (run)
+      if (rounds > 0)
         std::printf("  measured +%5.1f %%",
-                    100 * (measured_ratio(function, outside + arena, inputs) - 1));
+                    100 * (measured_ratio(function, outside + arena, inputs, rounds) - 1));
       std::printf("\n");
     } catch (const BudgetError&) {
       std::printf(
@@ -319,9 +321,10 @@ void print_table(Subject subject, bool run) {
 
 int main(int argc, char** argv) {
   const bool run = argc > 1 && std::strcmp(argv[1], "--run") == 0;
+  const int rounds = !run ? 0 : argc > 2 ? std::atoi(argv[2]) : 10;
   nn::Build build{.seed = 1};
-  print_table(gpt(12, build), run);
-  for (const int64_t depth : {20, 56, 110}) print_table(resnet(depth, build), run);
-  print_table(unet(build), run);
-  print_table(densenet(build), run);
+  print_table(gpt(12, build), rounds);
+  for (const int64_t depth : {20, 56, 110}) print_table(resnet(depth, build), rounds);
+  print_table(unet(build), rounds);
+  print_table(densenet(build), rounds);
 }
