@@ -44,6 +44,8 @@ TEST(ExamplesConfig, WhatIsWrongIsNamed) {
   const std::pair<const char*, const char*> refusals[] = {
       {"learning-rate = 0.1", "--config: there is no such option: learning-rate. --print-config "},
       {"[model]\nlayers = 2", "--config: there is no such option: model."},
+      {"[=a.b]", "--config: there is no such option: [=a.b]."},
+      {"a#;b.c = 2", "--config: there is no such option: a#;b.c."},
       {"model.layers = 2", "--config: there is no such option: model.layers."},
       {"[model.layers]", "--config: there is no such option: [model.layers]."},
       {dots.c_str(),

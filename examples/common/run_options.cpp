@@ -52,10 +52,13 @@ class ConfigFile : public CLI::ConfigTOML {
                       " bytes. --print-config prints one.");
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-      std::string name = line.substr(0, line.find_first_of("=#;"));
-      check<UsageError>(name.find('.') == name.npos,
-                        "--config: there is no such option: ", data::shown(CLI::detail::trim(name)),
-                        ". --print-config lists them.");
+      CLI::detail::trim(line);  // and then as it looks for names
+      if (line.starts_with('#') || line.starts_with(';')) continue;
+      const bool section = line.starts_with('[') && line.ends_with(']');
+      const char end = line.find('=') != line.npos ? '=' : '#';
+      const std::string name = section ? line : line.substr(0, line.find(end));
+      check<UsageError>(name.find('.') == name.npos, "--config: there is no such option: ",
+                        data::shown(CLI::detail::trim_copy(name)), ". --print-config lists them.");
     }
     std::istringstream all(text);
     return CLI::ConfigTOML::from_config(all);
