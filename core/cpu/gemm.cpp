@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/cpu/parallel.h"
+#include "core/cpu/prefetch.h"
 #include "core/cpu/transpose.h"
 
 namespace plimsoll {
@@ -91,37 +92,6 @@ void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
     for (int64_t j = 0; j < columns; ++j)
       to[k * columns + j] = j < width ? b.data[k * b.row_stride + j * b.col_stride] : T(0);
 }
-
-// A matrix that will be packed next. Its lines come nearer bit by bit while products are computed:
-// packing alone would wait for memory.
-template <class T>
-class Ahead {
- public:
-  Ahead() = default;
-  // To be complete after `fetches` calls of fetch.
-  Ahead(const MatrixRef<T>& x, int64_t rows, int64_t columns, int64_t fetches) : run_(x.data) {
-    const bool row_major = x.col_stride == 1;
-    stride_ = row_major ? x.row_stride : x.col_stride;
-    length_ = row_major ? columns : rows;
-    runs_ = row_major ? rows : columns;
-    portion_ = pieces(runs_ * pieces(length_, kLine), fetches);
-  }
-  void fetch() {
-    for (int64_t i = 0; i < portion_ && runs_ > 0; ++i) {
-      __builtin_prefetch(run_ + at_, 0, 2);
-      at_ += kLine;
-      if (at_ < length_) continue;
-      at_ = 0;
-      run_ += stride_;
-      --runs_;
-    }
-  }
-
- private:
-  static constexpr int64_t kLine = 64 / sizeof(T);
-  const T* run_ = nullptr;
-  int64_t stride_ = 0, length_ = 0, runs_ = 0, portion_ = 0, at_ = 0;
-};
 
 // ---- the innermost loop
 
