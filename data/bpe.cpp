@@ -4,7 +4,7 @@
 #include <bit>
 #include <unordered_map>
 
-#include "data/hash.h"
+#include "core/hash.h"
 #include "data/pretokenize.h"
 
 namespace plimsoll::data {
