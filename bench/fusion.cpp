@@ -68,7 +68,7 @@ double median(std::vector<double> values) {
 }
 
 struct GroupCost {
-  int times = 0;
+  int found = 0, times = 0;     // not all that are found run together
   double plain = 0, fused = 0;  // milliseconds, of all of them
 };
 
@@ -84,6 +84,7 @@ std::map<std::string, GroupCost> costs_of_groups(const Program& plain, const Pro
       seconds += before[static_cast<size_t>(m)];
     }
     all[name].plain += 1e3 * seconds;
+    ++all[name].found;
   }
   for (size_t i = 0; i < after.size(); ++i)
     if (const Instruction& instruction = fused.instructions[i]; fusion::is_fused(instruction)) {
@@ -91,6 +92,8 @@ std::map<std::string, GroupCost> costs_of_groups(const Program& plain, const Pro
       ++cost.times;
       cost.fused += 1e3 * after[i];
     }
+  std::erase_if(all, [](const auto& entry) { return entry.second.times == 0; });
+  for (auto& [name, cost] : all) cost.plain *= static_cast<double>(cost.times) / cost.found;
   return all;
 }
 

@@ -4,7 +4,7 @@
 // blocks they belong to.
 //
 //   bench/recompute                    // plans only: added time predicted from measured op times
-//   bench/recompute --run 60           // also runs: median of 60 steps with and without in turn
+//   bench/recompute --run 60           // also runs: median of 60 steps with and without in turn (10)
 //
 // "arena" is what a step holds besides parameters, optimizer state and inputs. Ratios are of its
 // size without recompute. "at least" is the certificate: no plan in that memory adds less.
@@ -322,6 +322,10 @@ void print_table(Subject subject, int rounds) {
 int main(int argc, char** argv) {
   const bool run = argc > 1 && std::strcmp(argv[1], "--run") == 0;
   const int rounds = !run ? 0 : argc > 2 ? std::atoi(argv[2]) : 10;
+  if (argc > 3 || (argc > 1 && rounds < 1)) {
+    std::fprintf(stderr, "recompute: there is no such option. Use --run or --run STEPS.\n");
+    return 2;
+  }
   nn::Build build{.seed = 1};
   print_table(gpt(12, build), rounds);
   for (const int64_t depth : {20, 56, 110}) print_table(resnet(depth, build), rounds);

@@ -62,7 +62,7 @@ set(PLIMSOLL_CUDA_BATCHES
   "rows: ops/layer_norm ops/rms_norm ops/softmax ops/cross_entropy ops/random ops/dropout"
   "attention: ops/attention ops/rope ops/linear_cross_entropy ops/linear ops/matmul"
   "images: ops/conv2d ops/pool2d ops/interpolate ops/batch_norm"
-  "groups: ops/group_norm ops/nll_loss ops/extrema ops/concat"
+  "others: ops/group_norm ops/nll_loss ops/extrema"
   "lookup: ops/embedding ops/gather ops/top_k ops/cumsum"
   "updates: ops/adam_update ops/sgd_update ops/adagrad_update ops/adamax_update ops/nadam_update
             ops/radam_update ops/rmsprop_update ops/global_norm ops/loss_scale")

@@ -25,6 +25,7 @@ struct Header {
 static_assert(sizeof(Header) == 40);  // no gaps: compared as bytes
 
 uint32_t crc_of(uint32_t crc, const void* bytes, size_t size) {
+  if (size == 0) return crc;  // zlib would begin anew at a null pointer
   return static_cast<uint32_t>(crc32_z(crc, static_cast<const Bytef*>(bytes), size));
 }
 

@@ -25,7 +25,7 @@ struct CudaApi {
   // nullptr when there is no more. On a boundary of 256 bytes.
   void* (*allocate)(int64_t bytes);
   void (*release)(void* data);
-  void* (*allocate_pinned)(int64_t bytes);  // of the host, for copies that do not wait
+  void* (*allocate_pinned)(int64_t bytes);  // of the host, which the GPU reads by itself
   void (*release_pinned)(void* data);
   int64_t (*available)();  // bytes of device memory that could be had now
   void (*copy)(void* to, const void* from, int64_t bytes, CudaCopy kind);

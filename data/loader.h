@@ -48,8 +48,8 @@ class Loader {
   // Batches in an epoch.
   int64_t batches() const;
 
-  // The most bytes that batches take before they are tensors, in plain memory that no pool counts:
-  // those that the workers have prepared ahead and the one that is being taken.
+  // The most bytes that batches take before they are tensors, in memory of the host that no pool
+  // counts: those that the workers have prepared ahead and the one that is being taken.
   int64_t host_bytes() const;
 
   // Begins an epoch; one that is under way is given up. Batches before number `first` are left

@@ -123,7 +123,10 @@ void train(const Options& options, int64_t epochs) {
   const auto with_gradients = [&](Precision type) {
     return options.histograms > 0 ? train_step(type, /*return_gradients=*/true) : StepFunction();
   };
-  const int64_t host_bytes = train_loader.host_bytes();  // the other takes no more, at other times
+  // The other loader takes its batches' memory when this one has given back its own; but pinned
+  // memory is kept.
+  const int64_t host_bytes =
+      train_loader.host_bytes() + (pool.device() == Device::cuda ? test_loader.host_bytes() : 0);
   Runner step(train_step(precision), options.captured(), budget.step_options(host_bytes), &window,
               evaluation(precision), with_gradients(precision));
 

@@ -61,8 +61,8 @@ Fitted joined(Fitted fitted) {
   return {std::move(program), std::move(plan)};
 }
 
-// Under a budget: fused, or as captured where that needs less, since ops that run together can only
-// be made again together.
+// Under a budget: fused, or as captured where that fits better, since ops that run together can
+// only be made again together.
 Fitted within_budget(const Program& captured, const StepOptions& options, int64_t elsewhere) {
   const auto fit = [&](const Program& program) {
     return BudgetPlanner(program, options.planning).fit(options.budget, elsewhere);
@@ -70,7 +70,13 @@ Fitted within_budget(const Program& captured, const StepOptions& options, int64_
   const Program fused = fuse(captured, options.fusion);
   if (fused == captured) return fit(captured);
   try {
-    return fit(fused);
+    Fitted together = fit(fused);
+    if (together.plan.recompute.repetitions == 0) return together;
+    Fitted apart = fit(captured);
+    const auto seconds = [](const Fitted& f) {
+      return f.plan.recompute.step_seconds + f.plan.recompute.added_seconds;
+    };
+    return seconds(together) <= seconds(apart) ? together : apart;
   } catch (const BudgetError&) {
     return fit(captured);
   }

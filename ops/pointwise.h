@@ -3,8 +3,8 @@
 //
 //   Tensor relu(const Tensor& x) { return apply1(Unary<Relu>::op, {contiguous(x)}); }
 //
-// A piece with an argument beyond a formula's reach is computed in double as a whole; such an op has
-// no tiling, because in smaller pieces other elements would be.
+// A piece with an argument beyond a formula's reach is computed in double as a whole; such an op
+// has no tiling, because in smaller pieces other elements would be.
 // Cast: with `static constexpr CastRule cast`, what autocast makes of the input; else it is kept.
 #pragma once
 

@@ -52,6 +52,8 @@ struct RowNorm {
   }
 };
 
+static_assert(kMostHeld == int64_t{kHeld} * kHeldThreads * kTogether);
+
 // sums: [blocks, {dgamma, dbeta}, n], without dbeta where there are no means.
 template <bool kCentred>
 __global__ void __launch_bounds__(kHeldThreads)
@@ -75,9 +77,10 @@ __global__ void __launch_bounds__(kHeldThreads)
       if (first(h) >= in.n) continue;
       const Several d = columns(in.dy, h).get(row), x = columns(in.x, h).get(row);
 #pragma unroll
-      for (int j = 0; j < kTogether; ++j) {  // beyond the width dy and gamma are 0
+      for (int j = 0; j < kTogether; ++j) {
         g[h].at[j] = d.at[j] * gamma[h].at[j];
         xhat[h].at[j] = statistics.normal(x.at[j]);
+        if (j >= width) continue;  // nothing is there, and 0 may be far from the mean
         sum_g += g[h].at[j];
         sum_gx += g[h].at[j] * xhat[h].at[j];
         dgamma[h].at[j] += d.at[j] * xhat[h].at[j];

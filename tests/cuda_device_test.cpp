@@ -180,15 +180,16 @@ TEST_F(CudaDevice, StepsArePlannedToTheByte) {
   EXPECT_EQ(region.peak().bytes + block_bytes(x.value().storage->bytes()), plan.total_bytes());
 }
 
-// Updates, unscaling and clipping by the norm have one call for many parameters, with the bits of one
-// for each; sizes are with and without packs.
+// Updates, unscaling and clipping by the norm have one call for many parameters, with the bits of
+// one for each; sizes are with and without packs, one is more than a chunk.
 TEST_F(CudaDevice, UpdatesOfAStepAreJoined) {
   constexpr int kParameters = 70;  // more than one launch takes
   int calls = 0;
   const auto train = [&](bool captured) {
     std::vector<Tensor> w;
     for (int i = 0; i < kParameters; ++i)
-      w.push_back(to_device(uniform({i % 9 + 1}, -1, 1, static_cast<uint64_t>(i)), Device::cuda));
+      w.push_back(to_device(uniform({i == 5 ? 16'391 : i % 9 + 1}, -1, 1, static_cast<uint64_t>(i)),
+                            Device::cuda));
     optim::AdamW adam(w, {.learning_rate = 0.1});
     const auto scaler = optim::LossScaler::dynamic({.initial = 4}, Device::cuda);
     const auto body = [&](const Tensor& x) {

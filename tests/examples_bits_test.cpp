@@ -1,5 +1,5 @@
-// Ten steps of training leave the same bits behind, whatever is made again or run together: eager or
-// captured, checkpointed or planned under budgets, fused, in each precision, running statistics
+// Ten steps of training leave the same bits behind, whatever is made again or run together: eager
+// or captured, checkpointed or planned under budgets, fused, in each precision, running statistics
 // included.
 #include <gtest/gtest.h>
 

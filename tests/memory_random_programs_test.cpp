@@ -1,9 +1,9 @@
 // Ten thousand random programs, each planned in seven ways: as captured, with its updates early,
 // with them early and side by side, this with what is joined in reverse, in the fewest bytes that a
 // short search finds, with its chains fused, and fused in the fewest bytes. The plans run on an
-// executor that shares no code with the planner (memory_checker.h): every granule that is read still
-// belongs to the value that is meant, what nobody reads again is NaN, and the bits are those of the
-// function itself.
+// executor that shares no code with the planner (memory_checker.h): every granule that is read
+// still belongs to the value that is meant, what nobody reads again is NaN, and the bits are those
+// of the function itself.
 #include "core/cpu/parallel.h"
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
@@ -66,9 +66,14 @@ Program reversed(Program program, const Plan& plan) {
   return program;
 }
 
+struct SmallPieces {
+  ~SmallPieces() { detail::piece_elements = before; }
+  const int64_t before = std::exchange(detail::piece_elements, 32);
+};
+
 TEST(MemoryRandomPrograms, NoTwoLiveValuesOverlapAndFreedMemoryMayBeNaN) {
   int in_place = 0, early_updates = 0, gathered = 0, joined = 0, recomputed = 0, fused_programs = 0;
-  const int64_t piece = std::exchange(detail::piece_elements, 32);  // tiles of 8
+  const SmallPieces tiles_of_8;
   for (uint32_t seed = 0; seed < kPrograms; ++seed) {
     SCOPED_TRACE(seed);
     const RandomCase c(seed);
@@ -90,14 +95,15 @@ TEST(MemoryRandomPrograms, NoTwoLiveValuesOverlapAndFreedMemoryMayBeNaN) {
     const Program backwards = reversed(together, plan_together);
     gathered += together.instructions != early.instructions;
     joined += backwards.instructions != together.instructions;
-    for (const Program* p : {&program, &early, &together, &backwards, &least, &fused, &least_fused}) {
+    const Program* const all[] = {&program, &early, &together,   &backwards,
+                                  &least,   &fused, &least_fused};
+    for (const Program* p : all) {
       const Plan plan = p == &backwards ? plan_together : make_plan(*p);
       in_place += plan.in_place > 0;
       ASSERT_EQ(c.bits([&] { return Checker(*p, plan).run(c.inputs); }), expected);
       ASSERT_FALSE(HasFailure());
     }
   }
-  detail::piece_elements = piece;
   EXPECT_GT(fused_programs, kPrograms / 2);
   EXPECT_GT(in_place, kPrograms);  // the programs do exercise folding, ...
   EXPECT_GT(early_updates, kPrograms / 10);

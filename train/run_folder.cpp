@@ -22,7 +22,7 @@ RunFolder::RunFolder(std::filesystem::path path, bool resume) : path_(std::move(
   }
   check<UsageError>(!error, "--run: the folder cannot be made: ", path_.string(), " (",
                     error.message(), "). Name one in a folder that exists and is yours.");
-  // The lock goes with the process, however that ends. Where folders cannot be locked there is none.
+  // The lock goes with the process, however that ends. No lock where folders cannot be locked.
   const bool taken = flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   const bool used = !resume && !list_saves(saves()).empty();
   if (taken || used) close(lock_);

@@ -210,9 +210,9 @@ struct Round {
     pack_block(block_of_a(blocks, i), rows(blocks, i), depth, to);
   }
 
-  // What thread number i of so many fetches of the next round's B, which all pack first.
-  Ahead<T> share_of_next_b(int64_t i, int64_t threads, int64_t fetches) const {
-    const Runs rows(next_depth, threads);
+  // Number i of so many shares of the next round's B, which is packed before anything is multiplied.
+  Ahead<T> share_of_next_b(int64_t i, int64_t shares, int64_t fetches) const {
+    const Runs rows(next_depth, shares);
     const T* const first = b.data + (depth + rows.first(i)) * b.row_stride;
     return {{first, b.row_stride, 1}, rows.size(i), n, fetches};
   }
@@ -318,6 +318,7 @@ void multiply_high(const Round<T>& r, bool same_b) {
       r.strips.count,
       std::min(r.strips.count, pieces(pieces(r.strips.count, kTall), threads) * threads));
   const Runs across(r.panels, std::min(r.panels, pieces(3 * threads, blocks.count)));
+  const int64_t first_last = std::max<int64_t>(0, blocks.count - threads);  // nobody has one after
   parallel_for(blocks.count * across.count, 1, [&](int64_t begin, int64_t end) {
     auto& own = Scratch<T>::of_thread();
     T* const left = own.at_least(own.blocks, kBlock);
@@ -325,12 +326,12 @@ void multiply_high(const Round<T>& r, bool same_b) {
       const int64_t i = piece / across.count, run = piece % across.count, next = i + threads;
       r.pack_block_of_a(blocks, i, left);
       Ahead<T> ahead;
+      const int64_t fetches = r.fetches(blocks.size(i) * across.size(run));
       if (next < blocks.count)
-        ahead = {r.block_of_a(blocks, next), r.rows(blocks, next), r.depth,
-                 r.fetches(kTall * across.size(run))};
+        ahead = {r.block_of_a(blocks, next), r.rows(blocks, next), r.depth, fetches};
       else if (r.next_depth > 0)
-        ahead =
-            r.share_of_next_b(next - blocks.count, threads, r.fetches(kTall * across.size(run)));
+        ahead = r.share_of_next_b(piece - first_last * across.count,
+                                  (blocks.count - first_last) * across.count, fetches);
       const int64_t last = across.first(run + 1);
       for (int64_t p = across.first(run); p < last; p += kGroup)
         r.template multiply<true>(blocks, i, {left, r.pitch}, p, std::min(last, p + kGroup),

@@ -279,6 +279,10 @@ const Descriptor& Graph::tensor(std::span<const int64_t> sizes, std::span<const 
   });
 }
 
+// Of the code that makes graphs, names them and chooses among their plans: a kept plan knows tensors
+// by the order in which the graph was built. To be raised with every change there.
+constexpr const char* kGraphs = "graphs 1";
+
 std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const Target& target,
                               Rounding rounding, int64_t limit) {
   Search search(graph, target);
@@ -295,7 +299,7 @@ std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const
   };
   try {
     cached_file(folder,
-                {cat("cuDNN ", cudnn().cudnnGetVersion()), device_name(target), name,
+                {kGraphs, cat("cuDNN ", cudnn().cudnnGetVersion()), device_name(target), name,
                  cat(static_cast<int>(rounding), " ", limit)},
                 make, usable);
   } catch (const NotKept&) {

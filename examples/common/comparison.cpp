@@ -1,5 +1,4 @@
 #include "examples/common/comparison.h"
-#include "core/hash.h"
 
 #include <algorithm>
 #include <chrono>

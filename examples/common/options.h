@@ -40,11 +40,11 @@ struct Options {
   bool checkpoint = false;
   bool find_nan = false;
   std::string fuse = "none";  // passes of fusion
-  double prune = 0;         // share of the weights that are 0 in the end
-  std::string tensorboard;  // folder for event files; empty: none
-  int64_t histograms = 0;   // updates between those in the event files; 0: none
-  std::string run;          // folder of the run; empty: none
-  bool resume = false;      // from resume_from: the folder of a run, or a file that it saved
+  double prune = 0;           // share of the weights that are 0 in the end
+  std::string tensorboard;    // folder for event files; empty: none
+  int64_t histograms = 0;     // updates between those in the event files; 0: none
+  std::string run;            // folder of the run; empty: none
+  bool resume = false;        // from resume_from: the folder of a run, or a file that it saved
   std::string resume_from;
   int64_t save_every = 0, log_every = 50;  // batches; 0: only at evaluations
   int64_t keep = 3, patience = 0;          // saves; evaluations, 0: for ever

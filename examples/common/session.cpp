@@ -79,7 +79,7 @@ void Session::begin() {
     if (own && !file.empty()) saved_ = batches_;
   }
   first_ = batches_;
-  if (batches_ > 0) board_.resumed(batches_);
+  if (options_.resume) board_.resumed(batches_);
 }
 
 void Session::planned(const Planned& planned) {

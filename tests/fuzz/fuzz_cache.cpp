@@ -30,9 +30,8 @@ const data::TemporaryFolder& linked() {
 bool reads(std::string_view bytes) {
   const std::filesystem::path& folder = linked().path();
   in_memory(bytes);
-  return unless_refused([&] {
-    cached_file(folder, {"x"}, []() -> data::Bytes { fail<DataError>("made again."); });
-  });
+  return unless_refused(
+      [&] { cached_file(folder, {"x"}, []() -> data::Bytes { fail<DataError>("made again."); }); });
 }
 
 std::vector<std::string> seeds() {
