@@ -19,7 +19,8 @@ constexpr std::string_view kTokens = "added_tokens", kVocabulary = "model.vocab"
 constexpr std::string_view kSections[] = {"pre_tokenizer", "post_processor", "decoder", "model"};
 constexpr std::string_view kContents[] = {kTokens, kVocabulary, kMerges};
 
-// A setting and the values that it may have, as JSON: two, one, or, where none is listed, any.
+// A setting and the values that it may have, as JSON: two, one, or, where none is listed, any but
+// objects and arrays.
 struct Setting {
   std::string_view path;
   std::string_view values[2];
@@ -89,7 +90,7 @@ class Reader {
     }
     if (place_ == Place::section && path_ == kVocabulary) return go(Place::vocabulary);
     if (place_ != Place::top || std::ranges::find(kSections, path_) == std::end(kSections))
-      return value("{...}");
+      refuse_value("{...}");
     section_ = path_ + '.';
     return go(Place::section);
   }
@@ -109,7 +110,7 @@ class Reader {
       return go(Place::tokens);
     }
     if (place_ == Place::section && path_ == kMerges) return go(Place::merges);
-    if (place_ != Place::merges) return value("[...]");
+    if (place_ != Place::merges) refuse_value("[...]");
     words_.clear();
     count_ = 0;
     return go(Place::pair);
@@ -198,21 +199,26 @@ class Reader {
     const auto found = std::ranges::find(kSettings, path_, &Setting::path);
     return found == std::end(kSettings) ? nullptr : found;
   }
-  // What the key before it has.
+  // What the key before it has: no object and no array, which would have to be left again.
   bool value(std::string_view json) {
+    const Setting* const known = setting();
+    const auto may_be = [&](std::string_view one) { return !one.empty() && json == one; };
+    const bool is_setting =
+        place_ == Place::top || place_ == Place::section || place_ == Place::token;
+    if (!is_setting || !known ||
+        (!known->values[0].empty() && std::ranges::none_of(known->values, may_be)))
+      refuse_value(json);
+    return true;
+  }
+  [[noreturn]] void refuse_value(std::string_view json) const {
     check<DataError>(place_ != Place::start, "tokenizer: this is no JSON object: ", name_,
                      ". Use a tokenizer.json.");
     check<DataError>(place_ != Place::vocabulary,
                      "tokenizer: the id of a token is no whole number from 0 to 2^31 - 1: ", name_,
                      " after token ", in_quotes(shown(token_)), kPublished);
     if (place_ == Place::merges || place_ == Place::pair) refuse_merge(json);
-    const Setting* const known = setting();
-    const auto may_be = [&](std::string_view one) { return !one.empty() && json == one; };
-    check<DataError>(known && place_ != Place::tokens &&
-                         (known->values[0].empty() || std::ranges::any_of(known->values, may_be)),
-                     "tokenizer: this is not done here: ", name_, " asks for ", path_, " ",
-                     shown(json), ". Use a byte-level BPE as GPT-2 has it.");
-    return true;
+    fail<DataError>("tokenizer: this is not done here: ", name_, " asks for ", path_, " ",
+                    shown(json), ". Use a byte-level BPE as GPT-2 has it.");
   }
 
   [[noreturn]] void refuse_merge(std::string_view what) const {

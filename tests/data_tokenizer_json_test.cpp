@@ -102,6 +102,16 @@ TEST(DataTokenizerJson, RefusesWhatIsNotDoneHere) {
   expect_not_done("\"vocab\": {", "\"vocab\": [{", "model.vocab [...]");
   expect_not_done("\"lstrip\": false", "\"lstrip\": true", "added_tokens.lstrip true");
   expect_not_done("\"ignore_merges\": false", "\"ignore_merges\": 1", "model.ignore_merges 1");
+  // Where any value is taken too.
+  expect_not_done("\"unk_token\": null", "\"unk_token\": {}", "model.unk_token {...}");
+  expect_not_done("\"fuse_unk\": false", "\"fuse_unk\": []", "model.fuse_unk [...]");
+  expect_not_done("\"trim_offsets\": true", "\"trim_offsets\": []",
+                  "pre_tokenizer.trim_offsets [...]");
+  expect_not_done("\"decoder\": {", "\"decoder\": {\"use_regex\": {\"a\": 1}, ",
+                  "decoder.use_regex {...}");
+  expect_not_done("\"special\": true", "\"special\": {}", "added_tokens.special {...}");
+  expect_not_done("\"id\": 259", "\"id\": [259]", "added_tokens.id [...]");
+  expect_not_done("\"content\": \"<|end|>\"", "\"content\": {}", "added_tokens.content {...}");
   expect_not_done("\"merges\": [", "\"merges\": null, \"x\": [", "model.merges null");
 }
 
