@@ -23,8 +23,8 @@ namespace plimsoll::python {
 
 using plimsoll::Outcome;
 
-// Large, or for one test alone.
-constexpr std::string_view kOptional[] = {"torch", "tokenizers", "tiktoken"};
+// Large.
+constexpr std::string_view kOptional[] = {"torch"};
 
 inline bool is_named() {
   const char* named = std::getenv("PLIMSOLL_PYTHON");
