@@ -21,7 +21,8 @@ using CachedBytes = std::vector<uint8_t>;
 // make(), or what it gave for the same bytes before. `made_of` is all that the result depends on,
 // also the version of `make`: it is hashed to 64 bits, with a CRC-32 and the length beside them.
 // The folder is made where it is missing. What `usable`, if any, refuses counts as damaged. A cache
-// that cannot be read or written costs time and is no error; what `make` throws comes out.
+// that cannot be read or written costs time and is no error; what `make` throws comes out. A
+// process that is killed may leave a `.part` file, which nothing reads or removes.
 CachedBytes cached_file(const std::filesystem::path& folder,
                         std::initializer_list<std::string_view> made_of,
                         const std::function<CachedBytes()>& make,

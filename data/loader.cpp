@@ -43,7 +43,7 @@ Loader::Loader(const ImageDataset& dataset, LoaderAttrs attrs) : dataset_(datase
   if (attrs.device == Device::cuda) pinned_ = std::make_unique<PinnedMemory>();
 }
 
-// Memory of the host, which any thread may fill. (A vector that is made by a move keeps its memory.)
+// Memory of the host, which any thread may fill. (A vector made by a move keeps its memory.)
 struct Loader::HostBatch {
   std::pmr::vector<float> x;
   std::pmr::vector<int64_t> y;

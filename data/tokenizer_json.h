@@ -1,5 +1,5 @@
-// tokenizer.json, in which Hugging Face's tokenizers keep all of a tokenizer: read as far as it is a
-// byte-level BPE of GPT-2's form.
+// tokenizer.json, in which Hugging Face's tokenizers keep all of a tokenizer: read as far as it is
+// a byte-level BPE of GPT-2's form.
 //
 //   const TokenizerJson file = read_tokenizer_json(text, "tokenizer.json");
 //   file.vocabulary;   // {{"!", 0}, ..., {"Ġthe", 262}, ...}, as in vocab.json
