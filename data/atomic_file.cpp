@@ -21,23 +21,47 @@ namespace fs = std::filesystem;
                   "). Look at its folder and the space on the disk.");
 }
 
-// What was written to a file, or which names a folder has, is on the disk when this returns.
-void synchronise(const fs::path& name, int flags, const fs::path& file) {
-  const int opened = open(name.c_str(), flags | O_CLOEXEC);
-  if (opened < 0) refuse("it cannot be opened again", file);
-  const int result = fsync(opened);
-  const int reason = errno;
-  close(opened);
-  errno = reason;
-  // Some file systems do not synchronise folders, and say so.
-  if (result != 0 && !(reason == EINVAL && flags & O_DIRECTORY))
-    refuse("it cannot be brought to the disk", file);
+// Where the bytes of a file of this name would go: links followed, also to a file not there yet.
+fs::path behind_links(const fs::path& name) {
+  fs::path path = name;
+  std::error_code none;  // what cannot be looked at cannot be opened either
+  for (int links = 0; fs::is_symlink(path, none); ++links) {
+    check<DataError>(links < 40, "write: its links lead nowhere: ", name.string(),
+                     ". Name another file.");
+    path = path.parent_path() / fs::read_symlink(path, none);
+  }
+  check<DataError>(!fs::exists(path, none) || fs::is_regular_file(path, none),
+                   "write: it is there and no regular file: ", path.string(),
+                   ". Name another file.");
+  return path;
 }
+
+// A file or a folder, opened to bring to the disk what was written to it, or which names it has.
+class Opened {
+ public:
+  Opened(const fs::path& name, int flags, const fs::path& file)
+      : descriptor_(open(name.c_str(), flags | O_CLOEXEC)), flags_(flags), file_(file) {
+    if (descriptor_ < 0) refuse("it cannot be opened again", file);
+  }
+  ~Opened() { close(descriptor_); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+  void synchronise() const {
+    // Some file systems do not synchronise folders, and say so.
+    if (fsync(descriptor_) != 0 && !(errno == EINVAL && flags_ & O_DIRECTORY))
+      refuse("it cannot be brought to the disk", file_);
+  }
+
+ private:
+  const int descriptor_, flags_;
+  const fs::path& file_;
+};
 
 }  // namespace
 
 // O_EXCL, so that nothing that is there is opened.
-AtomicFile::AtomicFile(fs::path file) : file_(std::move(file)) {
+AtomicFile::AtomicFile(const fs::path& file) : file_(behind_links(file)) {
   for (int i = 0;; ++i) {
     temporary_ = cat(file_.string(), ".", getpid(), ".", i, ".tmp");
     const int opened = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -54,12 +78,13 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::commit() {
-  synchronise(temporary_, O_WRONLY, file_);
+  Opened(temporary_, O_WRONLY, file_).synchronise();
+  const fs::path parent = file_.parent_path();
+  const Opened folder(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY, file_);
   if (std::rename(temporary_.c_str(), file_.c_str()) != 0)
     refuse("it cannot be given its name", file_);
   committed_ = true;
-  const fs::path folder = file_.parent_path();
-  synchronise(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, file_);
+  folder.synchronise();
 }
 
 void write_atomically(const fs::path& file, const std::function<void(const fs::path&)>& write) {

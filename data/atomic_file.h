@@ -19,16 +19,18 @@ namespace plimsoll::data {
 
 class AtomicFile {
  public:
-  // Makes an empty file beside `file`, "NAME.PID.N.tmp": nobody else's. DataError naming `file`
-  // when its folder does not take it.
-  explicit AtomicFile(std::filesystem::path file);
+  // Makes an empty file beside `file`, "NAME.PID.N.tmp": nobody else's. A link is followed: it
+  // stays, and what it leads to is replaced. DataError naming that file when its folder does not
+  // take it, and when it is there and no regular file.
+  explicit AtomicFile(const std::filesystem::path& file);
   ~AtomicFile();  // without commit(), nothing is left
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   // To fill, and to close before commit().
   const std::string& temporary() const { return temporary_; }
-  // DataError naming `file` when the disk does not take it; what was there before stays.
+  // DataError naming the file when the disk does not take it: what was there before stays, but
+  // when its folder, last of all, is not brought to the disk, either may be there after a crash.
   void commit();
 
  private:
