@@ -110,8 +110,11 @@ std::string read_text(const fs::path& path, int64_t limit) {
 
 std::string shown(std::string_view piece) {
   constexpr size_t kLongest = 40;
+  size_t end = std::min(piece.size(), kLongest);
+  if (end < piece.size())  // not inside a character, which has up to three bytes 10xxxxxx
+    while (end > kLongest - 3 && (piece[end] & 0xC0) == 0x80) --end;
   std::string text;
-  for (const char c : piece.substr(0, kLongest))
+  for (const char c : piece.substr(0, end))
     text += static_cast<uint8_t>(c) < ' ' || c == 127 ? '?' : c;
   return piece.size() > kLongest ? text + "..." : text;
 }

@@ -28,7 +28,8 @@ Bytes read_file(const std::filesystem::path& path, int64_t limit = kMaxFileBytes
 // The same as text.
 std::string read_text(const std::filesystem::path& path, int64_t limit = kMaxFileBytes);
 
-// A piece of a damaged file, which may be long and hold anything, as part of a message.
+// A piece of a damaged file, which may be long and hold anything, as part of a message: its first
+// 40 bytes, or fewer so that no character of UTF-8 is cut.
 std::string shown(std::string_view piece);
 
 // dir/name where it exists, else dir/name.gz. DataError naming both when neither exists, and when

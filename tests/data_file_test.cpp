@@ -101,6 +101,17 @@ TEST(DataFile, AGzipFileCannotEatMemory) {
                 " has 5 bytes, at most 4 are read. Use a smaller file.");
 }
 
+TEST(DataFile, ShowsWholeCharactersOfAPiece) {
+  const std::string x(38, 'x');
+  EXPECT_EQ(shown(x + "é"), x + "é");
+  EXPECT_EQ(shown(x + "é!"), x + "é...");
+  EXPECT_EQ(shown(x + "日!"), x + "...");
+  EXPECT_EQ(shown(x + "!é"), x + "!...");
+  EXPECT_EQ(shown(x.substr(1) + "😀é"), x.substr(1) + "...");
+  EXPECT_EQ(shown(std::string(100, '\x80')), std::string(37, '\x80') + "...");  // no UTF-8 at all
+  EXPECT_EQ(shown("a\n\x7f"), "a??");
+}
+
 TEST(DataFile, FindsAFileWithOrWithoutGz) {
   const TemporaryFolder dir;
   dir.write("a.gz", kHello);
