@@ -10,13 +10,20 @@
 #include <map>
 #include <memory_resource>
 #include <mutex>
+#include <utility>
+
+namespace plimsoll {
+struct CudaApi;
+}
 
 namespace plimsoll::data {
 
-// Safe to use from any thread. DeviceError without a GPU; OutOfMemory.
+// Safe to use from any thread. DeviceError without a GPU; OutOfMemory when there is none left, also
+// after all that is kept was released.
 class PinnedMemory : public std::pmr::memory_resource {
  public:
-  PinnedMemory() = default;
+  PinnedMemory();
+  explicit PinnedMemory(const CudaApi& api) : api_(api) {}
   ~PinnedMemory() override;  // after everything was given back
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
@@ -26,8 +33,12 @@ class PinnedMemory : public std::pmr::memory_resource {
   void do_deallocate(void* data, size_t bytes, size_t alignment) override;
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 
+  void release_free();
+
+  const CudaApi& api_;
   std::mutex mutex_;  // guards what follows
-  std::multimap<size_t, void*> free_;
+  // All that is pinned, by size; whether it is free. Giving back may not fail: it makes no entry.
+  std::map<std::pair<size_t, void*>, bool> blocks_;
 };
 
 }  // namespace plimsoll::data
