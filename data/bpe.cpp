@@ -34,18 +34,19 @@ BytePairEncoding::BytePairEncoding(std::vector<std::string> tokens, std::span<co
     bytes_[byte] = *id;
   }
   add_merges(merges);
-  for (std::vector<int32_t>& list : attrs.found_first) {
+  for (std::vector<FoundToken>& list : attrs.found_first) {
     Found& found = found_first_.emplace_back();
-    for (const int32_t id : list) {
+    for (const auto& [text, id] : list) {
       check<DataError>(id >= 0 && id < size() && !tokens_[static_cast<size_t>(id)].empty(),
                        "bpe: a token to be found is not there: ", id, " of ", size(),
                        ". Use files that belong together.");
-      const char first = tokens_[static_cast<size_t>(id)][0];
-      if (found.first_bytes.find(first) == std::string::npos) found.first_bytes += first;
+      check<DataError>(!text.empty(), "bpe: a token to be found has no text: ", id,
+                       ". Use the file as it was published.");
+      if (found.first_bytes.find(text[0]) == std::string::npos) found.first_bytes += text[0];
     }
-    found.ids = std::move(list);
-    std::ranges::stable_sort(found.ids, std::greater(),
-                             [&](int32_t id) { return tokens_[static_cast<size_t>(id)].size(); });
+    found.tokens = std::move(list);
+    std::ranges::stable_sort(found.tokens, std::greater(),
+                             [](const FoundToken& token) { return token.text.size(); });
   }
 }
 
@@ -169,19 +170,18 @@ void BytePairEncoding::encode_pieces(std::string_view text, Encoding& to) const 
 
 void BytePairEncoding::encode_part(std::string_view text, size_t list, Encoding& to) const {
   if (list == found_first_.size()) return encode_pieces(text, to);
-  const auto& [ids, first_bytes] = found_first_[list];
+  const auto& [tokens, first_bytes] = found_first_[list];
   size_t begin = 0;  // of what is left
   for (size_t at = 0; (at = text.find_first_of(first_bytes, at)) != text.npos;) {
-    const auto found = std::ranges::find_if(ids, [&](int32_t id) {
-      return text.substr(at).starts_with(tokens_[static_cast<size_t>(id)]);
-    });
-    if (found == ids.end()) {
+    const auto found = std::ranges::find_if(
+        tokens, [&](const FoundToken& token) { return text.substr(at).starts_with(token.text); });
+    if (found == tokens.end()) {
       ++at;
       continue;
     }
     encode_part(text.substr(begin, at - begin), list + 1, to);
-    to.ids.push_back(*found);
-    begin = at += tokens_[static_cast<size_t>(*found)].size();
+    to.ids.push_back(found->id);
+    begin = at += found->text.size();
   }
   encode_part(text.substr(begin), list + 1, to);
 }

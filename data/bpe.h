@@ -27,13 +27,20 @@ struct Merge {
   bool operator==(const Merge&) const = default;
 };
 
+// A text that is found before anything else is done, and the id that it becomes: most often, but
+// not always, that of the token with this text.
+struct FoundToken {
+  std::string text;
+  int32_t id;
+};
+
 // Where the libraries differ.
 struct BpeAttrs {
   // A piece that is a token becomes that token, also where its merges would not make it.
   bool whole_pieces = false;
-  // Tokens that are found in a text before it is cut into pieces: those of the first list, then, in
-  // what is left, those of the second, and so on. Of one list the leftmost, there the longest.
-  std::vector<std::vector<int32_t>> found_first = {};
+  // What is found in a text before it is cut into pieces: what the first list has, then, in what is
+  // left, what the second has, and so on. Of one list the leftmost, there the longest.
+  std::vector<std::vector<FoundToken>> found_first = {};
 };
 
 class BytePairEncoding {
@@ -69,9 +76,9 @@ class BytePairEncoding {
   // The place of an id in ids_, or the one where it belongs.
   size_t place_of(std::string_view token) const;
 
-  // A list of attrs.found_first, the longest tokens first.
+  // A list of attrs.found_first, the longest texts first.
   struct Found {
-    std::vector<int32_t> ids;
+    std::vector<FoundToken> tokens;
     std::string first_bytes;
   };
 

@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <charconv>
+#include <set>
 #include <unordered_map>
 
 #include "data/file.h"
@@ -143,14 +144,37 @@ std::vector<std::string> table_of_characters(std::vector<std::pair<std::string, 
   return table_of(std::move(entries), name);
 }
 
-// Puts `added`, whose texts are as they are, into the table where they are not in it. Another token
-// may have the same text, as "Ġ" and an added " ".
+// Those that the vocabulary has not got. Hugging Face's library does not look at the id of an added
+// token: one whose text is a key of the vocabulary, as it is written there, gets the id of that,
+// any other the next that is free. A file that says something else would give other ids than there.
+std::vector<AddedToken> new_tokens(const TokenizerJson& file, const std::string& name) {
+  const std::unordered_map<std::string_view, int64_t> ids(file.vocabulary.begin(),
+                                                          file.vocabulary.end());
+  std::set<std::string_view> seen;
+  std::vector<AddedToken> fresh;
+  int64_t next = std::ssize(file.vocabulary);
+  for (const AddedToken& token : file.added) {
+    check<DataError>(seen.insert(token.content).second,
+                     "tokenizer: an added token is there twice: ", name, " has \"",
+                     shown(token.content), "\". Use the file as it was published.");
+    const auto known = ids.find(token.content);
+    const int64_t id = known == ids.end() ? next : known->second;
+    check<DataError>(token.id == id,
+                     "tokenizer: an added token has not the id that Hugging Face's ",
+                     "library gives it: ", name, " has ", token.id, " for \"", shown(token.content),
+                     "\", there it is ", id, ". Save the file with that library.");
+    next = std::max(next, id + 1);
+    if (known == ids.end()) fresh.push_back(token);
+  }
+  return fresh;
+}
+
+// Puts `added`, whose texts are as they are, into the table. Another token may have the same text,
+// as "Ġ" and an added " ".
 void add_tokens(std::vector<std::string>& tokens, const std::vector<AddedToken>& added,
                 const std::string& name) {
   std::vector<std::pair<std::string, int64_t>> entries;
-  for (const AddedToken& token : added)
-    if (token.id >= std::ssize(tokens) || tokens[static_cast<size_t>(token.id)] != token.content)
-      entries.emplace_back(token.content, token.id);
+  for (const AddedToken& token : added) entries.emplace_back(token.content, token.id);
   for (size_t id = 0; id < tokens.size(); ++id)
     if (!tokens[id].empty()) entries.emplace_back(std::move(tokens[id]), static_cast<int64_t>(id));
   tokens = table_of(std::move(entries), name);
@@ -216,12 +240,14 @@ BytePairEncoding parse_ranks(std::string_view text, const std::string& name) {
 
 BytePairEncoding parse_tokenizer(std::string_view json, const std::string& name) {
   TokenizerJson file = read_tokenizer_json(json, name);
+  const std::vector<AddedToken> fresh = new_tokens(file, name);
   std::vector<std::string> tokens = table_of_characters(std::move(file.vocabulary), name);
   const std::vector<Merge> merges = parse_merges(file.merges, name + ", merges,", tokens);
-  add_tokens(tokens, file.added, name);
+  add_tokens(tokens, fresh, name);
   BpeAttrs attrs{.whole_pieces = file.ignore_merges, .found_first = {{}, {}}};
-  for (const AddedToken& token : file.added)
-    attrs.found_first[token.normalized].push_back(static_cast<int32_t>(token.id));
+  for (AddedToken& token : file.added)
+    attrs.found_first[token.normalized].push_back(
+        {std::move(token.content), static_cast<int32_t>(token.id)});
   return make(std::move(tokens), merges, name, std::move(attrs));
 }
 
@@ -233,10 +259,9 @@ BytePairEncoding load_tokenizer(const fs::path& path) {
     const bool json = first != text.npos && text[first] == '{';
     return json ? parse_tokenizer(text, path.string()) : parse_ranks(text, path.string());
   }
+  // It alone says how text is cut, and what is done to it before.
+  if (fs::exists(path / "tokenizer.json", error)) return load_tokenizer(path / "tokenizer.json");
   const bool own_names = fs::exists(path / "encoder.json", error);
-  if (!own_names && !fs::exists(path / "vocab.json", error) &&
-      fs::exists(path / "tokenizer.json", error))
-    return load_tokenizer(path / "tokenizer.json");
   const fs::path vocabulary = path / (own_names ? "encoder.json" : "vocab.json");
   const fs::path merges = path / (own_names ? "vocab.bpe" : "merges.txt");
   std::vector<std::string> tokens = parse_vocabulary(read_text(vocabulary), vocabulary.string());

@@ -3,8 +3,8 @@
 //   load_tokenizer("gpt2")               a folder with vocab.json and merges.txt, or with GPT-2's
 //                                        own names for the same, encoder.json and vocab.bpe
 //   load_tokenizer("r50k_base.tiktoken") a list of tokens in the order in which they are merged
-//   load_tokenizer("tokenizer.json")     all in one file (Hugging Face's), or a folder with one and
-//                                        none of the others
+//   load_tokenizer("tokenizer.json")     all in one file (Hugging Face's), or a folder with one,
+//                                        whatever else is there: it says more than the others
 //
 //   vocab.json    {"Ġthe": 262, ...}: a token's bytes, each written as one character: printable
 //                 bytes of Latin-1 as themselves, the other 68 as U+0100, U+0101, ...; and its id
@@ -15,7 +15,9 @@
 //                 token becomes it at once
 //   tokenizer.json
 //                 vocabulary and merges as above, tokens that are found in a text before it is cut,
-//                 and how it is cut: refused unless as for GPT-2 (data/tokenizer_json.h)
+//                 and how it is cut: refused unless as for GPT-2 (data/tokenizer_json.h); an added
+//                 token has the id of its key in the vocabulary, as it is written there, or else
+//                 the next that is free: refused unless the file says so
 //
 // The others do not say how text is cut into pieces: it is done as for GPT-2, which is right for
 // r50k_base and wrong for cl100k_base and later ones.

@@ -67,9 +67,11 @@ inline std::vector<std::string> many_texts(const TemporaryFolder& dir) {
   return texts;
 }
 
-// Ids of `texts`, ours and those that `library` of Python gives, with the files in `path`.
+// Ids of `texts`, ours and those that `library` of Python gives, with the files in `path`; unless
+// an added token stands for other bytes, the ids become the texts again.
 inline void expect_same_ids(const std::string& library, const std::filesystem::path& path,
-                            const std::vector<std::string>& texts, const TemporaryFolder& dir) {
+                            const std::vector<std::string>& texts, const TemporaryFolder& dir,
+                            bool and_back = true) {
   NEEDS_PYTHON(library);
   std::string packed;
   for (const std::string& text : texts) {
@@ -87,7 +89,9 @@ inline void expect_same_ids(const std::string& library, const std::filesystem::p
     const std::vector<int32_t> ids = bpe.encode(texts[i]);
     const std::string bytes(reinterpret_cast<const char*>(ids.data()), ids.size() * 4);
     if (bytes != expected[i] && ++different <= 3) ADD_FAILURE() << "text " << i << ": " << texts[i];
-    ASSERT_EQ(bpe.decode(ids), texts[i]);
+    if (and_back) {
+      ASSERT_EQ(bpe.decode(ids), texts[i]);
+    }
   }
   EXPECT_EQ(different, 0) << "of " << texts.size();
 }

@@ -20,7 +20,7 @@ std::vector<std::string> seeds() {
           R"( "decoder": {"type": "ByteLevel"}, "model": {"dropout": null, "unk_token": null,)",
           R"( "continuing_subword_prefix": "", "vocab": )", vocabulary,
           R"(, "merges": ["Ġ t", "h e", "Ġt he"]}})"),
-      cat(R"({"added_tokens": [{"id": 262, "content": "日本"}, {"id": 260, "content": "<a>"}],)",
+      cat(R"({"added_tokens": [{"id": 260, "content": "日本"}, {"id": 261, "content": "<a>"}],)",
           R"( "model": {"type": "BPE", "ignore_merges": true, "merges": [["Ġ", "t"],)",
           R"( ["h", "e"]], "vocab": )", vocabulary,
           R"(}, "pre_tokenizer": {"add_prefix_space": false, "type": "ByteLevel"}})")};
