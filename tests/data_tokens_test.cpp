@@ -211,8 +211,7 @@ TEST(DataTokens, WhatIsNotFinishedIsNotThere) {
   EXPECT_THROW(TokenWriter(dir / "no" / "t", 9), DataError);
   EXPECT_THROW(TokenWriter(dir / "t", 0), ValueError);
   std::filesystem::create_directory(dir / "folder");
-  TokenWriter writer(dir / "folder", 9);
-  EXPECT_THROW(writer.finish(), DataError);
+  EXPECT_THROW(TokenWriter(dir / "folder", 9), DataError);
 }
 
 // No file may grow beyond a limit, as on a full disk.
