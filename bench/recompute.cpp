@@ -4,7 +4,7 @@
 // blocks they belong to.
 //
 //   bench/recompute                    // plans only: added time predicted from measured op times
-//   bench/recompute --run 60           // also runs: median of 60 steps with and without in turn (10)
+//   bench/recompute --run 60           // also runs: median of 60 steps with and without; or 10
 //
 // "arena" is what a step holds besides parameters, optimizer state and inputs. Ratios are of its
 // size without recompute. "at least" is the certificate: no plan in that memory adds less.

@@ -210,7 +210,7 @@ struct Round {
     pack_block(block_of_a(blocks, i), rows(blocks, i), depth, to);
   }
 
-  // Number i of so many shares of the next round's B, which is packed before anything is multiplied.
+  // Number i of so many shares of the next round's B, which is packed before it multiplies.
   Ahead<T> share_of_next_b(int64_t i, int64_t shares, int64_t fetches) const {
     const Runs rows(next_depth, shares);
     const T* const first = b.data + (depth + rows.first(i)) * b.row_stride;

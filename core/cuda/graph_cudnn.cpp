@@ -279,8 +279,8 @@ const Descriptor& Graph::tensor(std::span<const int64_t> sizes, std::span<const 
   });
 }
 
-// Of the code that makes graphs, names them and chooses among their plans: a kept plan knows tensors
-// by the order in which the graph was built. To be raised with every change there.
+// Of the code that makes graphs, names them and chooses among their plans: a kept plan knows
+// tensors by the order in which the graph was built. To be raised with every change there.
 constexpr const char* kGraphs = "graphs 1";
 
 std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const Target& target,
