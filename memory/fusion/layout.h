@@ -25,12 +25,12 @@ struct Layout {
 // Of an operand that broadcasts to `shape`.
 Layout layout_of(const Operand& operand, const Shape& shape);
 
-// A tile is some rows with all of their columns, or a part of one row: about 4,096 elements, 16 KiB
-// of each f32 operand; up to 16,384 where whole rows ask for it, or one row. It begins a multiple
-// of kUnit elements after the first one. The vector loops of kernels leave the last few elements of a
-// range to other code, which may round differently: so every element falls to the same code as
-// without tiles, but for operands that broadcast, whose loops end with each row: their formulas
-// round once, or alike in both.
+// A tile is some rows with all of their columns, or a part of one row: about 4,096 elements, 16
+// KiB of each f32 operand; up to 16,384 where whole rows ask for it, or one row. It begins a
+// multiple of kUnit elements after the first one. The vector loops of kernels leave the last few
+// elements of a range to other code, which may round differently: so every element falls to the
+// same code as without tiles, but for operands that broadcast, whose loops end with each row:
+// their formulas round once, or alike in both.
 constexpr int64_t kUnit = 64;
 struct TileSize {
   int64_t rows = 0, columns = 0;  // 0: there is no such tile
