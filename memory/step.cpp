@@ -61,25 +61,29 @@ Fitted joined(Fitted fitted) {
   return {std::move(program), std::move(plan)};
 }
 
-// Under a budget: fused, or as captured where that fits better, since ops that run together can
-// only be made again together.
+// Under a budget: fused, or as captured where only that fits or where it costs less, since ops that
+// run together can only be made again together.
 Fitted within_budget(const Program& captured, const StepOptions& options, int64_t elsewhere) {
   const auto fit = [&](const Program& program) {
     return BudgetPlanner(program, options.planning).fit(options.budget, elsewhere);
   };
+  const auto fit_or_nothing = [&](const Program& program) -> std::optional<Fitted> {
+    try {
+      return fit(program);
+    } catch (const BudgetError&) {
+      return std::nullopt;
+    }
+  };
   const Program fused = fuse(captured, options.fusion);
   if (fused == captured) return fit(captured);
-  try {
-    Fitted together = fit(fused);
-    if (together.plan.recompute.repetitions == 0) return together;
-    Fitted apart = fit(captured);
-    const auto seconds = [](const Fitted& f) {
-      return f.plan.recompute.step_seconds + f.plan.recompute.added_seconds;
-    };
-    return seconds(together) <= seconds(apart) ? together : apart;
-  } catch (const BudgetError&) {
-    return fit(captured);
-  }
+  std::optional<Fitted> together = fit_or_nothing(fused);
+  if (!together) return fit(captured);
+  if (together->plan.recompute.repetitions == 0) return *std::move(together);
+  std::optional<Fitted> apart = fit_or_nothing(captured);
+  const auto seconds = [](const Fitted& f) {
+    return f.plan.recompute.step_seconds + f.plan.recompute.added_seconds;
+  };
+  return apart && seconds(*apart) < seconds(*together) ? *std::move(apart) : *std::move(together);
 }
 
 // What costs no time is done always, recompute where a budget asks for it. `elsewhere`: bytes that

@@ -1,16 +1,17 @@
-// Fusion: which instructions become one, what they keep where, and that no plan grows. That no bit
-// changes is shown over all ops (suite_modes_test.cpp), over random programs
+// Fusion: which instructions become one, what they keep where, and what budgets make of it. That no
+// bit changes is shown over all ops (suite_modes_test.cpp), over random programs
 // (memory_random_programs_test.cpp, ops_fused_programs_test.cpp) and over trainings
-// (examples_bits_test.cpp).
+// (examples_bits_test.cpp); that no plan grows, over random programs.
 #include "memory/fusion/fuse.h"
 
 #include "core/cpu/parallel.h"
+#include "memory/budget.h"
 #include "memory/dead_code.h"
-#include "memory/early_update.h"
 #include "memory/fusion/fused.h"
 #include "memory/plan.h"
 #include "memory/pooled_allocator.h"
 #include "memory/step.h"
+#include "ops/sum/sum.h"
 #include "tests/memory_ops.h"
 
 namespace plimsoll {
@@ -153,19 +154,24 @@ TEST(Fusion, ScratchIsPlanned) {
 }
 
 // Where most is alive, a fused instruction would hold what its members hold one after another.
-TEST(Fusion, NoPlanGrows) {
-  const auto pyramid = [](auto in) {
-    const Tensor a = flip(in[0]), b = scale(a, 2), c = scale(b, 3);
-    return std::vector{plus(c, flip(b)), plus(flip(a), flip(c))};
+// A tree needs less when it is fused: budgets that only the fused step keeps are kept.
+TEST(Fusion, BudgetsThatOnlyFusionKeeps) {
+  const auto function = [](std::span<const Tensor> in) {
+    const Tensor a = flip(in[0]), before = sum(a);
+    const Tensor tree = sum(plus(scale(in[0], 2), scale(in[1], 3)));
+    return std::vector{before, tree, sum(a)};
   };
-  for (int64_t n : {1, 16, 4096, 100'000}) {
-    const Program plain = captured(pyramid, {on_cpu(n)});
-    const Program all = fusion::rewrite(plain, fusion::find_groups(plain, kFuseAll));
-    const Program kept = fuse(plain, kFuseAll);
-    EXPECT_LE(make_plan(update_early(kept)).arena_bytes,
-              make_plan(update_early(plain)).arena_bytes);
-    EXPECT_LT(all.instructions.size(), plain.instructions.size());
-  }
+  const Metas metas{on_cpu(100'000), on_cpu(100'000)};
+  const Program plain = captured(function, metas), fused = fuse(plain, kFuseAll);
+  const int64_t least = BudgetPlanner(fused, {}).smallest();
+  ASSERT_LT(least, BudgetPlanner(plain, {}).smallest());
+  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
+  const std::vector inputs{ramp(100'000, 1), ramp(100'000, -5)};
+  Step step(function, {.budget = least, .fusion = kFuseAll}), free(function);
+  EXPECT_GT(step.plan(metas).recompute.repetitions, 0);
+  const auto results = step.run(inputs), expected = free.run(inputs);
+  for (size_t k = 0; k < expected.size(); ++k)
+    EXPECT_EQ(results[k].to_vector<float>(), expected[k].to_vector<float>());
 }
 
 TEST(Fusion, ThePlanIsWhatAPoolMeasures) {
