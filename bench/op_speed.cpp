@@ -4,18 +4,16 @@
 //
 //   op_speed --benchmark_filter=matmul          // Google Benchmark's options
 //
-// The clock of a machine drifts, so its peak is measured again before every op. It is that of the
-// instructions this program is compiled for: with PLIMSOLL_ARCH=levels those of x86-64-v2.
+// The clock of a machine drifts, so its peak is measured after every call, and the share is the
+// median over all calls.
 #include <benchmark/benchmark.h>
 
-#include <chrono>
+#include <algorithm>
 #include <functional>
 
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
-#include "core/cpu/level.h"
-#include "core/cpu/parallel.h"
-#include "core/cpu/vector.h"
+#include "bench/peak.h"
 #include "core/philox.h"
 #include "ops/ops.h"
 
@@ -23,57 +21,15 @@ using namespace plimsoll;
 
 namespace {
 
-// The best of several runs of f, in seconds.
-template <class F>
-double best_seconds(F&& f) {
-  double best = 1e30;
-  for (int i = 0; i < 5; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    f();
-    best = std::min(
-        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return best;
-}
-
-// Multiply-adds of 12 independent vectors per thread, in operations per second.
-double peak_flops() {
-  constexpr int64_t kRounds = 1'000'000, kVectors = 12;
-  const int64_t threads = num_threads();
-  std::vector<float> sink(static_cast<size_t>(threads));
-  const double seconds = best_seconds([&] {
-    parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t thread = begin; thread < end; ++thread) {
-        Vector<float> sums[kVectors] = {}, a = Vector<float>{} + 0.5f, b = a;
-        for (int64_t i = 0; i < kRounds; ++i) {
-#pragma GCC unroll 12
-          for (int v = 0; v < kVectors; ++v) {
-            sums[v] = sums[v] * a + b;
-            asm volatile("" : "+v"(sums[v]));  // keeps each multiply-add where it stands
-          }
-        }
-        for (const auto& sum : sums) sink[static_cast<size_t>(thread)] += sum[0];
-      }
-    });
-  });
-  benchmark::DoNotOptimize(sink.data());
-  return static_cast<double>(2 * kRounds * kVectors * kLanes<float> * threads) / seconds;
-}
-
-// Bytes read and written per second by a copy of 64 MiB.
-double copy_rate() {
-  static std::vector<float> from(1 << 24, 1.0f), to(1 << 24);
-  const double seconds = best_seconds([&] {
-    parallel_for(std::ssize(from), 1 << 18, [&](int64_t begin, int64_t end) {
-      std::copy(from.begin() + begin, from.begin() + end, to.begin() + begin);
-    });
-  });
-  return 2.0 * static_cast<double>(from.size() * sizeof(float)) / seconds;
-}
-
 Tensor random(const Shape& shape) {
   static Keys keys(1);
   return normal(shape, 0, 1, keys.next());
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 enum class Bound { arithmetic, memory };
@@ -83,15 +39,18 @@ void add(const std::string& name, Bound bound, double work, std::function<void()
   benchmark::RegisterBenchmark(
       name.c_str(),
       [=](benchmark::State& state) {
-        const double peak = bound == Bound::arithmetic ? peak_flops() : copy_rate();
-        const auto start = std::chrono::steady_clock::now();
-        for (auto _ : state) f();
-        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-        const double rate = static_cast<double>(state.iterations()) * work / seconds.count();
-        state.counters[bound == Bound::arithmetic ? "GFLOP/s" : "GB/s"] = rate * 1e-9;
-        state.counters["share"] = rate / peak;
+        std::vector<double> rates, shares;
+        for (auto _ : state) {
+          const double seconds = seconds_of(f);
+          const double peak = bound == Bound::arithmetic ? peak_flops() : copy_rate();
+          rates.push_back(work / seconds);
+          shares.push_back(rates.back() / peak);
+          state.SetIterationTime(seconds);
+        }
+        state.counters[bound == Bound::arithmetic ? "GFLOP/s" : "GB/s"] = median(rates) * 1e-9;
+        state.counters["share"] = median(shares);
       })
-      ->UseRealTime()
+      ->UseManualTime()
       ->Unit(benchmark::kMillisecond);
 }
 
@@ -190,7 +149,6 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::AddCustomContext("level", cpu_level());
-  benchmark::AddCustomContext("level of the peak", kCompiledLevel);
   add_products();
   add_convolutions();
   add_attentions();

@@ -92,7 +92,8 @@ TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
   }
   EXPECT_EQ(data::read_text(dir / "run" / "config.toml"), config);  // refusals change nothing
   // A run that was damaged goes on from the file before; an old one is the start of a new run.
-  ASSERT_EQ(run("train_transformer --resume " + run_folder).code, 0);
+  const Outcome resumed = run("train_transformer --resume " + run_folder);
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
   const auto newest = dir / "run" / "saves" / "step-000000004-best.safetensors";
   std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 5);
   const Outcome older = run("train_transformer --resume " + run_folder);
