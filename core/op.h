@@ -8,6 +8,7 @@
 
 #include <span>
 
+#include "core/cast_rule.h"
 #include "core/cuda.h"
 #include "core/tensor.h"
 
@@ -66,18 +67,11 @@ using Kernel = void (*)(const Call&);
 using Vjp = std::vector<Tensor> (*)(const Backward&);  // one per input; undefined: none
 using ViewRule = Value (*)(const Value& in, const Meta& out, const Attrs&, int output);
 using Flops = double (*)(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
+using Code = std::string (*)(const Attrs&);
 using Workspace = int64_t (*)(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
 
 struct Saves {
   Bits inputs = 0, outputs = 0;
-};
-
-// What autocast (autograd/autocast.h) makes of an op's floating inputs, f64 apart, before it runs.
-enum class CastRule : uint8_t {
-  keep,   // nothing: the op takes 16 bits, and computes and adds up in f32 by itself
-  low,    // all to the scope's 16-bit type: products
-  full,   // all to f32: sums, and functions that amplify rounding
-  widest  // all to the widest type among them: arithmetic
 };
 
 // Whether an op can be run tile by tile, which lets a captured step run it together with the ops
@@ -106,6 +100,9 @@ struct OpDef {
   CastRule cast = CastRule::keep;
   Tiling tiling = Tiling::none;
   Bits whole = 0;  // inputs that a tile reads as they are: a key, the weights of a norm
+  // The op on one element, as C++: a function object of ops/element.h, whose inputs in `whole` are
+  // pointers that follow its constants. Kernels that run several ops are made of it.
+  Code code = nullptr;
   // The CUDA kernel also takes the operands of several calls with equal attributes, one's behind
   // another's: replay joins calls that do not need each other. Without workspace.
   bool joins = false;

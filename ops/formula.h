@@ -15,9 +15,16 @@
 // arguments, and the op is applied with one.
 // Reach: with `static constexpr float reach`, an argument that is not within +-reach, where the f32
 // polynomials are no good, is computed in double.
+//
+// Kernels that are compiled at run time read this header and those of the formulas: they may
+// include core/math.h, and of the standard library what core/cuda/nvrtc_standard.h has.
 #pragma once
 
-#include "core/op.h"
+#include <bit>
+#include <cmath>
+#include <type_traits>
+
+#include "core/cast_rule.h"
 
 namespace plimsoll {
 
@@ -38,14 +45,6 @@ using ConstantsOf = typename ConstantsRule<F>::Type;
 template <class F>
 constexpr bool has_constants = !std::is_same_v<ConstantsOf<F>, NoConstants>;
 
-template <class F>
-ConstantsOf<F> constants_of(const Attrs& attrs) {
-  if constexpr (has_constants<F>)
-    return attrs.as<ConstantsOf<F>>();
-  else
-    return {};
-}
-
 template <class F, class C>
 constexpr C value(C x, const ConstantsOf<F>& constants) {
   if constexpr (has_constants<F>)
@@ -65,13 +64,5 @@ constexpr C gradient(C dy, C saved, const ConstantsOf<F>& constants) {
   else
     return dy * F::df(saved);
 }
-
-// Kernels of a GPU, defined in ops/pointwise.cuh for the formulas that a .cu file names.
-template <class F>
-PLIMSOLL_CUDA_KERNEL(unary_cuda);
-template <class F>
-PLIMSOLL_CUDA_KERNEL(unary_grad_cuda);
-template <class F>
-PLIMSOLL_CUDA_KERNEL(binary_cuda);
 
 }  // namespace plimsoll

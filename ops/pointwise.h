@@ -12,7 +12,7 @@
 #include "core/cpu/parallel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
-#include "ops/formula.h"
+#include "ops/formula_op.h"
 
 namespace plimsoll {
 
@@ -105,13 +105,16 @@ struct Unary {
             else
               return CastRule::keep;
           }(),
-      .tiling = tiling_of<F>()};
-  static constexpr OpDef grad{.name = F::grad_name,
-                              .infer = same_as_input,
-                              .cpu = grad_cpu,
-                              .cuda = unary_grad_cuda<F>,
-                              .inplace = 0,
-                              .tiling = tiling_of<F>()};
+      .tiling = tiling_of<F>(),
+      .code = tiling_of<F>() == Tiling::none ? nullptr : code_of<element::Unary<F>, Constants>};
+  static constexpr OpDef grad{
+      .name = F::grad_name,
+      .infer = same_as_input,
+      .cpu = grad_cpu,
+      .cuda = unary_grad_cuda<F>,
+      .inplace = 0,
+      .tiling = tiling_of<F>(),
+      .code = tiling_of<F>() == Tiling::none ? nullptr : code_of<element::Gradient<F>, Constants>};
 };
 
 // The public function of such an op: y = unary<Elu>(x, EluAttrs{.alpha = 1}).

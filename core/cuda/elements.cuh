@@ -9,62 +9,10 @@
 //   visit_elements(dtype, [&]<class C>() { launch(square_kernel<C>, ..., elements<C>(x), ...); });
 #pragma once
 
+#include "core/cuda/convert.cuh"
 #include "core/cuda/runtime.h"
 
 namespace plimsoll::cuda {
-
-// The conversions of the hardware; on the CPU those of core/dtype.h, which round in the same way.
-#ifdef __CUDA_ARCH__
-__device__ inline float widen(Half element) {
-  float wide;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(element.bits));
-  return wide;
-}
-__device__ inline float widen(BFloat16 element) {
-  return __uint_as_float(static_cast<unsigned>(element.bits) << 16);
-}
-__device__ inline void narrow_to(Half& element, float wide) {
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(element.bits) : "f"(wide));
-}
-__device__ inline void narrow_to(BFloat16& element, float wide) {
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(element.bits) : "f"(wide));
-}
-#else
-inline float widen(Half element) { return static_cast<float>(element); }
-inline float widen(BFloat16 element) { return static_cast<float>(element); }
-inline void narrow_to(Half& element, float wide) { element = Half(wide); }
-inline void narrow_to(BFloat16& element, float wide) { element = BFloat16(wide); }
-#endif
-
-template <class T>
-constexpr bool is_16_bit = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-
-template <class C, class T>
-__device__ C to_register(const T& element) {
-  if constexpr (is_16_bit<T>)
-    return static_cast<C>(widen(element));
-  else
-    return static_cast<C>(element);
-}
-
-// Rounds to the nearest, ties to even; bool is whether the value is not 0.
-template <class T, class C>
-__device__ T to_memory(C value) {
-  if constexpr (is_16_bit<T>) {
-    T element;
-    narrow_to(element, static_cast<float>(value));
-    return element;
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return value != 0;
-  } else {
-    return static_cast<T>(value);
-  }
-}
-
-template <class T, int N>
-struct alignas(sizeof(T) * N) Pack {
-  T at[N];
-};
 
 // How many neighbours a thread moves at once where their addresses allow: 16 bytes of f32. Those of
 // f64, which is there to compare with, are moved one by one, which halves what there is to compile.

@@ -3,15 +3,13 @@
 #include <cmath>
 
 #include "ops/arithmetic/formulas.h"
+#include "ops/arithmetic/quotient.h"
 #include "ops/pointwise.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
 
 using namespace formulas;
-
-PLIMSOLL_CUDA_KERNEL(affine_cuda);
-PLIMSOLL_CUDA_KERNEL(divide_cuda);
 
 namespace {
 
@@ -70,7 +68,8 @@ constexpr OpDef binary_op(Vjp vjp, Saves saves) {
           .inplace = 0,
           .strided = everything,
           .cast = CastRule::widest,
-          .tiling = Tiling::elements};
+          .tiling = Tiling::elements,
+          .code = code_of<element::Binary<F>>};
 }
 constexpr OpDef add_op = binary_op<Add>(add_vjp, {});
 constexpr OpDef sub_op = binary_op<Sub>(sub_vjp, {});
@@ -84,7 +83,8 @@ constexpr OpDef div_op{.name = Div::name,
                        .inplace = 0,
                        .strided = everything,
                        .cast = CastRule::widest,
-                       .tiling = Tiling::elements};
+                       .tiling = Tiling::elements,
+                       .code = code_of<element::Binary<Div>>};
 
 void div_trunc_cpu(const Call& call) {
   visit_any(call.out[0].dtype(), [&]<class T>() {
@@ -127,32 +127,6 @@ Metas divide_infer(std::span<const Meta> in, const Attrs&) {
   return {in[0]};
 }
 
-// y[i] = f(x[i], u, v) with the constants u and v in the type that T is computed in.
-template <class F>
-void with_constants(const Call& call, double u, double v, F f) {
-  visit_floating("arithmetic", call.out[0].dtype(), [&]<class T>() {
-    using C = Compute<T>;
-    const T* x = call.in[0].as<T>();
-    T* y = call.out[0].as<T>();
-    const C cu = static_cast<C>(u), cv = static_cast<C>(v);
-    parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
-#pragma omp simd
-      for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(f(static_cast<C>(x[i]), cu, cv));
-    });
-  });
-}
-
-void affine_cpu(const Call& call) {
-  const auto& [scale, shift] = call.attrs.as<AffineAttrs>();
-  with_constants(call, scale, shift, [](auto x, auto s, auto c) { return s * x + c; });
-}
-
-// A true division: the reciprocal of a constant may be infinite, or rounded, where x / c is not.
-void divide_cpu(const Call& call) {
-  with_constants(call, call.attrs.as<DivideAttrs>().divisor, 0,
-                 [](auto x, auto c, auto) { return x / c; });
-}
-
 std::vector<Tensor> affine_vjp(const Backward& b) {
   return {affine(b.grad(), b.attrs<AffineAttrs>().scale, 0)};
 }
@@ -161,20 +135,22 @@ std::vector<Tensor> divide_vjp(const Backward& b) {
   return {b.grad() / b.attrs<DivideAttrs>().divisor};
 }
 
-constexpr OpDef affine_op{.name = "affine",
+constexpr OpDef affine_op{.name = Affine::name,
                           .infer = affine_infer,
-                          .cpu = affine_cpu,
-                          .cuda = affine_cuda,
+                          .cpu = Unary<Affine>::cpu,
+                          .cuda = unary_cuda<Affine>,
                           .vjp = affine_vjp,
                           .inplace = 0,
-                          .tiling = Tiling::elements};
-constexpr OpDef divide_op{.name = "divide",
+                          .tiling = Tiling::elements,
+                          .code = code_of<element::Unary<Affine>, AffineAttrs>};
+constexpr OpDef divide_op{.name = Divide::name,
                           .infer = divide_infer,
-                          .cpu = divide_cpu,
-                          .cuda = divide_cuda,
+                          .cpu = Unary<Divide>::cpu,
+                          .cuda = unary_cuda<Divide>,
                           .vjp = divide_vjp,
                           .inplace = 0,
-                          .tiling = Tiling::elements};
+                          .tiling = Tiling::elements,
+                          .code = code_of<element::Unary<Divide>, DivideAttrs>};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "core/cuda/faults.cuh"
 #include "ops/arithmetic/formulas.h"
+#include "ops/arithmetic/quotient.h"
 #include "ops/pointwise.cuh"
 
 namespace plimsoll {
@@ -49,20 +50,6 @@ void arithmetic(const Call& call, Operation operation) {
   visit_elements(call.out[0].dtype(), [&]<class C>() { map<C, 2>(call, Arithmetic{operation}); });
 }
 
-// scale * x + shift, or x / scale.
-template <class C>
-struct ByConstants {
-  bool divides;
-  C scale, shift;
-  __device__ C operator()(C x) const { return divides ? x / scale : scale * x + shift; }
-};
-
-void by_constants(const Call& call, bool divides, double scale, double shift) {
-  visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
-    map<C, 1>(call, ByConstants<C>{divides, static_cast<C>(scale), static_cast<C>(shift)});
-  });
-}
-
 }  // namespace
 }  // namespace cuda
 
@@ -88,13 +75,7 @@ void binary_cuda<formulas::DivTrunc>(const Call& call) {
   cuda::integer_quotients(call);
 }
 
-void affine_cuda(const Call& call) {
-  const auto& [scale, shift] = call.attrs.as<AffineAttrs>();
-  cuda::by_constants(call, false, scale, shift);
-}
-
-void divide_cuda(const Call& call) {
-  cuda::by_constants(call, true, call.attrs.as<DivideAttrs>().divisor, 0);
-}
+template void unary_cuda<formulas::Affine>(const Call&);
+template void unary_cuda<formulas::Divide>(const Call&);
 
 }  // namespace plimsoll

@@ -65,11 +65,6 @@ constexpr T integer_quotient(T a, T b) {
 
 }  // namespace formulas
 
-[[noreturn]] inline void fail_divided_by_zero(int64_t dividend) {
-  fail<ValueError>("div_trunc: an integer is divided by zero: ", dividend,
-                   " / 0. Mask zeros out of the divisor.");
-}
-
 inline bool same_bits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }
@@ -86,5 +81,27 @@ struct DivideAttrs {
   double divisor;
   bool operator==(const DivideAttrs& other) const { return same_bits(divisor, other.divisor); }
 };
+
+namespace formulas {
+
+struct Affine {
+  static constexpr const char* name = "affine";
+  using Constants = AffineAttrs;
+  template <class T>
+  static constexpr T f(T x, const AffineAttrs& a) {
+    return static_cast<T>(a.scale) * x + static_cast<T>(a.shift);
+  }
+};
+// A true division: the reciprocal of a constant may be infinite, or rounded, where x / c is not.
+struct Divide {
+  static constexpr const char* name = "divide";
+  using Constants = DivideAttrs;
+  template <class T>
+  static constexpr T f(T x, const DivideAttrs& a) {
+    return x / static_cast<T>(a.divisor);
+  }
+};
+
+}  // namespace formulas
 
 }  // namespace plimsoll

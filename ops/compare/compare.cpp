@@ -5,6 +5,7 @@
 #include "ops/compare/kernels.h"
 #include "ops/copy/convert.h"
 #include "ops/expect.h"
+#include "ops/formula_op.h"
 #include "ops/full/full.h"
 
 namespace plimsoll {
@@ -69,7 +70,8 @@ constexpr OpDef compare_op{.name = kName<F>,
                            .cuda = compare_cuda<F>,
                            .strided = everything,
                            .cast = CastRule::widest,
-                           .tiling = Tiling::elements};
+                           .tiling = Tiling::elements,
+                           .code = code_of<element::Compare<F>>};
 
 template <class F>
 constexpr OpDef logical_op{.name = kName<F>,
@@ -78,7 +80,8 @@ constexpr OpDef logical_op{.name = kName<F>,
                            .cuda = compare_cuda<F>,
                            .inplace = 0,
                            .strided = everything,
-                           .tiling = Tiling::elements};
+                           .tiling = Tiling::elements,
+                           .code = code_of<element::Compare<F>>};
 
 template <class F>
 Tensor compare(const Tensor& a, const Tensor& b) {

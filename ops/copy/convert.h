@@ -4,9 +4,11 @@
 //   convert<Half>(0.1)                 // rounded once, to nearest even
 #pragma once
 
+#include <cmath>
 #include <limits>
+#include <type_traits>
 
-#include "core/dtype.h"
+#include "core/half.h"
 
 namespace plimsoll {
 

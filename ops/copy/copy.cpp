@@ -5,6 +5,7 @@
 #include "core/cpu/parallel.h"
 #include "ops/copy/convert.h"
 #include "ops/expect.h"
+#include "ops/formula_op.h"
 
 namespace plimsoll {
 
@@ -23,7 +24,8 @@ constexpr OpDef copy_op{.name = "copy",
                         .cuda = copy_cuda,
                         .vjp = copy_vjp,
                         .strided = bits(0),
-                        .tiling = Tiling::elements};
+                        .tiling = Tiling::elements,
+                        .code = code_of<element::Copy>};
 
 struct CastAttrs {
   DType dtype;
@@ -47,6 +49,11 @@ void cast_cpu(const Call& call) {
   });
 }
 
+std::string cast_code(const Attrs& attrs) {
+  return visit_any(attrs.as<CastAttrs>().dtype,
+                   [&]<class To>() { return code_of<element::Cast<To>>(attrs); });
+}
+
 std::vector<Tensor> cast_vjp(const Backward& b) {
   return {is_floating(b.input_meta(0).dtype) ? cast(b.grad(), b.input_meta(0).dtype) : Tensor()};
 }
@@ -56,7 +63,8 @@ constexpr OpDef cast_op{.name = "cast",
                         .cpu = cast_cpu,
                         .cuda = cast_cuda,
                         .vjp = cast_vjp,
-                        .tiling = Tiling::elements};
+                        .tiling = Tiling::elements,
+                        .code = cast_code};
 
 }  // namespace
 

@@ -3,22 +3,11 @@
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/op.h"
-#include "ops/copy/convert.h"
+#include "ops/copy/convert.cuh"
 
 namespace plimsoll {
 namespace cuda {
 namespace {
-
-// convert() with the hardware's rounding to 16 bits. What C holds of narrower types is exact.
-template <class To, class C>
-__device__ To converted(C value) {
-  if constexpr (is_16_bit<To> && std::is_same_v<C, float>)
-    return to_memory<To>(value);
-  else if constexpr (is_16_bit<To>)
-    return to_memory<To>(round_to_odd(static_cast<double>(value)));
-  else
-    return convert<To>(value);
-}
 
 template <class C>
 __global__ void cast_kernel(Elements<C> x, std::byte* y, DType to, int64_t n, bool packs) {

@@ -7,6 +7,7 @@
 #include "ops/dropout/attrs.h"
 #include "ops/dropout/draw.h"
 #include "ops/expect.h"
+#include "ops/formula_op.h"
 
 namespace plimsoll {
 
@@ -65,7 +66,8 @@ constexpr OpDef dropout_op{.name = "dropout",
                            .saves = {.inputs = bits(1)},
                            .inplace = 0,
                            .tiling = Tiling::elements,
-                           .whole = bits(1)};
+                           .whole = bits(1),
+                           .code = code_of<element::Dropout, DropoutAttrs>};
 
 }  // namespace
 

@@ -6,15 +6,14 @@
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/extrema/formulas.h"
+#include "ops/formula_op.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
 
-using formulas::Maximum, formulas::Minimum;
+using formulas::Maximum, formulas::Minimum, formulas::ShareOfLarger, formulas::Clamp;
 
 PLIMSOLL_CUDA_KERNEL(share_cuda);
-PLIMSOLL_CUDA_KERNEL(clamp_cuda);
-PLIMSOLL_CUDA_KERNEL(clamp_grad_cuda);
 
 namespace {
 
@@ -34,18 +33,19 @@ void cpu(const Call& call) {
 // Inputs: dy, u, v. Output: what u gets of dy when the larger of u and v was taken.
 void share_cpu(const Call& call) {
   visit_floating("share_of_larger", call.out[0].dtype(), [&]<class T>() {
-    map_triples<T, T, T, T>(
-        call, [](auto dy, auto u, auto v) { return formulas::share_of_larger(dy, u, v); });
+    map_triples<T, T, T, T>(call,
+                            [](auto dy, auto u, auto v) { return ShareOfLarger::f(dy, u, v); });
   });
 }
 
-constexpr OpDef share_op{.name = "share_of_larger",
+constexpr OpDef share_op{.name = ShareOfLarger::name,
                          .infer = same_as_input,
                          .cpu = share_cpu,
                          .cuda = share_cuda,
                          .inplace = 0,
                          .strided = everything,
-                         .tiling = Tiling::elements};
+                         .tiling = Tiling::elements,
+                         .code = code_of<element::Ternary<ShareOfLarger>>};
 
 Tensor share(const Backward& b, int i, const Tensor& larger, const Tensor& smaller) {
   return b.needs(i) ? sum_to(apply1(share_op, {b.grad(), larger, smaller}), b.input_meta(i).shape)
@@ -71,7 +71,8 @@ constexpr OpDef extremum_op(Vjp vjp) {
           .inplace = 0,
           .strided = everything,
           .cast = CastRule::widest,
-          .tiling = Tiling::elements};
+          .tiling = Tiling::elements,
+          .code = code_of<element::Binary<F>>};
 }
 constexpr OpDef maximum_op = extremum_op<Maximum>(maximum_vjp);
 constexpr OpDef minimum_op = extremum_op<Minimum>(minimum_vjp);
@@ -88,14 +89,12 @@ Metas clamp_infer(std::span<const Meta> in, const Attrs& attrs) {
 void clamp_cpu(const Call& call) {
   const ClampAttrs attrs = call.attrs.as<ClampAttrs>();
   visit_floating("clamp", call.out[0].dtype(), [&]<class T>() {
-    using C = Compute<T>;
-    const C low = static_cast<C>(attrs.low), high = static_cast<C>(attrs.high);
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
     parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
       for (int64_t i = begin; i < end; ++i)
-        y[i] = static_cast<T>(formulas::clamp(static_cast<C>(x[i]), low, high));
+        y[i] = static_cast<T>(Clamp::f(static_cast<Compute<T>>(x[i]), attrs));
     });
   });
 }
@@ -104,32 +103,32 @@ void clamp_cpu(const Call& call) {
 void clamp_grad_cpu(const Call& call) {
   const ClampAttrs attrs = call.attrs.as<ClampAttrs>();
   visit_floating("clamp_grad", call.out[0].dtype(), [&]<class T>() {
-    using C = Compute<T>;
-    const C low = static_cast<C>(attrs.low), high = static_cast<C>(attrs.high);
-    map_pairs<T, T>(call, [=](C dy, C x) { return x >= low && x <= high ? dy : C(0); });
+    map_pairs<T, T>(call, [=](Compute<T> dy, Compute<T> x) { return Clamp::grad(dy, x, attrs); });
   });
 }
 
-constexpr OpDef clamp_grad_op{.name = "clamp_grad",
+constexpr OpDef clamp_grad_op{.name = Clamp::grad_name,
                               .infer = same_as_input,
                               .cpu = clamp_grad_cpu,
-                              .cuda = clamp_grad_cuda,
+                              .cuda = unary_grad_cuda<Clamp>,
                               .inplace = 0,
                               .strided = everything,
-                              .tiling = Tiling::elements};
+                              .tiling = Tiling::elements,
+                              .code = code_of<element::Gradient<Clamp>, ClampAttrs>};
 
 std::vector<Tensor> clamp_vjp(const Backward& b) {
   return {apply1(clamp_grad_op, {b.grad(), b.input(0)}, b.attrs<ClampAttrs>())};
 }
 
-constexpr OpDef clamp_op{.name = "clamp",
+constexpr OpDef clamp_op{.name = Clamp::name,
                          .infer = clamp_infer,
                          .cpu = clamp_cpu,
-                         .cuda = clamp_cuda,
+                         .cuda = unary_cuda<Clamp>,
                          .vjp = clamp_vjp,
                          .saves = {.inputs = bits(0)},
                          .inplace = 0,
-                         .tiling = Tiling::elements};
+                         .tiling = Tiling::elements,
+                         .code = code_of<element::Unary<Clamp>, ClampAttrs>};
 
 }  // namespace
 

@@ -21,24 +21,9 @@ void extremum(const Call& call, bool largest) {
 struct Share {
   template <class C>
   __device__ C operator()(C dy, C u, C v) const {
-    return formulas::share_of_larger(dy, u, v);
+    return formulas::ShareOfLarger::f(dy, u, v);
   }
 };
-
-template <class C>
-struct Clamp {
-  C low, high;
-  __device__ C operator()(C x) const { return formulas::clamp(x, low, high); }
-  __device__ C operator()(C dy, C x) const { return x >= low && x <= high ? dy : C(0); }
-};
-
-template <size_t inputs>
-void clamp(const Call& call) {
-  const ClampAttrs attrs = call.attrs.as<ClampAttrs>();
-  visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
-    map<C, inputs>(call, Clamp<C>{static_cast<C>(attrs.low), static_cast<C>(attrs.high)});
-  });
-}
 
 }  // namespace
 }  // namespace cuda
@@ -57,7 +42,7 @@ void share_cuda(const Call& call) {
                                 [&]<class C>() { cuda::map<C, 3>(call, cuda::Share()); });
 }
 
-void clamp_cuda(const Call& call) { cuda::clamp<1>(call); }
-void clamp_grad_cuda(const Call& call) { cuda::clamp<2>(call); }
+template void unary_cuda<formulas::Clamp>(const Call&);
+template void unary_grad_cuda<formulas::Clamp>(const Call&);
 
 }  // namespace plimsoll

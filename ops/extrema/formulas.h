@@ -24,17 +24,14 @@ struct Minimum {
 };
 
 // What u gets of dy when the larger of u and v was taken.
-template <class C>
-constexpr C share_of_larger(C dy, C u, C v) {
-  const C kept = u == v ? dy / 2 : dy;
-  return u < v ? C(0) : kept;
-}
-
-template <class C>
-constexpr C clamp(C x, C low, C high) {
-  const C raised = x < low ? low : x;
-  return raised > high ? high : raised;
-}
+struct ShareOfLarger {
+  static constexpr const char* name = "share_of_larger";
+  template <class C>
+  static constexpr C f(C dy, C u, C v) {
+    const C kept = u == v ? dy / 2 : dy;
+    return u < v ? C(0) : kept;
+  }
+};
 
 }  // namespace formulas
 
@@ -42,5 +39,24 @@ struct ClampAttrs {
   double low, high;
   bool operator==(const ClampAttrs&) const = default;
 };
+
+namespace formulas {
+
+struct Clamp {
+  static constexpr const char *name = "clamp", *grad_name = "clamp_grad";
+  using Constants = ClampAttrs;
+  template <class C>
+  static constexpr C f(C x, const ClampAttrs& a) {
+    const C low = static_cast<C>(a.low), high = static_cast<C>(a.high);
+    const C raised = x < low ? low : x;
+    return raised > high ? high : raised;
+  }
+  template <class C>
+  static constexpr C grad(C dy, C x, const ClampAttrs& a) {
+    return x >= static_cast<C>(a.low) && x <= static_cast<C>(a.high) ? dy : C(0);
+  }
+};
+
+}  // namespace formulas
 
 }  // namespace plimsoll

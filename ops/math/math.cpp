@@ -16,7 +16,8 @@ constexpr OpDef sign_op{.name = "sign",
                         .cuda = unary_cuda<Sign>,
                         .vjp = [](const Backward&) { return std::vector<Tensor>(1); },
                         .inplace = 0,
-                        .tiling = Tiling::elements};
+                        .tiling = Tiling::elements,
+                        .code = code_of<element::Unary<Sign>>};
 
 }  // namespace
 

@@ -9,9 +9,6 @@ namespace plimsoll {
 
 using namespace formulas;
 
-PLIMSOLL_CUDA_KERNEL(pow_cuda);
-PLIMSOLL_CUDA_KERNEL(pow_grad_cuda);
-
 namespace {
 
 // Calls f with a function for x^c. The cheap exponents become vector code; libm's pow does not.
@@ -76,9 +73,10 @@ void pow_grad_cpu(const Call& call) {
 constexpr OpDef pow_grad_op{.name = "pow_grad",
                             .infer = same_as_input,
                             .cpu = pow_grad_cpu,
-                            .cuda = pow_grad_cuda,
+                            .cuda = unary_grad_cuda<ConstantPower>,
                             .inplace = 0,
-                            .tiling = Tiling::elements};
+                            .tiling = Tiling::elements,
+                            .code = code_of<element::Gradient<ConstantPower>, PowAttrs>};
 
 std::vector<Tensor> pow_vjp(const Backward& b) {
   const auto& attrs = b.attrs<PowAttrs>();
@@ -89,12 +87,13 @@ std::vector<Tensor> pow_vjp(const Backward& b) {
 constexpr OpDef pow_op{.name = "pow",
                        .infer = pow_infer,
                        .cpu = pow_cpu,
-                       .cuda = pow_cuda,
+                       .cuda = unary_cuda<ConstantPower>,
                        .vjp = pow_vjp,
                        .saves = {.inputs = bits(0)},
                        .inplace = 0,
                        .cast = CastRule::full,
-                       .tiling = Tiling::elements};
+                       .tiling = Tiling::elements,
+                       .code = code_of<element::Unary<ConstantPower>, PowAttrs>};
 
 template <class F>
 constexpr OpDef binary_op(Vjp vjp = nullptr, Saves saves = {}, CastRule cast = CastRule::keep) {
@@ -107,7 +106,8 @@ constexpr OpDef binary_op(Vjp vjp = nullptr, Saves saves = {}, CastRule cast = C
           .inplace = 0,
           .strided = everything,
           .cast = cast,
-          .tiling = Tiling::elements};
+          .tiling = Tiling::elements,
+          .code = code_of<element::Binary<F>>};
 }
 constexpr OpDef pow_base_grad_op = binary_op<PowerByBase>();
 constexpr OpDef pow_exponent_grad_op = binary_op<PowerByExponent>();

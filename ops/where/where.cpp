@@ -3,6 +3,7 @@
 #include "core/apply.h"
 #include "ops/broadcast.h"
 #include "ops/expect.h"
+#include "ops/formula_op.h"
 #include "ops/full/full.h"
 #include "ops/sum/sum.h"
 
@@ -49,7 +50,8 @@ constexpr OpDef where_op{.name = "where",
                          .inplace = 2,
                          .strided = everything,
                          .cast = CastRule::widest,
-                         .tiling = Tiling::elements};
+                         .tiling = Tiling::elements,
+                         .code = code_of<element::Select>};
 
 }  // namespace
 
