@@ -15,10 +15,11 @@ inline void append_words(data::Bytes& bytes, std::initializer_list<uint32_t> wor
       bytes.push_back(static_cast<uint8_t>(word >> shift));
 }
 
-// 200 images of noise, with labels that can be learned from them, and 50 to test: files as MNIST's.
-// An epoch has 12 batches of 16.
-inline void write_small_images(const data::TemporaryFolder& dir) {
-  for (const auto& [name, count] : {std::pair("train", 200U), std::pair("t10k", 50U)}) {
+// Images of noise, with labels that can be learned from them, and some to test: files as MNIST's.
+// Of 200 an epoch has 12 batches of 16.
+inline void write_small_images(const data::TemporaryFolder& dir, uint32_t train = 200,
+                               uint32_t test = 50) {
+  for (const auto& [name, count] : {std::pair("train", train), std::pair("t10k", test)}) {
     data::Bytes images, labels;
     append_words(images, {0x803, count, 28, 28});
     append_words(labels, {0x801, count});

@@ -179,19 +179,6 @@ std::optional<Plan> plan_in(const CachedBytes& contents, const Search& search) {
   return search.plan_of(std::string(end_of_line + 1, contents.end()), engine);
 }
 
-std::filesystem::path plan_folder() {
-  const auto setting = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  if (const std::string named = setting("PLIMSOLL_CUDA_PLANS"); !named.empty())
-    return named == "none" ? "" : named;
-  if (const std::string caches = setting("XDG_CACHE_HOME"); !caches.empty())
-    return caches + "/plimsoll";
-  const std::string home = setting("HOME");
-  return home.empty() ? "" : home + "/.cache/plimsoll";
-}
-
 // What a plan depends on: not only the name, as a part of a device may be lent.
 std::string device_name(const Target& target) {
   if (!target.description.empty()) return target.description;
@@ -286,7 +273,7 @@ constexpr const char* kGraphs = "graphs 1";
 std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const Target& target,
                               Rounding rounding, int64_t limit) {
   Search search(graph, target);
-  const std::filesystem::path folder = plan_folder();
+  const std::filesystem::path folder = cache_folder();
   if (folder.empty()) return searched(search, rounding, limit);
   std::optional<Plan> plan;
   const auto make = [&] {

@@ -9,8 +9,8 @@
 namespace plimsoll::cuda {
 namespace {
 
-std::string setting() {
-  const char* value = std::getenv("PLIMSOLL_CUDA_LIBRARIES");
+std::string setting(const char* name = "PLIMSOLL_CUDA_LIBRARIES") {
+  const char* value = std::getenv(name);
   return value ? value : "";
 }
 
@@ -53,6 +53,15 @@ bool tf32_wanted() {
     return value && std::string(value) == "1";
   }();
   return wanted;
+}
+
+std::filesystem::path cache_folder() {
+  if (const std::string named = setting("PLIMSOLL_CUDA_PLANS"); !named.empty())
+    return named == "none" ? "" : named;
+  if (const std::string caches = setting("XDG_CACHE_HOME"); !caches.empty())
+    return caches + "/plimsoll";
+  const std::string home = setting("HOME");
+  return home.empty() ? "" : home + "/.cache/plimsoll";
 }
 
 Library::Library(const LibraryName& name) : name_(name) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "memory/fusion/source.h"
+
 namespace plimsoll::fusion {
 namespace {
 
@@ -28,7 +30,8 @@ class Builder {
       : program_(program), last_use_(last_use), group_(group) {
     fused_.columns = group.grid.row();
     fused_.rows = group.grid.elements / fused_.columns;
-    const TileSize tile = tile_size(fused_.rows, fused_.columns, group.grid.whole_rows);
+    const TileSize tile = on_gpu() ? TileSize{fused_.rows, fused_.columns}
+                                   : tile_size(fused_.rows, fused_.columns, group.grid.whole_rows);
     fused_.tile_rows = tile.rows;
     fused_.tile_columns = tile.columns;
     note_values();
@@ -41,6 +44,8 @@ class Builder {
     if (input > 0) std::swap(in_[0], in_[static_cast<size_t>(input)]);
     if (output > 0) std::swap(out_[0], out_[static_cast<size_t>(output)]);
     give_slots();
+    if (on_gpu()) fused_.slots = fused_.slot_bytes = 0;  // their numbers name registers there
+    fused_.inputs = static_cast<int>(in_.size());
     std::string name;
     for (int m = 0; m < size(); ++m) {
       const Instruction& instruction = member(m);
@@ -52,11 +57,13 @@ class Builder {
       fused_.members.push_back(std::move(made));
       fused_.flops += flops_of(instruction);
     }
+    if (on_gpu()) add_kernel(fused_);
     const int64_t workspace = fused_.workspace();
     return {&fused_op(name, input >= 0), std::move(fused_), in_, out_, workspace};
   }
 
  private:
+  bool on_gpu() const { return program_.device == Device::cuda; }
   int size() const { return static_cast<int>(group_.members.size()); }
   const Instruction& member(int m) const {
     return program_.instructions[group_.members[static_cast<size_t>(m)]];

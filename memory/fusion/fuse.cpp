@@ -44,10 +44,20 @@ size_t at_fault(const Program& ordered, int peak, const std::vector<Group>& grou
   return static_cast<size_t>(std::ranges::max_element(groups, {}, span) - groups.begin());
 }
 
+// Whether all fused instructions can run: on a GPU, once their kernels are compiled, as one module.
+bool is_ready(const Program& program) {
+  if (program.device != Device::cuda) return true;
+  std::vector<const GeneratedKernel*> kernels;
+  for (const Instruction& instruction : program.instructions)
+    if (fusion::is_fused(instruction))
+      kernels.push_back(instruction.attrs.as<fusion::Fused>().kernel);
+  return compile_generated && compile_generated(kernels);
+}
+
 }  // namespace
 
 Program fuse(Program program, Fusion passes) {
-  if (program.device != Device::cpu || passes == Fusion{}) return program;
+  if (program.device == Device::null || passes == Fusion{}) return program;
   std::vector<Group> groups = fusion::find_groups(program, passes);
   if (groups.empty()) return program;
   Program ordered;
@@ -55,7 +65,7 @@ Program fuse(Program program, Fusion passes) {
   while (!groups.empty()) {
     Program fused = fusion::rewrite(program, groups);
     const Plan plan = plan_of(fused, ordered);
-    if (plan.arena_bytes <= most) return fused;
+    if (plan.arena_bytes <= most) return is_ready(fused) ? std::move(fused) : std::move(program);
     groups.erase(groups.begin() +
                  static_cast<int64_t>(at_fault(ordered, plan.peak_instruction, groups)));
   }

@@ -10,7 +10,8 @@ namespace plimsoll {
 
 // The program with its chains fused, or as it was where nothing can be. Every value that is left
 // has its bits, and the plan of the result takes no more bytes than that of the program: groups
-// that would are left out. Programs of other devices than the CPU stay as they are.
+// that would are left out. On a GPU it is pointwise ops that are fused, and their kernels are
+// compiled here; where they cannot be (core/generated.h), the program stays as it is.
 Program fuse(Program program, Fusion passes);
 
 namespace fusion {

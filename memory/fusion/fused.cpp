@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/cpu/slots.h"
+#include "memory/fusion/source.h"
 
 namespace plimsoll::fusion {
 namespace {
@@ -114,6 +115,7 @@ const OpDef& fused_op(const std::string& name, bool in_place) {
     entry->second = {.name = entry->first.first.c_str(),
                      .infer = nullptr,  // instructions come from the pass alone
                      .cpu = run,
+                     .cuda = run_generated,
                      .inplace = in_place ? 0 : -1,
                      .flops = flops};
   return entry->second;

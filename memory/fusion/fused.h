@@ -1,6 +1,7 @@
 // A fused instruction: several ops run as one. Its kernel cuts the elements into tiles that the
 // caches hold and runs the ops' own kernels on each, one after another, so that what they hand on
 // to each other is never sent to memory. The same kernels on the same elements give the same bits.
+// On a GPU the members are one kernel of their own, written and compiled when they are fused.
 //
 //   instruction.op = &fused_op("add+relu", /*in_place=*/true);
 //   instruction.attrs = Fused{.members = {add, relu}, .rows = 1, .columns = n, ...};
@@ -8,6 +9,7 @@
 
 #include <string>
 
+#include "core/generated.h"
 #include "core/program.h"
 
 namespace plimsoll::fusion {
@@ -40,6 +42,9 @@ struct Fused {
   int64_t tile_rows = 1, tile_columns = 0;  // either all columns or one row
   int64_t slots = 0, slot_bytes = 0;        // scratch of a thread
   double flops = 0;                         // of all members
+  int inputs = 0;                           // of the fused instruction
+  const GeneratedKernel* kernel = nullptr;  // on a GPU (source.h),
+  std::vector<uint64_t> words{};            // and what it is given besides pointers
   bool operator==(const Fused&) const = default;
 
   int64_t tiles() const;

@@ -11,12 +11,14 @@ bool is_whole(const OpDef& op, size_t input) { return has(op.whole, static_cast<
 
 bool is_dense(const Operand& operand) { return is_row_major(operand.meta.shape, operand.strides); }
 
-// Both, where they agree and there are tiles for them.
-std::optional<Grid> meet(const Grid& a, const Grid& b) {
+// Both, where they agree and, on the CPU, there are tiles for them.
+std::optional<Grid> meet(const Grid& a, const Grid& b, Device device) {
   if (a.elements != b.elements) return {};
   if (a.columns && b.columns && a.columns != b.columns) return {};
   const Grid both{a.elements, std::max(a.columns, b.columns), a.whole_rows || b.whole_rows};
-  if (tile_size(both.elements / both.row(), both.row(), both.whole_rows).rows == 0) return {};
+  if (device == Device::cpu &&
+      tile_size(both.elements / both.row(), both.row(), both.whole_rows).rows == 0)
+    return {};
   return both;
 }
 
@@ -29,7 +31,7 @@ std::optional<Grid> grid_of_elements(const Instruction& instruction) {
     if (is_whole(*instruction.op, k)) continue;
     const Layout layout = layout_of(instruction.in[k], shape);
     if (layout.kind == Layout::Kind::other) return {};
-    grid = meet(*grid, {grid->elements, layout.columns});
+    grid = meet(*grid, {grid->elements, layout.columns}, instruction.out[0].meta.device);
   }
   return grid;
 }
@@ -48,15 +50,22 @@ std::optional<Grid> grid_of_rows(const Instruction& instruction) {
   return grid;
 }
 
+// Whether there is a kernel that can run it together with others.
+bool can_join(const OpDef& op, Device device) {
+  if (device == Device::cpu) return op.tiling != Tiling::none && op.cpu;
+  // Calls of an op that joins go together in one launch already, which saves more.
+  return device == Device::cuda && op.tiling == Tiling::elements && op.code && !op.joins;
+}
+
 // Nothing: it has to run by itself.
-std::optional<Grid> grid_of(const Instruction& instruction, Fusion passes) {
+std::optional<Grid> grid_of(const Instruction& instruction, Device device, Fusion passes) {
   const OpDef& op = *instruction.op;
-  if (op.tiling == Tiling::none || op.mutates || !op.cpu || instruction.workspace > 0) return {};
+  if (!can_join(op, device) || op.mutates || instruction.workspace > 0) return {};
   if (instruction.out.empty() || count(instruction.out[0].meta.shape) == 0) return {};
   const bool rows = op.tiling == Tiling::rows;
   if (rows && !passes.rows) return {};
   const std::optional<Grid> grid = rows ? grid_of_rows(instruction) : grid_of_elements(instruction);
-  return grid ? meet(*grid, *grid) : grid;  // whether there are tiles for it
+  return grid ? meet(*grid, *grid, device) : grid;  // whether there are tiles for it
 }
 
 class Finder {
@@ -73,7 +82,7 @@ class Finder {
         (writes ? writers_ : readers_)[instruction.in[k].buffer].push_back(i);
       }
       for (const Operand& out : instruction.out) maker_[out.buffer] = i;
-      const std::optional<Grid> grid = grid_of(instruction, passes);
+      const std::optional<Grid> grid = grid_of(instruction, program.device, passes);
       groups_.push_back(grid ? Group{*grid, {i}} : Group{});
     }
     group_of_.resize(groups_.size());
@@ -101,7 +110,7 @@ class Finder {
         continue;
       Group& from = groups_[group_of_[maker]];
       Group& to = groups_[i];  // the group with the last member has its number
-      std::optional<Grid> grid = meet(from.grid, to.grid);
+      std::optional<Grid> grid = meet(from.grid, to.grid, program_.device);
       if (!grid || from.members.size() + to.members.size() > kMostMembers) continue;
       Group both{*grid, {}};
       std::ranges::merge(from.members, to.members, std::back_inserter(both.members));

@@ -1,0 +1,192 @@
+#include "memory/fusion/source.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "core/cpu/parallel.h"
+#include "core/hash.h"
+#include "memory/fusion/groups.h"
+
+namespace plimsoll::fusion {
+namespace {
+
+const char* type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return "double";
+    case DType::f32:
+      return "float";
+    case DType::f16:
+      return "Half";
+    case DType::bf16:
+      return "BFloat16";
+    case DType::i64:
+      return "int64_t";
+    case DType::i32:
+      return "int32_t";
+    case DType::u8:
+      return "uint8_t";
+    case DType::boolean:
+      break;
+  }
+  return "bool";
+}
+
+// What moves with the elements: neighbours lie side by side.
+bool is_along(const Slice& slice) { return !slice.whole && slice.column_step == 1; }
+
+class Writer {
+ public:
+  explicit Writer(const Fused& fused) : fused_(fused), together_(together(fused)) {}
+
+  KernelText text() {
+    for (const Member& member : fused_.members) write(member);
+    const int64_t count = fused_.rows * fused_.columns;
+    const char* index = count < (int64_t{1} << 31) ? "uint32_t" : "int64_t";
+    std::string text = objects_;
+    text += cat("  element::each<", together_, ", ", index, ">(arguments, ", count, ", [&]<int P>(",
+                index, " i) {\n", loads_);
+    for (const auto& [number, value] : outputs_)
+      text += cat("    element::Pack<", type_of(value.dtype), ", P> out", number, ";\n");
+    text += cat("    for (int j = 0; j < P; ++j) {\n", body_);
+    for (const auto& [number, value] : outputs_)
+      text += cat("      out", number, ".at[j] = ", value.name, ";\n");
+    text += "    }\n";
+    for (const auto& [number, value] : outputs_)
+      text += cat("    element::store(arguments.at[", fused_.inputs + number, "], i, out", number,
+                  ");\n");
+    return {text + "  });\n", std::move(words_)};
+  }
+
+ private:
+  struct Named {
+    std::string name;
+    DType dtype;
+  };
+
+  void write(const Member& member) {
+    const std::string m = cat(next_++);
+    std::string object = member.op->code(member.attrs), arguments;
+    if (member.op->whole) take_words(object);
+    object.pop_back();  // the brace: pointers go before it
+    for (const Slice& in : member.in)
+      if (in.whole)
+        object += cat(object.back() == '{' ? "" : ", ", "static_cast<const ", type_of(in.dtype),
+                      "*>(arguments.at[", in.number, "])");
+      else
+        arguments += cat(arguments.empty() ? "" : ", ", value(in));
+    objects_ += cat("  const auto f", m, " = ", object, "};\n");
+    if (member.op->whole) {
+      loads_ += cat("    const auto p", m, " = f", m, ".prepare<P>(i);\n");
+      arguments = cat("p", m, ".at[j], ", arguments);
+    }
+    const Slice& out = member.out[0];
+    body_ += cat("      const ", type_of(out.dtype), " v", m, " = f", m, "(", arguments, ");\n");
+    const Named made{cat("v", m), out.dtype};
+    values_[{out.of, out.number}] = made;
+    if (out.of == Slice::Of::output) outputs_[out.number] = made;  // the last one stays
+  }
+
+  // "Dropout{constants<DropoutAttrs>({1u, 2u})}": arguments take the place of the numbers.
+  void take_words(std::string& object) {
+    const size_t open = object.find("({") + 2, close = object.find("})", open);
+    std::string names;
+    for (size_t at = open; at < close; at = object.find_first_of(",}", at) + 1) {
+      names += cat(names.empty() ? "" : ", ", "arguments.words[", words_.size(), "]");
+      words_.push_back(std::stoull(object.substr(at)));
+    }
+    object.replace(open, close - open, names);
+  }
+
+  std::string value(const Slice& in) {
+    if (in.of != Slice::Of::input) return values_.at({in.of, in.number}).name;
+    const std::string name = cat("in", in.number);
+    if (std::ranges::find(loaded_, in.number) == loaded_.end()) {
+      loaded_.push_back(in.number);
+      loads_ +=
+          cat("    const auto ", name, " = element::load<", type_of(in.dtype), ", ",
+              is_along(in) ? "P" : "1", ">(arguments.at[", in.number, "], ", place(in), ");\n");
+    }
+    return cat(name, is_along(in) ? ".at[j]" : ".at[0]");
+  }
+
+  // Where the element for element i of the matrix lies.
+  std::string place(const Slice& in) const {
+    const bool down = in.row_step != 0 && fused_.rows > 1;
+    if (in.column_step == 1)
+      return down || fused_.rows == 1 ? "i" : cat("i % ", fused_.columns, "u");
+    return down ? cat("i / ", fused_.columns, "u") : "0";
+  }
+
+  const Fused& fused_;
+  const int together_;
+  int next_ = 0;
+  std::string objects_, loads_, body_;
+  std::vector<uint64_t> words_;
+  std::vector<int> loaded_;
+  std::map<std::pair<Slice::Of, int>, Named> values_;  // what each place holds by now
+  std::map<int, Named> outputs_;
+};
+
+}  // namespace
+
+static_assert(kMostMembers * (3 + 1) <= KernelArguments::kMost);  // of at most three inputs each
+static_assert(kMostMembers * 2 <= KernelArguments::kMostWords);   // and two attributes
+
+int together(const Fused& fused) {
+  constexpr int64_t kPackBytes = 16;
+  int64_t most = 2, rows = 0;
+  for (const Member& member : fused.members)
+    for (const auto* side : {&member.in, &member.out})
+      for (const Slice& slice : *side) {
+        if (slice.whole || slice.of == Slice::Of::scratch) continue;
+        if (is_along(slice)) most = std::max(most, kPackBytes / size_of(slice.dtype));
+        if (slice.row_step != fused.columns && fused.rows > 1) rows = fused.columns;  // broadcasts
+      }
+  most = std::min<int64_t>(most, 8);
+  while (rows % most != 0) most /= 2;  // a pack lies within a row
+  return static_cast<int>(most);
+}
+
+KernelText kernel_text(const Fused& fused) { return Writer(fused).text(); }
+
+void add_kernel(Fused& fused) {
+  static std::mutex mutex;
+  static std::map<std::string, GeneratedKernel> kernels;  // by what they do
+  KernelText text = kernel_text(fused);
+  const std::scoped_lock lock(mutex);
+  const auto [entry, is_new] = kernels.try_emplace(text.body);
+  GeneratedKernel& kernel = entry->second;
+  if (is_new) {
+    kernel.name = cat("fused_", fnv1a(text.body));
+    kernel.text = cat("PLIMSOLL_KERNEL(", kernel.name, ") {\n", text.body, "}\n");
+  }
+  fused.kernel = &kernel;
+  fused.words = std::move(text.words);
+}
+
+void run_generated(const Call& call) {
+  const auto& fused = call.attrs.as<Fused>();
+  KernelArguments arguments{};
+  std::ranges::copy(fused.words, arguments.words);
+  int next = 0;
+  for (const auto& side : {call.in, call.out})
+    for (const View& view : side) arguments.at[next++] = view.data;
+  const int64_t count = fused.rows * fused.columns, most = together(fused);
+  bool packs = true;
+  for (const Member& member : fused.members)
+    for (const auto* side : {&member.in, &member.out})
+      for (const Slice& slice : *side) {
+        if (!is_along(slice) || slice.of == Slice::Of::scratch) continue;
+        const int number = slice.number + (slice.of == Slice::Of::output ? fused.inputs : 0);
+        const auto bytes =
+            static_cast<uintptr_t>(std::min<int64_t>(16, most * size_of(slice.dtype)));
+        packs = packs && reinterpret_cast<uintptr_t>(arguments.at[number]) % bytes == 0;
+      }
+  arguments.packs = packs ? count / most : 0;
+  const int64_t rest = count - arguments.packs * most;
+  launch_generated(*fused.kernel, std::max(arguments.packs, rest), arguments);
+}
+
+}  // namespace plimsoll::fusion
