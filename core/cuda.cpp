@@ -2,12 +2,19 @@
 
 #include <cstring>
 
+#include "core/cuda_queue.h"
+
 namespace plimsoll {
 
 const CudaApi& cuda_api() {
   check<DeviceError>(cuda_backend != nullptr,
                      "cuda: this build has no CUDA kernels. Configure with -DPLIMSOLL_CUDA=ON.");
   return cuda_backend();
+}
+
+const CudaQueue& cuda_queue() {
+  cuda_api();  // throws where there is none
+  return cuda_queue_backend();
 }
 
 std::string why_no_cuda() {

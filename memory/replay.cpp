@@ -1,6 +1,7 @@
 #include "memory/replay.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 
 #include "core/apply.h"
@@ -30,7 +31,8 @@ int count_operands(const Program& program) {
 
 }  // namespace
 
-Replay::Replay(const Program& program, const Plan& plan) : program_(program), plan_(plan) {
+Replay::Replay(const Program& program, const Plan& plan, bool graph)
+    : program_(program), plan_(plan), graph_(graph && program.device == Device::cuda) {
   views_.reserve(count_operands(program));
   bind_kernels();
   results_ = add_views(program.results);
@@ -77,6 +79,7 @@ std::span<const View> Replay::add_views(const std::vector<Operand>& operands) {
 }
 
 void Replay::bind(std::byte* arena) {
+  recorded_.clear();
   for (size_t v = 0; v < views_.size(); ++v) {
     const Operand& operand = *operands_[v];
     const Buffer& buffer = program_.buffers[operand.buffer];
@@ -124,6 +127,31 @@ void Replay::run_checked() {
   }
 }
 
+void Replay::run_calls() const {
+  for (const Bound& bound : bound_) bound.kernel(bound.call);
+}
+
+void Replay::run_as_graph(std::span<const Tensor> inputs) {
+  std::vector<const void*> addresses;
+  for (const Tensor& input : inputs) addresses.push_back(view_of(input.value()).data);
+  const auto known = std::ranges::find(recorded_, addresses, &Recorded::inputs);
+  if (known == recorded_.end()) {
+    recorded_.insert(recorded_.begin(), {std::move(addresses), {}});
+    if (recorded_.size() > kGraphs) recorded_.pop_back();
+    return run_calls();
+  }
+  std::rotate(recorded_.begin(), known, known + 1);
+  CudaGraph& graph = recorded_.front().graph;
+  try {
+    if (!graph) graph = cuda_queue().record([this] { run_calls(); });
+  } catch (const DeviceError& error) {
+    graph_ = false;  // so it is said once
+    std::fprintf(stderr, "step: it runs kernel by kernel, not as one graph: %s\n", error.what());
+    return run_calls();
+  }
+  cuda_queue().launch(graph);
+}
+
 // The planner knows which instruction writes into which buffer; that two buffers are one it cannot
 // know.
 void Replay::check_shared(std::span<const Tensor> inputs) const {
@@ -149,8 +177,10 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> inputs) {
   note_mutations(inputs);
   if (apply_mode().check_finite)
     run_checked();
+  else if (graph_)
+    run_as_graph(inputs);
   else
-    for (const Bound& bound : bound_) bound.kernel(bound.call);
+    run_calls();
   for (size_t r = 0; r < fresh.size(); ++r) {
     if (program_.device == Device::cpu)
       copy_strided(results_[r], view_of(fresh[r].value()));

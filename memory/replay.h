@@ -4,17 +4,26 @@
 //   Replay replay(program, plan);
 //   replay.bind(arena);                // plan.arena_bytes bytes, on a kGranule boundary
 //   auto results = replay.run(inputs); // fresh tensors
+//
+// On a GPU all calls become one graph, which the host starts at once. It has every address in it,
+// and a training loop that takes its batches from a pool finds them at the same few addresses again
+// and again: for inputs that come to lie where others did before, the calls are recorded. The first
+// time they run one by one, which loads kernels and makes the plans of libraries.
 #pragma once
 
 #include "core/apply.h"
+#include "core/cuda_queue.h"
 #include "memory/plan.h"
 
 namespace plimsoll {
 
 class Replay {
  public:
-  // Both must outlive it. DeviceError when a kernel is missing in this build.
-  Replay(const Program& program, const Plan& plan);
+  static constexpr size_t kGraphs = 4;  // kept, those used last
+
+  // Both must outlive it. Without `graph` the calls are made one by one on a GPU too. DeviceError
+  // when a kernel is missing in this build.
+  Replay(const Program& program, const Plan& plan, bool graph = false);
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
@@ -32,6 +41,10 @@ class Replay {
     Call call;
     int instruction, joined;  // the first, and how many they are
   };
+  struct Recorded {  // all calls, for inputs that lie there
+    std::vector<const void*> inputs;
+    CudaGraph graph;  // empty: there were some once
+  };
   struct Patch {  // an operand that looks into an input
     int input;
     const Operand* operand;
@@ -44,6 +57,8 @@ class Replay {
   void patch_inputs(std::span<const Tensor> inputs);
   void note_mutations(std::span<const Tensor> inputs);
   void run_checked();
+  void run_calls() const;
+  void run_as_graph(std::span<const Tensor> inputs);
 
   const Program& program_;
   const Plan& plan_;
@@ -53,6 +68,8 @@ class Replay {
   std::span<const View> results_;
   std::vector<Patch> patches_;
   std::vector<int> mutated_;  // externals and inputs that are written in place
+  bool graph_;
+  std::vector<Recorded> recorded_;
 };
 
 }  // namespace plimsoll

@@ -215,7 +215,8 @@ std::vector<Tensor> Step::run(Captured& captured, std::span<const Tensor> inputs
 #ifndef NDEBUG
   if (captured.runs > 0 && std::has_single_bit(captured.runs + 1)) recapture(captured);
 #endif
-  if (!captured.replay) captured.replay.emplace(captured.fitted.program, captured.fitted.plan);
+  if (!captured.replay)
+    captured.replay.emplace(captured.fitted.program, captured.fitted.plan, options_.graph);
   provide_arena(captured);
   std::vector<Tensor> results = captured.replay->run(inputs);
   ++captured.runs;

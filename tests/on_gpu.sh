@@ -30,6 +30,7 @@ row() {
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || true
 row kernels 'PASSED' "$bin/op_tests" --gtest_brief=1 --gtest_filter='*Cuda*'
 row device 'PASSED' "$bin/unit_tests" --gtest_brief=1 --gtest_filter='CudaDevice.*'
+row steps 'PASSED' "$bin/unit_tests" --gtest_brief=1 --gtest_filter='CudaSteps.*'
 for precision in f32 bf16 f16; do
   row "lenet_$precision" 'test accuracy' "$bin/train_cnn" --device cuda --model lenet \
     --data "$images" --epochs 3 --precision $precision
@@ -38,6 +39,8 @@ for precision in f32 bf16 f16; do
 done
 row resnet8_checkpoint 'test accuracy' "$bin/train_cnn" --device cuda --model resnet8 --epochs 1 \
   --checkpoint
+row gpt_no_graph 'validation loss' "$bin/train_transformer" --device cuda --model gpt \
+  --data "$text" --no-graph
 row eager 'validation loss' "$bin/train_transformer" --device cuda --model gpt --steps 100 --mode eager
 row planned_is_measured 'captured' "$bin/compare_memory" --device cuda --models lenet,resnet8,gpt \
   --batches 32

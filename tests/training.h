@@ -10,6 +10,7 @@
 
 #include "autograd/autocast.h"
 #include "autograd/gradients.h"
+#include "core/transfer.h"
 #include "examples/common/cnn_models.h"
 #include "examples/common/transformer_models.h"
 #include "memory/budget.h"
@@ -17,6 +18,7 @@
 #include "ops/ops.h"
 #include "optim/accumulation.h"
 #include "optim/adam.h"
+#include "optim/clip.h"
 #include "optim/loss_scaler.h"
 #include "optim/sgd.h"
 
@@ -31,7 +33,10 @@ struct How {
   int64_t accumulate = 1;  // batches per update
   int64_t budget = 0;      // bytes
   Fusion fusion{};
-  int batches = 3;  // different ones, over and over
+  int batches = 3;      // different ones, over and over
+  double max_norm = 0;  // of the gradients together; 0: any
+  Device device = Device::cpu;
+  bool graph = true;  // on a GPU
 };
 
 inline std::string name_of(const How& how) {
@@ -44,6 +49,7 @@ inline std::string name_of(const How& how) {
   if (how.accumulate > 1) name += cat(" accumulate ", how.accumulate);
   if (how.budget > 0) name += cat(" budget ", how.budget);
   if (how.fusion == kFuseAll) name += " fused";
+  if (how.device == Device::cuda) name += how.graph ? " graph" : " loop";
   return name;
 }
 
@@ -52,7 +58,7 @@ class Training {
   static constexpr BudgetOptions kPlanning{.costs = CostModel::model, .search_seconds = 0.2};
 
   explicit Training(const How& how) : how_(how) {
-    nn::Build build{.seed = 3};
+    nn::Build build{.seed = 3, .placement = {.device = how.device}};
     model_ = how.model == "gpt" ? make_gpt({.vocabulary = 17,
                                             .context = 16,
                                             .layers = 2,
@@ -76,11 +82,13 @@ class Training {
 
   // One batch; the loss.
   double step() {
-    window_->at(part(), how_.accumulate);
-    const std::vector<Tensor>& in = batches_[static_cast<size_t>(batches_done_ % how_.batches)];
-    const double loss = (step_ ? step_->run(in) : function()(in))[0].item();
+    const double loss = run()[0].item();
     ++batches_done_;
     return loss;
+  }
+  // So many batches, whose losses nobody reads.
+  void run(int batches) {
+    for (int i = 0; i < batches; ++i, ++batches_done_) run();
   }
   // Which batch of its window comes next.
   int64_t part() const { return batches_done_ % how_.accumulate; }
@@ -94,6 +102,7 @@ class Training {
     step_.emplace(function(), StepOptions{.budget = how_.budget,
                                           .planning = kPlanning,
                                           .fusion = how_.fusion,
+                                          .graph = how_.graph,
                                           .variant = [this] { return window_->phase(); }});
   }
 
@@ -145,11 +154,22 @@ class Training {
   std::vector<Tensor> batch(int number) const {
     const auto seed = static_cast<uint64_t>(number);
     const Tensor key = make_key(7, seed);
-    if (how_.model == "gpt") return {modulo({4, 16}, number), modulo({4, 16}, number + 1), key};
-    return {uniform({4, 16, 16, 3}, -1, 1, seed), modulo({4}, number), key};
+    std::vector<Tensor> in =
+        how_.model == "gpt"
+            ? std::vector{modulo({4, 16}, number), modulo({4, 16}, number + 1)}
+            : std::vector{uniform({4, 16, 16, 3}, -1, 1, seed), modulo({4}, number)};
+    in.push_back(key);
+    for (Tensor& tensor : in) tensor = to_device(tensor, how_.device);
+    return in;
   }
   Metas metas() const {
     return {batches_[0][0].meta(), batches_[0][1].meta(), batches_[0][2].meta()};
+  }
+
+  std::vector<Tensor> run() {
+    window_->at(part(), how_.accumulate);
+    const std::vector<Tensor>& in = batches_[static_cast<size_t>(batches_done_ % how_.batches)];
+    return step_ ? step_->run(in) : function()(in);
   }
 
   StepFunction function() {
@@ -159,7 +179,8 @@ class Training {
       std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
       sums = window_->add(std::move(sums), optim::counted(in[1]));
       if (!sums.empty()) {
-        const auto [grads, skip] = scaler_.unscale(std::move(sums));
+        auto [grads, skip] = scaler_.unscale(std::move(sums));
+        if (how_.max_norm > 0) grads = optim::clip_by_global_norm(grads, how_.max_norm).grads;
         optimizer_->update(grads, skip);
         scaler_.update(skip);
       }
@@ -171,9 +192,9 @@ class Training {
   std::unique_ptr<Staged> model_;
   std::vector<Tensor> parameters_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  optim::LossScaler scaler_ = how_.scaled
-                                  ? optim::LossScaler::dynamic({.initial = 0x1p20, .interval = 4})
-                                  : optim::LossScaler::none();
+  optim::LossScaler scaler_ =
+      how_.scaled ? optim::LossScaler::dynamic({.initial = 0x1p20, .interval = 4}, how_.device)
+                  : optim::LossScaler::none();
   std::optional<optim::Accumulation> window_;
   std::vector<std::vector<Tensor>> batches_;
   int64_t batches_done_ = 0;

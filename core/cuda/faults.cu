@@ -49,7 +49,7 @@ void throw_faults() {
   check_cuda(cudaMemcpyAsync(noted.data(), words, noted.size() * sizeof(uint64_t),
                              cudaMemcpyDeviceToHost, stream()),
              "cudaMemcpyAsync");
-  check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  wait();
   for (size_t k = 0; k < noted.size(); ++k) {
     if (noted[k] == kNoFault) continue;
     forget(noted.size());

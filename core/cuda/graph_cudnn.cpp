@@ -16,7 +16,6 @@ cudnnHandle_t handle() {
     stream();
     cudnnHandle_t result = nullptr;
     cudnn().run(cudnn().cudnnCreate(&result), "cudnnCreate");
-    cudnn().run(cudnn().cudnnSetStream(result, stream()), "cudnnSetStream");
     return result;
   }();
   return made;
@@ -311,6 +310,7 @@ void execute(const Plan& plan, std::span<void* const> tensors, std::span<std::by
   pack.finalize("the tensors of a cuDNN plan");
   static std::mutex one_at_a_time;  // threads share the handle
   const std::lock_guard lock(one_at_a_time);
+  cudnn().run(cudnn().cudnnSetStream(handle(), stream()), "cudnnSetStream");
   cudnn().run(cudnn().cudnnBackendExecute(handle(), plan.descriptor->raw(), pack.raw()),
               "cudnnBackendExecute");
 }

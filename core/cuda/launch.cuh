@@ -29,9 +29,11 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), int64_t blocks, int threads, Arguments... arguments) {
   const dim3 grid = grid_of(blocks);
 #ifdef PLIMSOLL_SIMULATED_CUDA
-  stream();
-  simulated::run(grid, dim3(static_cast<unsigned>(threads)),
-                 [&] { kernel(static_cast<Parameters>(arguments)...); });
+  const auto run = [=] {
+    simulated::run(grid, dim3(static_cast<unsigned>(threads)),
+                   [&] { kernel(static_cast<Parameters>(arguments)...); });
+  };
+  check_cuda(simulated::queue(stream(), run), "a kernel launch");
 #else
   kernel<<<grid, static_cast<unsigned>(threads), 0, stream()>>>(
       static_cast<Parameters>(arguments)...);

@@ -1,5 +1,6 @@
 #include "core/cuda/runtime.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -19,6 +20,8 @@ struct Opened {
 std::mutex opening;
 std::unique_ptr<Opened> opened;  // guarded by `opening` until it is set, then constant
 int chosen = 0;
+thread_local cudaStream_t diverted = nullptr;
+std::atomic<int64_t> waited;
 
 int number_of_devices() {
   int devices = 0, driver = 0, runtime = 0;
@@ -97,7 +100,10 @@ void* allocate(int64_t bytes) {
 }
 
 // At the end of a process the driver may have gone before the last tensor.
-void release(void* data) { cudaFree(data); }
+void release(void* data) {
+  ++waited;  // as cudaFree does
+  cudaFree(data);
+}
 
 void* allocate_pinned(int64_t bytes) {
   stream();
@@ -111,7 +117,10 @@ void* allocate_pinned(int64_t bytes) {
   return data;
 }
 
-void release_pinned(void* data) { cudaFreeHost(data); }
+void release_pinned(void* data) {
+  ++waited;
+  cudaFreeHost(data);
+}
 
 int64_t available() {
   stream();
@@ -121,7 +130,7 @@ int64_t available() {
 }
 
 void synchronize() {
-  check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  wait();
   throw_faults();
 }
 
@@ -134,7 +143,7 @@ void copy(void* to, const void* from, int64_t bytes, CudaCopy kind) {
   if (kind == CudaCopy::out)
     synchronize();
   else if (kind == CudaCopy::in)
-    check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+    wait();
 }
 
 }  // namespace
@@ -144,7 +153,16 @@ void check_cuda(cudaError_t status, const char* call) {
                      ". Run under compute-sanitizer if a kernel is at fault.");
 }
 
-cudaStream_t stream() { return device().stream; }
+cudaStream_t stream() { return diverted ? diverted : device().stream; }
+
+void divert(cudaStream_t other) { diverted = other; }
+
+void wait() {
+  ++waited;
+  check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+}
+
+int64_t waits() { return waited; }
 
 dim3 grid_of(int64_t blocks) {
   constexpr int64_t most = (int64_t{1} << 31) - 1;

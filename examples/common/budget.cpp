@@ -87,7 +87,8 @@ StepOptions Budget::step_options(int64_t host_bytes) {
   return {.budget = none ? bytes_ : std::max<int64_t>(1, bytes_ - host_share()),
           .planning = planning(options_),
           .fusion = {.elements = options_.fuse == "elements" || options_.fuse == "all",
-                     .rows = options_.fuse == "rows" || options_.fuse == "all"}};
+                     .rows = options_.fuse == "rows" || options_.fuse == "all"},
+          .graph = !options_.no_graph};
 }
 
 int64_t Budget::host_share() const { return pool_.device() == Device::cpu ? host_bytes_ : 0; }

@@ -38,6 +38,8 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_option("--mode", options.mode, "eager: op by op; captured: planned once, then replayed")
       ->check(CLI::IsMember({"eager", "captured"}))
       ->capture_default_str();
+  app.add_flag("--no-graph", options.no_graph,
+               "On a GPU, start the kernels of a captured step one by one, not as one graph");
   app.add_option("--precision", options.precision,
                  "What activations are kept in; parameters and losses are f32")
       ->check(CLI::IsMember(precision_names()))

@@ -24,6 +24,7 @@ struct Options {
   int64_t workers = 1;           // threads that prepare batches of images
   std::string device = "cpu";
   std::string mode = "captured";
+  bool no_graph = false;  // on a GPU: kernel by kernel
   std::string precision = "f32";
   std::string loss_scale;               // empty: dynamic for f16, else none
   std::string json;                     // file for the figures; empty: none

@@ -3,6 +3,10 @@
 // folder first among the include paths every .cu file compiles as plain C++, and what it computes
 // can be tested, with sanitizers too, on a machine that has no GPU.
 //
+// What is queued on a stream waits there until somebody waits for it, so that whoever reads too early
+// reads something else than on a good day. A stream can be recorded as a graph; what the real
+// runtime forbids meanwhile is refused.
+//
 // What it cannot show: speed, what the hardware reorders between barriers, and the vendor's
 // libraries. A barrier that only some threads reach ends the program.
 #pragma once
@@ -11,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 
 #include "simulate.h"
 
@@ -107,10 +112,15 @@ enum cudaError_t {
   cudaErrorInsufficientDriver,
   cudaErrorNoDevice,
   cudaErrorInvalidDeviceFunction,
-  cudaErrorNoKernelImageForDevice
+  cudaErrorNoKernelImageForDevice,
+  cudaErrorStreamCaptureUnsupported,
+  cudaErrorStreamCaptureInvalidated
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
-using cudaStream_t = struct Stream*;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
+using cudaStream_t = struct simulated::Stream*;
+using cudaGraph_t = struct simulated::Graph*;
+using cudaGraphExec_t = struct simulated::Graph*;
 struct cudaDeviceProp {
   char name[256];
   int major, minor, multiProcessorCount;
@@ -128,26 +138,37 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
   return cudaSuccess;
 }
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
-inline const char* cudaGetErrorString(cudaError_t) { return "simulated"; }
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) {
-  return *s = nullptr, cudaSuccess;
-}
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaMalloc(void** data, size_t bytes);
-cudaError_t cudaFree(void* data);
-cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
-inline cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
-  return cudaMalloc(data, bytes);
-}
-inline cudaError_t cudaFreeHost(void* data) { return cudaFree(data); }
-inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
-                                   cudaStream_t) {
-  return std::memmove(to, from, bytes), cudaSuccess;
-}
-inline cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t) {
-  return std::memset(data, value, bytes), cudaSuccess;
+inline const char* cudaGetErrorString(cudaError_t status) {
+  return status < cudaErrorStreamCaptureUnsupported ? "simulated"
+                                                    : "operation not permitted when recording";
 }
 template <class Kernel>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel) {
   return cudaSuccess;
 }
+
+// simulated_cuda/streams.cpp
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaMalloc(void** data, size_t bytes);
+cudaError_t cudaFree(void* data);
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* data);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
+
+namespace simulated {
+
+// A kernel or a copy behind what is on the stream, or into the graph that it is recorded in.
+cudaError_t queue(cudaStream_t stream, std::function<void()> work);
+
+}  // namespace simulated

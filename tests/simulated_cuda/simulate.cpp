@@ -142,19 +142,3 @@ uint64_t exchange(uint64_t bits, int from) {
 }
 
 }  // namespace simulated
-
-// On a boundary of 256 bytes, as the real one.
-cudaError_t cudaMalloc(void** data, size_t bytes) {
-  *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  return *data ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-
-cudaError_t cudaFree(void* data) {
-  std::free(data);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  *free = *total = size_t{1} << 34;
-  return cudaSuccess;
-}

@@ -5,6 +5,9 @@
 
 namespace simulated {
 
+struct Stream;
+struct Graph;
+
 void run_block(int threads, void (*body)(void*), void* argument);
 
 // For the running thread of the block:

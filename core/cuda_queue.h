@@ -1,0 +1,38 @@
+// The second half of the seam (core/cuda.h): what lets the host run ahead of the GPU.
+//
+//   const CudaGraph graph = cuda_queue().record([&] { relu_cuda(call); });   // nothing runs
+//   cuda_queue().launch(graph);                                              // all of it, in order
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/cuda.h"
+
+namespace plimsoll {
+
+// Kernels and copies with all their arguments, as the GPU runs them in one go. Empty: none. Must not
+// outlive what they read and write.
+using CudaGraph = std::shared_ptr<void>;
+
+struct CudaCounts {
+  int64_t waits = 0;     // times that the host waited until the GPU had done all that was queued
+  int64_t launches = 0;  // of graphs
+};
+
+struct CudaQueue {
+  // What queue() puts on the stream. It may not wait, allocate, or copy from or to the host, and
+  // what runs for the first time may have to: run it once before. DeviceError when it cannot be
+  // recorded; whatever queue() throws.
+  CudaGraph (*record)(const std::function<void()>& queue);
+  void (*launch)(const CudaGraph& graph);
+  CudaCounts (*counts)();  // since the process began
+};
+
+// DeviceError in a build without CUDA.
+const CudaQueue& cuda_queue();
+
+// The table itself, which core/cuda defines.
+[[gnu::weak]] const CudaQueue& cuda_queue_backend();
+
+}  // namespace plimsoll
