@@ -74,6 +74,7 @@ struct Entry {
   Tensor ours;       // undefined for the counter of batches
   Shape split = {};  // ours with an axis for all that moves: its last axis is the second there
   Shape shape = {};  // there
+  bool transposed = false;
 
   bool moves() const { return split.rank() > 0; }
 };
@@ -100,6 +101,7 @@ Shape axes(const Shape& shape) {  // {0, 1, ...}
 Tensor to_torch(const Entry& entry) {
   if (!entry.ours.defined()) return Tensor::of<int64_t>({0}, {});
   const Tensor ours = entry.ours.detach();
+  if (entry.transposed) return transpose(ours);
   if (!entry.moves()) return ours;
   const Tensor moved = permute(reshape(ours, entry.split), last_to_second(axes(entry.split)));
   return reshape(moved, entry.shape);  // a copy where two axes become one
@@ -111,6 +113,8 @@ Tensor from_torch(const Entry& entry, const Tensor& theirs) {
     const Tensor apart = reshape(values, last_to_second(entry.split));
     values = permute(apart, second_to_last(axes(entry.split)));
     values = reshape(contiguous(values), entry.ours.shape());
+  } else if (entry.transposed) {
+    values = transpose(values);
   }
   return to_device(cast(contiguous(values), entry.ours.dtype()), entry.ours.device());
 }
@@ -123,6 +127,22 @@ Shape split_of(const std::string& name, const Module& module, const Tensor& weig
                     "\" takes. Name a Linear module and the height, width and channels of its "
                     "input.");
   return {weight.size(0), image[0], image[1], image[2]};
+}
+
+// What the layout says of names.
+void rename(Entry& entry, const TorchLayout& layout) {
+  for (const auto& [ours, theirs] : layout.renames)
+    if (const size_t found = entry.name.find(ours); found != std::string::npos)
+      entry.name.replace(found, ours.size(), theirs);
+  for (const std::string& end : layout.transposed) {
+    if (!entry.name.ends_with(end)) continue;
+    check<ValueError>(entry.ours.defined() && entry.shape.rank() == 2 && !entry.moves(),
+                      "torch_layout: \"", entry.name, "\" cannot be transposed: it is ",
+                      entry.shape, ". Name the ends of names of matrices.");
+    entry.transposed = true;
+    entry.shape = {entry.shape[1], entry.shape[0]};
+    return;
+  }
 }
 
 std::vector<Entry> entries_of(const Module& root, const TorchLayout& layout) {
@@ -157,6 +177,7 @@ std::vector<Entry> entries_of(const Module& root, const TorchLayout& layout) {
   check<ValueError>(images.empty(), "torch_layout: there is no module \"",
                     images.empty() ? "" : images.begin()->first,
                     "\" with a weight. Name a Linear module of the model.");
+  for (Entry& entry : entries) rename(entry, layout);
   return entries;
 }
 

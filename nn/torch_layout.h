@@ -25,12 +25,18 @@ namespace plimsoll::nn {
 struct TorchLayout {
   // Linear modules, by name, whose input is a flattened image [H, W, C]: {{"dense.1", {7, 7, 64}}}.
   std::map<std::string, Shape> flattened = {};
+  // Parts of the names above and what stands for them there, each looked for in what the ones
+  // before have left: {{"block", "h."}, {"norm1.", "ln_1."}}.
+  std::vector<std::pair<std::string, std::string>> renames = {};
+  // Matrices that lie there as [in, out]: how their names end there.
+  std::vector<std::string> transposed = {};
 };
 
 // Parameters and buffers, in the order of the modules. They look into the model's own memory, with
 // other strides where the layout differs; weights behind a flattened image are copies. A
 // BatchNorm2d has a num_batches_tracked, which only counts there: 0. ValueError for a flattened
-// image that is not the input of a Linear of that name.
+// image that is not the input of a Linear of that name, and for a transposed tensor that is no
+// matrix.
 std::vector<NamedTensor> torch_state(const Module& module, const TorchLayout& layout = {});
 
 // Overwrites every parameter and buffer in place, on any device, in its own floating type. All or

@@ -20,8 +20,9 @@ using formats::write_safetensors;
 
 // Writes the model and a run of it, lets PyTorch do its part, then loads what PyTorch wrote.
 void expect_same_in_pytorch(const std::string& name, const Module& model, const Tensor& x,
-                            const TorchLayout& layout = {}) {
-  NEEDS_PYTHON("numpy, torch");
+                            const TorchLayout& layout = {},
+                            const std::string& packages = "numpy, torch") {
+  NEEDS_PYTHON(packages);
   const TemporaryFolder dir;
   write_safetensors(dir / "ours.safetensors", torch_state(model, layout), {{"format", "pt"}});
   const NamedTensor ours[] = {{"x", x}, {"logits", model(x).detach()}};
@@ -64,6 +65,35 @@ TEST(TorchLayout, ResnetIsTheSameInPyTorch) {
   const Tensor x = images(32, 32, 3);
   (*model)(x, training());  // running statistics that are not 0 and 1
   expect_same_in_pytorch("resnet8", *model, x);
+}
+
+TEST(TorchLayout, Gpt2IsTheSameInTransformers) {
+  Build build{.seed = 3};
+  const auto model = examples::make_gpt({.vocabulary = 97,
+                                         .context = 64,
+                                         .layers = 3,
+                                         .heads = 4,
+                                         .width = 64,
+                                         .bias = true,
+                                         .activation = Activation::gelu_tanh},
+                                        false, build);
+  shake(*model, 5);  // norms that are not 1 and 0, biases that are not 0
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < 2 * 50; ++i) ids.push_back(i * i % 97);
+  expect_same_in_pytorch("gpt2", *model, Tensor::of(std::span<const int64_t>(ids), {2, 50}),
+                         examples::gpt2_torch_layout(), "numpy, torch, transformers");
+}
+
+TEST(TorchLayout, ResnetsAreTheSameInTorchvision) {
+  for (const char* name : {"resnet50", "resnet18-cifar"}) {
+    Build build{.seed = 3};
+    const int64_t size = name == std::string("resnet50") ? 64 : 32;
+    const auto model = examples::make_cnn(name, {size, size, 3, 10}, false, build);
+    const Tensor x = images(size, size, 3);
+    (*model)(x, training());  // running statistics that are not 0 and 1
+    expect_same_in_pytorch(name, *model, x, examples::cnn_torch_layout(name, {}),
+                           "numpy, torch, torchvision");
+  }
 }
 
 TEST(TorchLayout, OtherModulesAreTheSameInPyTorch) {
@@ -122,6 +152,33 @@ TEST(TorchLayout, NamesAndPlacesOfEveryElement) {
   load_torch_state(loaded, state, kFlattened);
   for (const auto& own : net.named_parameters())
     EXPECT_EQ(values(loaded, own.name), values(own.tensor)) << own.name;
+}
+
+TEST(TorchLayout, OtherNamesAndTransposedMatrices) {
+  Build build{.seed = 1};
+  const Net net(build);
+  const TorchLayout layout{.renames = {{"0.", "conv."}, {"3.", "fc."}, {"fc.weight", "fc.w"}},
+                           .transposed = {"c.w"}};
+  const auto state = torch_state(net, layout);
+  EXPECT_EQ(names(state), (std::vector<std::string>{"conv.weight", "conv.bias", "1.weight",
+                                                    "1.bias", "1.running_mean", "1.running_var",
+                                                    "1.num_batches_tracked", "fc.w", "fc.bias"}));
+  EXPECT_EQ(state[7].tensor.shape(), (Shape{6, 2}));
+  const Doubles ours = values(net, "3.weight"), theirs = values(state[7].tensor);
+  for (int o = 0; o < 2; ++o)
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(theirs[i * 2 + o], ours[o * 6 + i]);
+  Build other{.seed = 2};
+  const Net loaded(other);
+  load_torch_state(loaded, state, layout);
+  EXPECT_EQ(values(loaded, "3.weight"), ours);
+
+  const auto refusal = [&](const TorchLayout& wrong) {
+    return error_of<ValueError>([&] { torch_state(net, wrong); });
+  };
+  EXPECT_EQ(refusal({.transposed = {"3.bias"}}),
+            "torch_layout: \"3.bias\" cannot be transposed: it is [2]. Name the ends of names of "
+            "matrices.");
+  EXPECT_NE(refusal({.transposed = {"0.weight"}}), "");  // a filter
 }
 
 TEST(TorchLayout, OtherFloatingTypesAreConverted) {

@@ -5,6 +5,7 @@
 FOLDER/ours.safetensors has the weights of a model of Plimsoll, FOLDER/ours_run.safetensors an input
 x and the logits it gave. They are loaded with strict=True, and the logits here have to be the same
 to 1e-5. Then a fresh model writes theirs.safetensors and theirs_run.safetensors, for the way back.
+Published models are those of torchvision and transformers.
 The safetensors package reads and writes where it is there, else safetensors_file.py.
 """
 import os
@@ -114,8 +115,30 @@ def up():
     return nn.Sequential(nn.ConvTranspose2d(4, 6, (2, 3), stride=2, groups=2), nn.BatchNorm2d(6))
 
 
+def gpt2():
+    """Hugging Face's, without its head, which is the table of the tokens."""
+    from transformers import GPT2Config, GPT2Model
+    return GPT2Model(GPT2Config(vocab_size=97, n_positions=64, n_embd=64, n_layer=3, n_head=4,
+                                resid_pdrop=0, embd_pdrop=0, attn_pdrop=0))
+
+
+def resnet50():
+    from torchvision.models import resnet50 as published
+    return published(num_classes=10)
+
+
+def resnet18_cifar():
+    """torchvision's, with the stem that everybody gives it for images of 32 x 32."""
+    from torchvision.models import resnet18
+    model = resnet18(num_classes=10)
+    model.conv1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False)
+    model.maxpool = nn.Identity()
+    return model
+
+
 MODELS = {"lenet": lenet, "resnet8": resnet8, "gpt": Gpt, "block": block,
-          "convolutions": convolutions, "up": up}
+          "convolutions": convolutions, "up": up, "gpt2": gpt2, "resnet50": resnet50,
+          "resnet18-cifar": resnet18_cifar}
 
 
 def read(path):
@@ -145,9 +168,11 @@ def channels_last(x):
 
 def run(name, model, x):
     """Inputs and outputs as Plimsoll has them."""
-    image = name not in ("gpt", "block")
+    image = name not in ("gpt", "gpt2", "block")
     with torch.no_grad():
         y = model(channels_second(x) if image else x)
+        if name == "gpt2":
+            y = functional.linear(y.last_hidden_state, model.wte.weight)
     return channels_last(y) if image and y.dim() > 2 else y
 
 

@@ -1,5 +1,8 @@
 #include "examples/common/cnn_models.h"
 
+#include <algorithm>
+
+#include "examples/common/resnet.h"
 #include "nn/conv.h"
 #include "nn/layers.h"
 #include "nn/linear.h"
@@ -106,15 +109,37 @@ void add_vgg(Staged& net, ImageSize image, Build& build) {
       .then<nn::Linear>(512, image.classes, build);
 }
 
+constexpr ImageSize kMnist{28, 28, 1, 10}, kCifar{32, 32, 3, 10}, kImageNet{224, 224, 3, 1000};
+
 struct Row {
   const char* name;
   void (*add)(Staged&, ImageSize, Build&);
-  int64_t pooled, flattened;  // what the dense layers see: an image so much smaller, its channels
+  ImageSize images;                   // it was made for
+  int64_t pooled = 0, flattened = 0;  // what dense layers see: an image so much smaller, its
+                                      // channels; 0: nothing is flattened
+  nn::TorchLayout (*layout)() = nullptr;
 };
-constexpr Row kModels[] = {{"lenet", add_lenet, 4, 64},
-                           {"sepcnn", add_sepcnn, 4, 64},
-                           {"resnet8", add_resnet8, 0, 0},  // nothing is flattened
-                           {"vgg", add_vgg, 8, 256}};
+constexpr Row kModels[] = {
+    {"lenet", add_lenet, kMnist, 4, 64},
+    {"sepcnn", add_sepcnn, kCifar, 4, 64},
+    {"resnet8", add_resnet8, kCifar},
+    {"vgg", add_vgg, kCifar, 8, 256},
+    {"resnet50", add_resnet50, kImageNet, 0, 0, resnet_torch_layout},
+    {"resnet18-cifar", add_resnet18_cifar, kCifar, 0, 0, resnet_torch_layout}};
+
+const Row* row_named(const std::string& name) {
+  const auto found =
+      std::ranges::find_if(kModels, [&](const Row& row) { return name == row.name; });
+  return found == std::end(kModels) ? nullptr : found;
+}
+
+const Row& known_row(const std::string& name) {
+  const Row* const row = row_named(name);
+  std::string all;
+  for (const std::string& known : cnn_names()) all += (all.empty() ? "" : ", ") + known;
+  check<UsageError>(row != nullptr, "make_cnn: no such model: ", name, ". Use one of ", all, ".");
+  return *row;
+}
 
 }  // namespace
 
@@ -132,22 +157,21 @@ std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool 
   check<UsageError>(image.height >= 8 && image.width >= 8,
                     "make_cnn: the images are too small: ", image.height, " x ", image.width,
                     ". Use images of at least 8 x 8.");
-  for (const Row& row : kModels)
-    if (name == row.name) {
-      auto net = std::make_unique<Staged>(checkpoint);
-      row.add(*net, image, build);
-      return net;
-    }
-  fail<UsageError>("make_cnn: no such model: ", name, ". Use lenet, sepcnn, resnet8 or vgg.");
+  const Row& row = known_row(name);
+  auto net = std::make_unique<Staged>(checkpoint);
+  row.add(*net, image, build);
+  return net;
 }
 
+ImageSize own_images(const std::string& name) { return known_row(name).images; }
+
 nn::TorchLayout cnn_torch_layout(const std::string& name, ImageSize image) {
-  for (const Row& row : kModels)
-    if (name == row.name && row.pooled > 0)
-      return {
-          .flattened = {
-              {"dense.1", {image.height / row.pooled, image.width / row.pooled, row.flattened}}}};
-  return {};
+  const Row* const row = row_named(name);
+  if (!row) return {};
+  if (row->layout) return row->layout();
+  if (row->pooled == 0) return {};
+  return {.flattened = {{"dense.1",
+                         {image.height / row->pooled, image.width / row->pooled, row->flattened}}}};
 }
 
 }  // namespace plimsoll::examples

@@ -23,13 +23,18 @@ struct ImageSize {
 // vgg      three times two convs 3x3 and a pool, of 64, 128 and 256 channels, each conv with batch
 //          norm; dense 512, dense
 //          (Simonyan and Zisserman, "Very Deep Convolutional Networks", 2015, cut to 32 x 32)
+// resnet50, resnet18-cifar    see resnet.h
 const std::vector<std::string>& cnn_names();
 
 // UsageError for another name, or images too small for it.
 std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool checkpoint,
                                  nn::Build& build);
 
-// What torch_state() has to know of it: the image that the first dense layer sees flattened.
+// The images that the model was made for: what --data synthetic draws. UsageError for another name.
+ImageSize own_images(const std::string& name);
+
+// What torch_state() has to know of it: the image that the first dense layer sees flattened; for
+// the resnets the names of torchvision.
 nn::TorchLayout cnn_torch_layout(const std::string& name, ImageSize image);
 
 }  // namespace plimsoll::examples

@@ -32,6 +32,7 @@ class GptHead : public nn::Module {
 // GPT-2's initial weights, drawn in the order of the parameters.
 void initialise_gpt(const Staged& model, int64_t layers, Build& build) {
   for (const auto& [name, tensor] : model.named_parameters()) {
+    if (name.ends_with(".bias")) nn::assign(tensor, nn::init::zeros(tensor.shape(), build));
     if (tensor.rank() < 2) continue;
     const bool into_residual = name.ends_with("output.weight") || name.ends_with("contract.weight");
     const double std = 0.02 / (into_residual ? std::sqrt(2.0 * static_cast<double>(layers)) : 1);
@@ -50,14 +51,37 @@ std::unique_ptr<Staged> make_gpt(GptSize size, bool checkpoint, Build& build) {
       .then<nn::LearnedPositions>(size.context, size.width, build)
       .then<nn::Dropout>(size.dropout, build);
   for (int64_t layer = 0; layer < size.layers; ++layer)
-    model->stage<nn::TransformerBlock>(
-        cat("block", layer), size.width, build,
-        nn::TransformerOptions{
-            .heads = size.heads, .causal = true, .bias = false, .dropout = size.dropout});
+    model->stage<nn::TransformerBlock>(cat("block", layer), size.width, build,
+                                       nn::TransformerOptions{.heads = size.heads,
+                                                              .causal = true,
+                                                              .bias = size.bias,
+                                                              .dropout = size.dropout,
+                                                              .activation = size.activation});
   model->stage<GptHead>("head", size.width, table, build);
   initialise_gpt(*model, size.layers, build);
   return model;
 }
+
+nn::TorchLayout gpt2_torch_layout() {
+  return {.renames = {{"input.0.", "wte."},
+                      {"input.1.", "wpe."},
+                      {"head.norm.", "ln_f."},
+                      {"block", "h."},
+                      {"norm1.", "ln_1."},
+                      {"self_attn.in_proj_", "attn.c_attn."},
+                      {"self_attn.out_proj.", "attn.c_proj."},
+                      {"norm2.", "ln_2."},
+                      {"linear1.", "mlp.c_fc."},
+                      {"linear2.", "mlp.c_proj."}},
+          .transposed = {"c_attn.weight", "c_proj.weight", "c_fc.weight"}};
+}
+
+const std::vector<std::string>& text_model_names() {
+  static const std::vector<std::string> names{"gpt", "gpt2-124M", "textcls"};
+  return names;
+}
+
+GptSize gpt_size_named(const std::string& name) { return name == "gpt2-124M" ? kGpt2 : GptSize{}; }
 
 std::unique_ptr<Staged> make_text_classifier(TextClassifierSize size, bool checkpoint,
                                              Build& build) {
