@@ -14,7 +14,7 @@ namespace {
 struct Asked {
   FitModel model;
   std::string vram;
-  std::vector<int64_t> image{28, 28, 1};
+  std::vector<int64_t> image;  // empty: the model's own
   std::vector<std::string> precisions{"f32", "bf16", "f16"};
   double tflops = 0.1, tflops16 = 0, gbytes = 10;  // as CostModel::model has it
   FitOptions options;
@@ -64,7 +64,8 @@ void fit(Asked asked) {
         asked.model.gpt.width % asked.model.gpt.heads == 0,
         "--width: it is not divisible by the number of heads: ", asked.model.gpt.width, " and ",
         asked.model.gpt.heads, ". Choose a multiple of --heads.");
-  asked.model.image = {asked.image[0], asked.image[1], asked.image[2], asked.model.image.classes};
+  if (!asked.image.empty())
+    asked.model.image = {asked.image[0], asked.image[1], asked.image[2], asked.model.image.classes};
   const double tflops16 = asked.tflops16 > 0 ? asked.tflops16 : asked.tflops;
   asked.options.speed = {asked.tflops * 1e12, tflops16 * 1e12, asked.gbytes * 1e9};
   const int64_t bytes = parse_bytes(asked.vram);
@@ -94,7 +95,7 @@ int main(int argc, char** argv) {
   Asked asked;
   GptSize& gpt = asked.model.gpt;
   std::vector<std::string> models = cnn_names();
-  models.insert(models.end(), {"gpt", "textcls"});
+  models.insert(models.end(), text_model_names().begin(), text_model_names().end());
   CLI::App app{"The largest batch that trains within so much memory, without allocating it."};
   app.add_option("--model", asked.model.name, "Model")
       ->check(CLI::IsMember(models))
@@ -106,20 +107,21 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember(precision_names()))
       ->capture_default_str();
-  app.add_option("--image", asked.image, "Image models: height, width, channels")
+  app.add_option("--image", asked.image, "Image models: height, width, channels [the model's own]")
       ->delimiter(',')
       ->expected(3)
-      ->check(whole_number(1, 4096))
-      ->capture_default_str();
+      ->check(whole_number(1, 4096));
   const auto number = [&](const char* name, int64_t& value, int64_t most, const char* what) {
     app.add_option(name, value, what)->check(whole_number(1, most))->capture_default_str();
   };
-  number("--classes", asked.model.image.classes, kWidest, "Image models: classes");
+  int64_t classes = 0;
+  app.add_option("--classes", classes, "Image models: classes [the model's own]")
+      ->check(whole_number(1, kWidest));
   number("--layers", gpt.layers, kDeepest, "gpt: blocks");
   number("--heads", gpt.heads, kDeepest, "gpt: attention heads");
   number("--width", gpt.width, kWidest, "gpt: width");
   number("--vocabulary", gpt.vocabulary, 1'000'000, "gpt: tokens there are");
-  number("--context", gpt.context, 1'000'000, "gpt: tokens in a window");
+  number("--context", gpt.context, 1'000'000, "gpt, gpt2-124M: tokens in a window");
   const auto rate = [&](const char* name, double& value, const char* what) {
     app.add_option(name, value, what)->check(positive_number());
   };
@@ -139,8 +141,18 @@ int main(int argc, char** argv) {
                                               model, " has none: it takes no ", name,
                                               ". Leave it out.");
     };
-    only_for(model == "gpt", {"--layers", "--heads", "--width", "--vocabulary", "--context"});
-    only_for(model != "gpt" && model != "textcls", {"--image", "--classes"});
+    const bool is_text = std::ranges::find(text_model_names(), model) != text_model_names().end();
+    only_for(model == "gpt", {"--layers", "--heads", "--width", "--vocabulary"});
+    only_for(model == "gpt" || model == "gpt2-124M", {"--context"});
+    only_for(!is_text, {"--image", "--classes"});
+    if (!is_text) asked.model.image = own_images(model);
+    if (classes > 0) asked.model.image.classes = classes;
+    if (model == "gpt2-124M") {
+      asked.model.context = app.count("--context") > 0 ? gpt.context : kGpt2.context;
+      plimsoll::check<plimsoll::UsageError>(
+          asked.model.context <= kGpt2.context, "--context: ", model, " has ", kGpt2.context,
+          " positions: ", asked.model.context, ". Use at most as many.");
+    }
     fit(asked);
   });
 }

@@ -3,15 +3,18 @@
 //   train_cnn                                             images the program draws itself
 //   train_cnn --model lenet --data mnist:data/mnist --epochs 5
 //   train_cnn --model resnet8 --data cifar10:data/cifar10 --augment crop,flip
+//   train_cnn --model resnet50 --data synthetic --batch 256 --precision f16 --device cuda
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
-#include "core/hash.h"
-#include "data/loader.h"
+#include "data/augment.h"
 #include "data/source.h"
 #include "examples/common/budget.h"
 #include "examples/common/cnn_models.h"
+#include "examples/common/image_feed.h"
 #include "examples/common/options.h"
 #include "examples/common/session.h"
+#include "examples/common/synthetic.h"
+#include "examples/common/weights.h"
 #include "examples/pictures/pictures.h"
 #include "memory/pooled_allocator.h"
 #include "ops/ops.h"
@@ -21,21 +24,6 @@
 
 namespace plimsoll::examples {
 namespace {
-
-int64_t bytes_of(const data::ImageSource& images) {
-  int64_t bytes = 0;
-  for (const data::ImageDataset* set : {&images.train, &images.test})
-    bytes += std::ssize(set->pixels) + std::ssize(set->labels) * int64_t{sizeof(int64_t)};
-  return bytes;
-}
-
-// Of the training images: the first of them, and all labels.
-std::string hash_of(const data::ImageSource& images) {
-  const std::vector<uint8_t>& pixels = images.train.pixels;
-  const uint64_t hash =
-      fnv1a(std::as_bytes(std::span(pixels).first(std::min(pixels.size(), size_t{1} << 22))));
-  return cat(fnv1a(std::as_bytes(std::span(images.train.labels)), hash));
-}
 
 // Those of a training step, without the key; the last batch may be smaller.
 std::vector<Metas> evaluation_inputs(const Metas& training, int64_t batch, int64_t images) {
@@ -67,27 +55,15 @@ void train(const Options& options, int64_t epochs) {
   PooledAllocator& pool = *default_pool(device);
   Budget budget(options, pool);
   const Precision precision = precision_named(options.precision);
-  const data::ImageSource images =
-      naming_data(options, [&] { return data::load_images(options.data); });
-  data::Loader train_loader(images.train, {.batch = options.batch,
-                                           .shuffle = true,
-                                           .seed = options.seed,
-                                           .drop_last = true,
-                                           .augment = data::parse_augment(options.augment),
-                                           .workers = options.workers,
-                                           .device = device});
-  data::Loader test_loader(images.test, {.batch = std::min(options.batch, images.test.count()),
-                                         .workers = std::min<int64_t>(options.workers, 1),
-                                         .device = device});
+  const ImageFeed feed = make_image_feed(options, device);
+  const Weights weights(options, cnn_torch_layout(options.model, feed.size));
 
   nn::Build build{.seed = options.seed, .placement = {.device = device}};
-  const auto model = make_cnn(
-      options.model,
-      {images.train.height, images.train.width, images.train.channels, images.train.classes},
-      options.checkpoint, build);
+  const auto model = make_cnn(options.model, feed.size, options.checkpoint, build);
+  weights.read(*model);
   optim::Adam optimizer(model->parameters());
   const optim::LossScaler scaler = make_scaler(options);
-  const int64_t steps = train_loader.batches(), most = std::min(options.accumulate, steps);
+  const int64_t steps = feed.batches, most = std::min(options.accumulate, steps);
   const int64_t windows = (steps + most - 1) / most;  // the last of an epoch may be shorter
   optim::Accumulation window(model->parameters(), most);
   const optim::Schedule schedule = optim::warmup_cosine(
@@ -123,17 +99,12 @@ void train(const Options& options, int64_t epochs) {
   const auto with_gradients = [&](Precision type) {
     return options.histograms > 0 ? train_step(type, /*return_gradients=*/true) : StepFunction();
   };
-  // The other loader takes its batches' memory when this one has given back its own; but pinned
-  // memory is kept.
-  const int64_t host_bytes =
-      train_loader.host_bytes() + (pool.device() == Device::cuda ? test_loader.host_bytes() : 0);
-  Runner step(train_step(precision), options.captured(), budget.step_options(host_bytes), &window,
-              evaluation(precision), with_gradients(precision));
+  Runner step(train_step(precision), options.captured(), budget.step_options(feed.host_bytes),
+              &window, evaluation(precision), with_gradients(precision));
 
-  std::printf("%s, %lld parameters, %s, %lld images, %s, %s\n", options.model.c_str(),
-              static_cast<long long>(model->parameter_count()), images.train.name.c_str(),
-              static_cast<long long>(images.train.count()), options.mode.c_str(),
-              options.precision.c_str());
+  std::printf("%s, %lld parameters, %s, %s, %s\n", options.model.c_str(),
+              static_cast<long long>(model->parameter_count()), feed.name.c_str(),
+              options.mode.c_str(), options.precision.c_str());
   Session session(options,
                   {.unit = "epoch",
                    .unit_batches = steps,
@@ -145,7 +116,7 @@ void train(const Options& options, int64_t epochs) {
                   pool);
   session.state()
       .same("model", options.model)
-      .same("data", cat(images.train.name, " of ", images.train.count(), ", ", hash_of(images)))
+      .same("data", feed.identity)
       .same("seed", cat(options.seed))
       .same("batch", cat(options.batch))
       .same("accumulate", cat(most))
@@ -161,15 +132,13 @@ void train(const Options& options, int64_t epochs) {
   session.begin();
 
   const Meta image = {
-      {options.batch, images.train.height, images.train.width, images.train.channels},
-      DType::f32,
-      device};
+      {options.batch, feed.size.height, feed.size.width, feed.size.channels}, DType::f32, device};
   const Metas metas{image, {{options.batch}, DType::i64, device}, make_key(0, 0, device).meta()};
   session.planned(budget.plan(step,
                               {metas,
                                {steps - (windows - 1) * most, most},
-                               evaluation_inputs(metas, options.batch, images.test.count()),
-                               bytes_of(images)},
+                               evaluation_inputs(metas, options.batch, feed.test_images),
+                               feed.data_bytes},
                               model->parameters(), window,
                               {train_step, evaluation, with_gradients}));
   pictures.draw_plan(step, metas, train_step(precision), window);
@@ -181,8 +150,7 @@ void train(const Options& options, int64_t epochs) {
   const int64_t first = session.batches();
   while (session.running()) {
     const int64_t number = session.batches(), in_epoch = number % steps, part = in_epoch % most;
-    if (in_epoch == 0 || number == first)
-      train_loader.start(static_cast<uint64_t>(number / steps), in_epoch);
+    if (in_epoch == 0 || number == first) feed.start(number / steps, in_epoch);
     if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
     if (part == 0 && pruner) pruner->prune(optimizer.steps_made());
     const int64_t parts = std::min(most, steps - in_epoch + part);
@@ -190,7 +158,7 @@ void train(const Options& options, int64_t epochs) {
     const bool drawn =
         part + 1 == parts && session.histograms_due(number / steps * windows + in_epoch / most);
     {  // no evaluation is planned beside the batch
-      const data::Batch batch = *train_loader.next();
+      const data::Batch batch = feed.next();
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
       const auto [loss, gradients] = step.train(number, {batch.x, batch.y, key}, drawn);
       pictures.draw_pool(pool);
@@ -198,16 +166,18 @@ void train(const Options& options, int64_t epochs) {
       session.histograms(model->named_parameters(), gradients);
     }
     if (session.evaluation_due()) {
-      test_loader.start(0);
-      session.evaluate(step, [&] { return test_loader.next(); });
+      feed.start_test();
+      session.evaluate(step, feed.next_test);
     }
     session.save_when_due();
   }
   session.finish(facts(options), session.batches() / steps * windows +
                                      (session.batches() % steps) / most - optimizer.steps_made());
-  if (!pruner) return;
-  pruner->strip();
-  std::printf("%s", pruner->sparsity().text().c_str());
+  if (pruner) {
+    pruner->strip();
+    std::printf("%s", pruner->sparsity().text().c_str());
+  }
+  weights.write(*model);
 }
 
 }  // namespace
@@ -224,7 +194,14 @@ int main(int argc, char** argv) {
   add_budget_options(app, options);
   add_picture_options(app, options);
   add_run_options(app, options);
-  app.add_option("--data", options.data, plimsoll::data::kImageSources)->capture_default_str();
+  add_weight_options(app, options);
+  app.add_option("--data", options.data,
+                 plimsoll::cat(plimsoll::data::kImageSources, " | ", kSynthetic))
+      ->capture_default_str();
+  app.add_option("--image-size", options.image_size,
+                 "Height and width of synthetic images; 0: the model's own")
+      ->check(whole_number(0, 4096))
+      ->capture_default_str();
   app.add_option("--epochs", epochs, "Times through the training images")
       ->check(whole_number(1, kMany))
       ->capture_default_str();

@@ -3,6 +3,7 @@
 //   train_transformer                                     a small GPT on the project's own sources
 //   train_transformer --model gpt --data text:input.txt   nanoGPT's recipe for a CPU
 //   train_transformer --model textcls                     which part of the text is this from?
+//   train_transformer --model gpt2-124M --data tokens:input.tokens --weights model.safetensors
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
 #include "core/hash.h"
@@ -11,7 +12,9 @@
 #include "examples/common/budget.h"
 #include "examples/common/options.h"
 #include "examples/common/session.h"
+#include "examples/common/synthetic.h"
 #include "examples/common/transformer_models.h"
+#include "examples/common/weights.h"
 #include "examples/pictures/pictures.h"
 #include "memory/pooled_allocator.h"
 #include "ops/ops.h"
@@ -31,6 +34,7 @@ struct Task {
   int64_t data_bytes;
   std::string data;  // what tells it from other data
   int64_t context;
+  nn::TorchLayout layout = {};  // of its weights in files
 };
 
 struct TextOptions : Options {
@@ -46,36 +50,76 @@ uint64_t hash_of(const data::Tokens& tokens) {
   return fnv1a(std::as_bytes(std::span(first)));
 }
 
-Task make_task(const TextOptions& options, nn::Build& build) {
-  const bool gpt = options.model == "gpt";
-  const int64_t context = options.context > 0 ? options.context : gpt ? 64 : 128;
-  const data::WindowAttrs window{
-      .batch = options.batch, .context = context, .device = device_named(options.device)};
-  if (gpt) {
-    const auto text = std::make_shared<data::TokenSource>(data::load_tokens(options.data));
+bool is_gpt(const TextOptions& options) { return options.model != "textcls"; }
+
+// The size of the model, but for its vocabulary, and how long its windows are.
+GptSize size_of(const TextOptions& options, int64_t context) {
+  if (options.model == "gpt") {
     GptSize size = options.gpt;
     check<UsageError>(size.width % size.heads == 0,
                       "--width: it is not divisible by the number of heads: ", size.width, " and ",
                       size.heads, ". Choose a multiple of --heads.");
-    check<DataError>(text->validation.size() > context,
-                     "the text is too short: its last tenth, for validation, has ",
-                     text->validation.size(), " tokens, and --context ", context,
-                     " takes one more than that. Use a longer text or a smaller --context.");
-    size.vocabulary = text->vocabulary;
     size.context = context;
-    return {
-        make_gpt(size, options.checkpoint, build),
-        [=](int64_t step) {
-          return data::random_windows(text->train, window, options.seed,
-                                      static_cast<uint64_t>(step));
-        },
-        [=](int64_t index) { return data::evaluation_windows(text->validation, window, index); },
-        data::evaluation_batches(text->validation, window),
-        text->train.bytes() + text->validation.bytes(),
-        cat(text->train.size(), " tokens of ", size.vocabulary, ", ", hash_of(text->train)),
-        context};
+    return size;
   }
-  const TextClassifierSize size{.context = context};
+  GptSize size = gpt_size_named(options.model);
+  check<UsageError>(context <= size.context, "--context: ", options.model, " has ", size.context,
+                    " positions: ", context, ". Use at most as many.");
+  size.dropout = options.gpt.dropout;
+  return size;
+}
+
+// One batch that is there already, in every step and for evaluation.
+Task synthetic_task(std::unique_ptr<Staged> model, data::Batch batch, int64_t context) {
+  return {.model = std::move(model),
+          .batch = [batch](int64_t) { return batch; },
+          .test_batch = [batch](int64_t) { return batch; },
+          .test_batches = 1,
+          .data_bytes = 0,
+          .data = cat("synthetic, ", batch.x.shape()),
+          .context = context};
+}
+
+Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Build& build) {
+  const int64_t context = window.context;
+  GptSize size = size_of(options, context);
+  if (options.data == kSynthetic)
+    return synthetic_task(
+        make_gpt(size, options.checkpoint, build),
+        synthetic_tokens(size.vocabulary, options.batch, context, options.seed, window.device),
+        context);
+  check<UsageError>(options.model == "gpt" || options.data.starts_with("tokens:"),
+                    "--data: ", options.model,
+                    " reads tokens of its own vocabulary: ", options.data,
+                    ". Make them with tokenize and use tokens:FILE, or synthetic.");
+  const auto text = std::make_shared<data::TokenSource>(data::load_tokens(options.data));
+  check<DataError>(text->validation.size() > context,
+                   "the text is too short: its last tenth, for validation, has ",
+                   text->validation.size(), " tokens, and --context ", context,
+                   " takes one more than that. Use a longer text or a smaller --context.");
+  if (options.model == "gpt") size.vocabulary = text->vocabulary;
+  check<DataError>(text->vocabulary <= size.vocabulary, "the tokens are of a vocabulary of ",
+                   text->vocabulary, ", and ", options.model, " has one of ", size.vocabulary,
+                   ". Make them with GPT-2's tokenizer.");
+  return {make_gpt(size, options.checkpoint, build),
+          [=](int64_t step) {
+            return data::random_windows(text->train, window, options.seed,
+                                        static_cast<uint64_t>(step));
+          },
+          [=](int64_t index) { return data::evaluation_windows(text->validation, window, index); },
+          data::evaluation_batches(text->validation, window),
+          text->train.bytes() + text->validation.bytes(),
+          cat(text->train.size(), " tokens of ", text->vocabulary, ", ", hash_of(text->train)),
+          context};
+}
+
+Task make_passage_task(const TextOptions& options, data::WindowAttrs window, nn::Build& build) {
+  const TextClassifierSize size{.context = window.context};
+  if (options.data == kSynthetic)
+    return synthetic_task(make_text_classifier(size, options.checkpoint, build),
+                          synthetic_passages(size.vocabulary, size.classes, options.batch,
+                                             size.context, options.seed, window.device),
+                          size.context);
   const auto passages = std::make_shared<data::PassageDataset>(
       data::make_passages(data::load_text(options.data), {.vocabulary = size.vocabulary}));
   int64_t words = 0;
@@ -94,7 +138,18 @@ Task make_task(const TextOptions& options, nn::Build& build) {
           data::test_passage_batches(*passages, window),
           words * int64_t{sizeof(int32_t)},
           cat(words, " words, ", hash),
-          context};
+          size.context};
+}
+
+Task make_task(const TextOptions& options, nn::Build& build) {
+  const int64_t own = is_gpt(options) ? gpt_size_named(options.model).context : 128;
+  const data::WindowAttrs window{.batch = options.batch,
+                                 .context = options.context > 0 ? options.context : own,
+                                 .device = device_named(options.device)};
+  if (!is_gpt(options)) return make_passage_task(options, window, build);
+  Task task = make_gpt_task(options, window, build);
+  if (options.model == "gpt2-124M") task.layout = gpt2_torch_layout();
+  return task;
 }
 
 // All test batches, one after another.
@@ -168,6 +223,8 @@ void train(const TextOptions& options) {
   const Precision precision = precision_named(options.precision);
   nn::Build build{.seed = options.seed, .placement = {.device = device}};
   const Task task = naming_data(options, [&] { return make_task(options, build); });
+  const Weights weights(options, task.layout);
+  weights.read(*task.model);
   const std::vector<Tensor> parameters = task.model->parameters();
   Optimizer optimizer(parameters);
   const optim::LossScaler scaler = make_scaler(options);
@@ -207,8 +264,12 @@ void train(const TextOptions& options) {
   Runner step(train_step(precision), options.captured(), budget.step_options(/*host_bytes=*/0),
               &window, evaluation(precision), with_gradients(precision));
 
+  const std::string data =
+      options.data == kSynthetic
+          ? cat("one synthetic batch, ", task.batch(0).x.shape(), ", in every step")
+          : options.data;
   std::printf("%s, %lld parameters, %s, %s, %s\n", options.model.c_str(),
-              static_cast<long long>(task.model->parameter_count()), options.data.c_str(),
+              static_cast<long long>(task.model->parameter_count()), data.c_str(),
               options.mode.c_str(), options.precision.c_str());
   const int64_t parts = options.accumulate;
   Session session(options,
@@ -219,7 +280,7 @@ void train(const TextOptions& options) {
                    .held_out = "validation",
                    .amount = "tokens/s",
                    .batch_amount = options.batch * task.context,
-                   .perplexity = options.model == "gpt"},
+                   .perplexity = is_gpt(options)},
                   pool);
   session.state()
       .same("model", options.model)
@@ -263,6 +324,7 @@ void train(const TextOptions& options) {
     session.save_when_due();
   }
   session.finish(facts(options), session.batches() / parts - optimizer.steps_made());
+  weights.write(*task.model);
 }
 
 }  // namespace
@@ -274,18 +336,22 @@ int main(int argc, char** argv) {
   options.batch = 12;
   options.learning_rate = 1e-3;
   CLI::App app{"Trains a transformer on text and says what memory it takes."};
-  add_options(app, options, {"gpt", "textcls"});
+  add_options(app, options, text_model_names());
   add_budget_options(app, options);
   add_picture_options(app, options);
   add_run_options(app, options);
-  app.add_option("--data", options.data, plimsoll::data::kTokenSources)->capture_default_str();
+  add_weight_options(app, options);
+  app.add_option("--data", options.data,
+                 plimsoll::cat(plimsoll::data::kTokenSources, " | ", kSynthetic))
+      ->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")
       ->check(whole_number(1, kMany))
       ->capture_default_str();
   app.add_option("--eval-every", options.eval_every, "Steps between evaluations")
       ->check(whole_number(1, kMany))
       ->capture_default_str();
-  app.add_option("--context", options.context, "Tokens in a window; 0: 64 (gpt), 128 (textcls)")
+  app.add_option("--context", options.context,
+                 "Tokens in a window; 0: 64 (gpt), 1024 (gpt2-124M), 128 (textcls)")
       ->check(whole_number(0, kMany))
       ->capture_default_str();
   app.add_option("--layers", options.gpt.layers, "gpt: blocks")
@@ -297,16 +363,22 @@ int main(int argc, char** argv) {
   app.add_option("--width", options.gpt.width, "gpt: width")
       ->check(whole_number(1, kWidest))
       ->capture_default_str();
-  app.add_option("--dropout", options.gpt.dropout, "gpt: dropout")
+  app.add_option("--dropout", options.gpt.dropout, "gpt, gpt2-124M: dropout")
       ->check(probability())
       ->capture_default_str();
   app.parse_complete_callback([&] {
     for (const char* name : {"--layers", "--heads", "--width", "--dropout"}) {
-      plimsoll::check<plimsoll::UsageError>(
-          options.model == "gpt" || app.count(name) == 0, name, ": --model ", options.model,
-          " has a fixed size and dropout: it takes no ", name, ". Leave it out.");
-      app.get_option(name)->configurable(options.model == "gpt");  // a run's config has it or not
+      const bool takes = options.model == "gpt" ||
+                         (options.model == "gpt2-124M" && name == std::string("--dropout"));
+      plimsoll::check<plimsoll::UsageError>(takes || app.count(name) == 0, name, ": --model ",
+                                            options.model, " has a fixed size",
+                                            options.model == "textcls" ? " and dropout" : "",
+                                            ": it takes no ", name, ". Leave it out.");
+      app.get_option(name)->configurable(takes);  // a run's config has it or not
     }
+    if (app.count("--data") > 0) return;
+    options.data = options.model == "gpt2-124M" ? kSynthetic : "builtin";
+    app.get_option("--data")->default_str(options.data);  // for the config
   });
   return run_example(app, argc, argv, options, [&] { train(options); });
 }

@@ -12,6 +12,7 @@
 #include "examples/common/cnn_models.h"
 #include "examples/common/own_process.h"
 #include "examples/common/runner.h"
+#include "examples/common/synthetic.h"
 #include "examples/common/transformer_models.h"
 #include "memory/budget.h"
 #include "memory/dead_code.h"
@@ -54,6 +55,14 @@ Subject make_subject(const Case& c, Device device, uint64_t seed) {
     const data::WindowAttrs window{.batch = c.batch, .context = size.context, .device = device};
     return {make_text_classifier(size, c.checkpoint, build),
             data::random_passages(shared_passages(), window, seed, 0)};
+  }
+  if (c.model == "gpt2-124M")
+    return {make_gpt(kGpt2, c.checkpoint, build),
+            synthetic_tokens(kGpt2.vocabulary, c.batch, kGpt2.context, seed, device)};
+  if (c.model == "resnet50" || c.model == "resnet18-cifar") {
+    const ImageSize size = own_images(c.model);
+    return {make_cnn(c.model, size, c.checkpoint, build),
+            synthetic_images(size, c.batch, seed, device)};
   }
   const data::ImageDataset images = data::draw_images(data::Split::train, {.count = c.batch});
   data::Loader loader(images, {.batch = c.batch, .prefetch = 0, .device = device});
@@ -142,7 +151,7 @@ Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
 
 std::vector<std::string> comparable_models() {
   std::vector<std::string> names = cnn_names();
-  names.insert(names.end(), {"gpt", "textcls"});
+  names.insert(names.end(), text_model_names().begin(), text_model_names().end());
   return names;
 }
 

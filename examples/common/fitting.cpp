@@ -14,11 +14,14 @@
 namespace plimsoll::examples {
 namespace {
 
-bool is_text(const FitModel& model) { return model.name == "gpt" || model.name == "textcls"; }
+bool is_text(const FitModel& model) {
+  return std::ranges::find(text_model_names(), model.name) != text_model_names().end();
+}
 
 std::unique_ptr<Staged> make_model(const FitModel& model, Device device) {
   nn::Build build{.placement = {.device = device}};
   if (model.name == "gpt") return make_gpt(model.gpt, /*checkpoint=*/false, build);
+  if (model.name == "gpt2-124M") return make_gpt(kGpt2, /*checkpoint=*/false, build);
   if (model.name == "textcls")
     return make_text_classifier({.context = model.context}, /*checkpoint=*/false, build);
   return make_cnn(model.name, model.image, /*checkpoint=*/false, build);
@@ -117,9 +120,9 @@ Metas TrainingStep::inputs(int64_t batch) const {
             {{batch}, DType::i64, device_},
             key};
   }
-  const bool gpt = choice_.name == "gpt";
-  const Meta ids{{batch, gpt ? choice_.gpt.context : choice_.context}, DType::i64, device_};
-  return {ids, gpt ? ids : Meta{{batch}, DType::i64, device_}, key};
+  const int64_t context = choice_.name == "gpt" ? choice_.gpt.context : choice_.context;
+  const Meta ids{{batch, context}, DType::i64, device_};
+  return {ids, choice_.name == "textcls" ? Meta{{batch}, DType::i64, device_} : ids, key};
 }
 
 std::vector<Tensor> TrainingStep::operator()(std::span<const Tensor> in) const {

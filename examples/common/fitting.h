@@ -22,7 +22,7 @@ struct FitModel {
   std::string name = "lenet";
   ImageSize image{28, 28, 1, 10};  // of the convolution nets
   GptSize gpt{};                   // of gpt
-  int64_t context = 128;           // of textcls
+  int64_t context = 128;           // of textcls and gpt2-124M
 };
 
 // What train_cnn and train_transformer do with a batch: loss, gradients, update; with loss scaling

@@ -22,6 +22,9 @@ struct Options {
   std::string data = "builtin";
   std::string augment = "none";  // of training images
   int64_t workers = 1;           // threads that prepare batches of images
+  int64_t image_size = 0;        // of synthetic images; 0: the model's own
+  std::string weights;           // file to begin with; empty: weights are drawn
+  std::string exported;          // file for the trained weights; empty: none
   std::string device = "cpu";
   std::string mode = "captured";
   bool no_graph = false;  // on a GPU: kernel by kernel

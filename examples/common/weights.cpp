@@ -1,0 +1,56 @@
+#include "examples/common/weights.h"
+
+#include "data/atomic_file.h"
+#include "examples/common/output_file.h"
+#include "formats/safetensors.h"
+
+namespace plimsoll::examples {
+namespace {
+
+constexpr std::string_view kPrefix = "transformer.";
+
+// Which positions may see which: constants of GPT-2's attention in files of transformers 4.
+bool is_mask(const std::string& name) {
+  return name.starts_with("h.") &&
+         (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
+}
+
+}  // namespace
+
+void add_weight_options(CLI::App& app, Options& options) {
+  app.add_option("--weights", options.weights,
+                 "Begin with the weights of this safetensors file, named as PyTorch's")
+      ->check(not_empty());
+  app.add_option("--export", options.exported, "Write such a file of the trained weights")
+      ->check(not_empty())
+      ->configurable(false);
+}
+
+Weights::Weights(const Options& options, nn::TorchLayout layout)
+    : from_(options.weights), to_(options.exported), layout_(std::move(layout)) {
+  if (!to_.empty()) const OutputFile tried("--export", to_);
+}
+
+void Weights::read(const nn::Module& model) const {
+  if (from_.empty()) return;
+  try {
+    std::vector<NamedTensor> state;
+    const formats::Safetensors file(from_);
+    for (const std::string& name : file.names()) {
+      const std::string bare = name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+      if (!is_mask(bare)) state.push_back({bare, file.tensor(name)});
+    }
+    nn::load_torch_state(model, state, layout_);
+  } catch (const ValueError& e) {
+    fail<DataError>("--weights ", from_, ": ", e.what());
+  }
+}
+
+void Weights::write(const nn::Module& model) const {
+  if (to_.empty()) return;
+  data::write_atomically(to_, [&](const std::filesystem::path& file) {
+    formats::write_safetensors(file, nn::torch_state(model, layout_), {{"format", "pt"}});
+  });
+}
+
+}  // namespace plimsoll::examples
