@@ -74,14 +74,14 @@ struct GroupCost {
 
 std::map<std::string, GroupCost> costs_of_groups(const Program& plain, const Program& fused) {
   std::map<std::string, GroupCost> all;
-  const std::vector<double> before = instruction_costs(plain, CostModel::measured);
-  const std::vector<double> after = instruction_costs(fused, CostModel::measured);
+  const std::vector<Cost> before = instruction_costs(plain, CostModel::measured);
+  const std::vector<Cost> after = instruction_costs(fused, CostModel::measured);
   for (const fusion::Group& group : fusion::find_groups(plain, kFuseAll)) {
     std::string name;
     double seconds = 0;
     for (const int m : group.members) {
       name += cat(name.empty() ? "" : "+", plain.instructions[static_cast<size_t>(m)].op->name);
-      seconds += before[static_cast<size_t>(m)];
+      seconds += before[static_cast<size_t>(m)].between();
     }
     all[name].plain += 1e3 * seconds;
     ++all[name].found;
@@ -90,7 +90,7 @@ std::map<std::string, GroupCost> costs_of_groups(const Program& plain, const Pro
     if (const Instruction& instruction = fused.instructions[i]; fusion::is_fused(instruction)) {
       GroupCost& cost = all[instruction.op->name];
       ++cost.times;
-      cost.fused += 1e3 * after[i];
+      cost.fused += 1e3 * after[i].between();
     }
   std::erase_if(all, [](const auto& entry) { return entry.second.times == 0; });
   for (auto& [name, cost] : all) cost.plain *= static_cast<double>(cost.times) / cost.found;

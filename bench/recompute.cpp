@@ -5,20 +5,23 @@
 //
 //   bench/recompute                    // plans only: added time predicted from measured op times
 //   bench/recompute --run 60           // also runs: median of 60 steps with and without; or 10
+//   bench/recompute --run 60 --only resnet56 --ratio 0.5    // one row
 //
 // "arena" is what a step holds besides parameters, optimizer state and inputs. Ratios are of its
-// size without recompute. "at least" is the certificate: no plan in that memory adds less.
+// size without recompute. "at least" is the certificate: no plan in that memory repeats less. In
+// brackets the medians of the first and of the second half of the steps: how far the measurement
+// itself can be trusted.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <numeric>
 
 #include "autograd/checkpoint.h"
 #include "autograd/gradients.h"
 #include "memory/budget.h"
+#include "memory/context.h"
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
 #include "memory/recompute/program.h"
@@ -221,8 +224,11 @@ StepFunction training(const Subject& subject, optim::SGD& optimizer) {
   };
 }
 
-double total(const std::vector<double>& costs) {
-  return std::accumulate(costs.begin(), costs.end(), 0.0);
+// Of a program in the arena that is planned for it.
+double predicted_seconds(const Program& program) {
+  const std::vector<double> seconds = seconds_in_context(
+      program, make_plan(program), instruction_costs(program, CostModel::measured));
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
 double milliseconds(Step& step, std::span<const Tensor> inputs) {
@@ -232,21 +238,36 @@ double milliseconds(Step& step, std::span<const Tensor> inputs) {
       .count();
 }
 
-// Time of steps under a budget against steps without, interleaved; the median ratio.
-double measured_ratio(const StepFunction& function, int64_t budget, std::span<const Tensor> inputs,
-                      int rounds) {
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
+  return values[values.size() / 2];
+}
+
+// Steps under a budget against steps without, interleaved: the median ratio, and those of the two
+// halves of the rounds.
+void print_measured(const StepFunction& function, int64_t budget, std::span<const Tensor> inputs,
+                    int rounds) {
   Step free(function), tight(function, {.budget = budget});
   std::vector<double> ratios;
   for (int i = -2; i < rounds; ++i) {
     const double base = milliseconds(free, inputs), more = milliseconds(tight, inputs);
     if (i >= 0) ratios.push_back(more / base);
   }
-  std::ranges::nth_element(ratios, ratios.begin() + std::ssize(ratios) / 2);
-  return ratios[ratios.size() / 2];
+  const auto percent = [&](int begin, int end) {
+    return 100 * (median({ratios.begin() + begin, ratios.begin() + end}) - 1);
+  };
+  std::printf("  measured +%5.1f %% (%.1f, %.1f)", percent(0, rounds), percent(0, (rounds + 1) / 2),
+              percent(rounds / 2, rounds));
 }
 
-// `rounds`: steps to measure; 0: none.
-void print_table(Subject subject, int rounds) {
+struct Options {
+  int rounds = 0;  // steps to measure; 0: none
+  std::string only;
+  std::vector<double> ratios{0.7, 0.5, 0.3, 0.2};
+};
+
+void print_table(Subject subject, const Options& options) {
+  if (!subject.name.starts_with(options.only)) return;
   optim::SGD optimizer(subject.net->parameters(), {.learning_rate = 1e-3});
   const StepFunction function = training(subject, optimizer);
   const std::vector inputs{subject.x, make_key(1, 0)};
@@ -259,27 +280,27 @@ void print_table(Subject subject, int rounds) {
   };
 
   const Program keep = program(0);
-  const double base = total(instruction_costs(keep, CostModel::measured));
+  instruction_costs(keep, CostModel::measured);  // once: planning is timed without
   const auto start = std::chrono::steady_clock::now();
   const BudgetPlanner planner(keep, {});
-  planner.smallest();  // the search
+  planner.smallest();                         // the search
+  planner.fit(planner.largest() - kGranule);  // in which all that it found is placed and priced
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const Plan all = planner.fit(planner.largest()).plan;
+  const double base = all.recompute.step_seconds;
   const int64_t outside = planner.largest() - all.arena_bytes;
   std::printf("\n%s: %zu instructions, arena %.1f MiB, planned in %.1f s, %.0f ms a step\n",
               subject.name.c_str(), keep.instructions.size(),
               static_cast<double>(all.arena_bytes) / (1 << 20), seconds, 1e3 * base);
-  for (const double ratio : {0.7, 0.5, 0.3, 0.2}) {
+  for (const double ratio : options.ratios) {
     const auto arena = static_cast<int64_t>(ratio * static_cast<double>(all.arena_bytes));
     try {
       const Recompute r = planner.fit(outside + arena).plan.recompute;
       std::printf("  ratio %.2f: +%5.1f %%  at least +%5.1f %%", ratio,
                   100 * r.added_seconds / r.step_seconds,
                   100 * r.least_added_seconds / r.step_seconds);
-      if (rounds > 0)
-        std::printf("  measured +%5.1f %%",
-                    100 * (measured_ratio(function, outside + arena, inputs, rounds) - 1));
+      if (options.rounds > 0) print_measured(function, outside + arena, inputs, options.rounds);
       std::printf("\n");
     } catch (const BudgetError&) {
       std::printf(
@@ -296,8 +317,7 @@ void print_table(Subject subject, int rounds) {
   };
   const auto by_hand = [&](const std::string& what, size_t group) {
     const Program other = update_early(program(group));
-    beside(what, make_plan(other).arena_bytes,
-           total(instruction_costs(other, CostModel::measured)) / base - 1);
+    beside(what, make_plan(other).arena_bytes, predicted_seconds(other) / base - 1);
   };
   by_hand("checkpoint per block", 1);
   if (subject.blocks > 0) {
@@ -306,29 +326,45 @@ void print_table(Subject subject, int rounds) {
   }
   // Of up to about 2 sqrt(n) segments of instructions, the number that takes least memory.
   const Program early = update_early(keep);
-  const recompute::Timeline timeline(
-      recompute::problem_of(early, instruction_costs(early, CostModel::measured)));
+  std::vector<double> costs;
+  for (const Cost& cost : instruction_costs(early, CostModel::measured))
+    costs.push_back(cost.between());
+  const recompute::Timeline timeline(recompute::problem_of(early, costs));
   recompute::Simulator simulator(timeline);
   const auto peak = [&](const recompute::Choices& choices) { return simulator.run(choices).peak; };
   const std::vector<recompute::Choices> plans = recompute::segment_plans(timeline);
-  const recompute::Choices& segments = *std::ranges::min_element(plans, {}, peak);
-  beside("sqrt(n) segments",
-         make_plan(recompute::rewrite(early, simulator.schedule(segments))).arena_bytes,
-         simulator.run(segments).cost / base);
+  const recompute::Choices& best = *std::ranges::min_element(plans, {}, peak);
+  const Program segments = recompute::rewrite(early, simulator.schedule(best));
+  beside("sqrt(n) segments", make_plan(segments).arena_bytes,
+         predicted_seconds(segments) / base - 1);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool run = argc > 1 && std::strcmp(argv[1], "--run") == 0;
-  const int rounds = !run ? 0 : argc > 2 ? std::atoi(argv[2]) : 10;
-  if (argc > 3 || (argc > 1 && rounds < 1)) {
-    std::fprintf(stderr, "recompute: there is no such option. Use --run or --run STEPS.\n");
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const bool has_value = i + 1 < argc && argv[i + 1][0] != '-';
+    const std::string name = argv[i];
+    if (name == "--run") {
+      options.rounds = has_value ? std::atoi(argv[++i]) : 10;
+      if (options.rounds > 0) continue;
+    } else if (name == "--only" && has_value) {
+      options.only = argv[++i];
+      continue;
+    } else if (name == "--ratio" && has_value) {
+      options.ratios = {std::atof(argv[++i])};
+      if (options.ratios[0] > 0) continue;
+    }
+    std::fprintf(stderr,
+                 "recompute: there is no such option: %s. Use --run [STEPS], --only NAME and "
+                 "--ratio R.\n",
+                 name.c_str());
     return 2;
   }
   nn::Build build{.seed = 1};
-  print_table(gpt(12, build), rounds);
-  for (const int64_t depth : {20, 56, 110}) print_table(resnet(depth, build), rounds);
-  print_table(unet(build), rounds);
-  print_table(densenet(build), rounds);
+  print_table(gpt(12, build), options);
+  for (const int64_t depth : {20, 56, 110}) print_table(resnet(depth, build), options);
+  print_table(unet(build), options);
+  print_table(densenet(build), options);
 }

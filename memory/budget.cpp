@@ -1,8 +1,10 @@
 #include "memory/budget.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "memory/context.h"
 #include "memory/early_update.h"
 #include "memory/recompute/certificate.h"
 #include "memory/recompute/program.h"
@@ -19,12 +21,26 @@ recompute::SearchOptions search_options(const BudgetOptions& options, size_t sea
                                          static_cast<double>(searches))};
 }
 
+std::vector<double> each(const std::vector<Cost>& costs, double (*seconds)(const Cost&)) {
+  std::vector<double> all;
+  for (const Cost& cost : costs) all.push_back(seconds(cost));
+  return all;
+}
+
+double step_seconds(const Program& program, const Plan& plan, CostModel model) {
+  const std::vector<double> all =
+      seconds_in_context(program, plan, instruction_costs(program, model));
+  return std::accumulate(all.begin(), all.end(), 0.0);
+}
+
 }  // namespace
 
 BudgetPlanner::Order::Order(Program given, const BudgetOptions& options, size_t orders)
     : program(std::move(given)),
-      costs(instruction_costs(program, options.costs)),
-      timeline(recompute::problem_of(program, costs)),
+      model(options.costs),
+      costs(instruction_costs(program, model)),
+      in_context(std::ranges::any_of(costs, [](const Cost& c) { return c.near != c.far; })),
+      timeline(recompute::problem_of(program, each(costs, [](auto& c) { return c.between(); }))),
       search(search_options(options, orders)) {}
 
 const recompute::Frontier& BudgetPlanner::Order::frontier() const {
@@ -37,16 +53,19 @@ Program BudgetPlanner::Order::rewritten(size_t point) const {
   return recompute::rewrite(program, simulator.schedule(frontier()[point].choices));
 }
 
-const Plan& BudgetPlanner::Order::planned(size_t point) const {
-  const auto [entry, is_new] = plans.try_emplace(point);
-  if (is_new) entry->second = make_plan(rewritten(point));
-  return entry->second;
+const BudgetPlanner::Order::Planned& BudgetPlanner::Order::planned(size_t point) const {
+  if (const auto known = plans.find(point); known != plans.end()) return known->second;
+  const Program program = rewritten(point);
+  Planned planned{make_plan(program), 0};
+  if (in_context) planned.seconds = step_seconds(program, planned.plan, model);
+  return plans.emplace(point, std::move(planned)).first->second;
 }
 
 BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
   Program early = update_early(program);
   const size_t orders = early.instructions == program.instructions ? 1 : 2;
   keep_ = make_plan(early);
+  keep_seconds_ = step_seconds(early, keep_, options.costs);
   outside_ = keep_.total_bytes() - keep_.arena_bytes + keep_.result_bytes;
   orders_.emplace_back(std::move(early), options, orders);
   if (orders == 2) orders_.emplace_back(std::move(program), options, orders);
@@ -57,28 +76,37 @@ int64_t BudgetPlanner::smallest() const {
   for (const Order& order : orders_)
     for (size_t point = 0; point < order.frontier().size(); ++point) {
       if (outside_ + order.frontier()[point].peak >= least) break;  // peaks rise
-      least = std::min(least, outside_ + order.planned(point).arena_bytes);
+      least = std::min(least, outside_ + order.planned(point).plan.arena_bytes);
     }
   return least;
 }
 
+// A smaller arena can make a step faster by more than what runs again makes it slower. As none is
+// searched for where all can be kept, such a plan counts as one that costs nothing.
+double BudgetPlanner::added_seconds(const Order& order, size_t point) const {
+  if (!order.in_context) return order.frontier()[point].cost;
+  return std::max(0.0, order.planned(point).seconds - keep_seconds_);
+}
+
 // The cheapest plan of one order within the budget; its number of points when none is.
 size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
-  for (size_t point = order.frontier().size(); point-- > 0;)  // costs rise
-    if (outside_ + order.frontier()[point].peak <= budget &&
-        outside_ + order.planned(point).arena_bytes <= budget)
-      return point;
-  return order.frontier().size();
+  size_t best = order.frontier().size();
+  for (size_t point = best; point-- > 0;) {
+    if (outside_ + order.frontier()[point].peak > budget ||
+        outside_ + order.planned(point).plan.arena_bytes > budget)
+      continue;
+    if (!order.in_context) return point;  // those before it cost more
+    if (best == order.frontier().size() || added_seconds(order, point) < added_seconds(order, best))
+      best = point;
+  }
+  return best;
 }
 
 Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
   const int64_t budget = asked - elsewhere;
-  const auto seconds = [](const Order& order) {
-    return std::accumulate(order.costs.begin(), order.costs.end(), 0.0);
-  };
   if (largest() <= budget) {  // there is nothing to search for
     Fitted fitted{orders_.front().program, keep_};
-    fitted.plan.recompute = {.budget = asked, .step_seconds = seconds(orders_.front())};
+    fitted.plan.recompute = {.budget = asked, .step_seconds = keep_seconds_};
     return fitted;
   }
   const Order* best = nullptr;
@@ -86,7 +114,7 @@ Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
   for (const Order& order : orders_) {
     const size_t point = cheapest(order, budget);
     if (point == order.frontier().size()) continue;
-    if (best && best->frontier()[best_point].cost <= order.frontier()[point].cost) continue;
+    if (best && added_seconds(*best, best_point) <= added_seconds(order, point)) continue;
     best = &order;
     best_point = point;
   }
@@ -94,15 +122,18 @@ Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
       best, "step: the budget is too small: ", asked, " bytes, and the smallest plan found takes ",
       best ? 0 : smallest() + elsewhere,
       ". Allow that many, search longer, or take a smaller batch or 16-bit precision.");
-  Fitted fitted{best->rewritten(best_point), best->planned(best_point)};
+  Fitted fitted{best->rewritten(best_point), best->planned(best_point).plan};
   double bound = std::numeric_limits<double>::infinity();
-  for (const Order& order : orders_)
-    bound = std::min(bound, recompute::least_added_cost(order.timeline, budget - outside_));
+  for (const Order& order : orders_) {
+    const recompute::Timeline nearest(
+        recompute::problem_of(order.program, each(order.costs, [](auto& c) { return c.near; })));
+    bound = std::min(bound, recompute::least_added_cost(nearest, budget - outside_));
+  }
   fitted.plan.recompute = {.budget = asked,
                            .repetitions = static_cast<int>(fitted.program.instructions.size() -
                                                            best->program.instructions.size()),
-                           .step_seconds = seconds(*best),
-                           .added_seconds = best->frontier()[best_point].cost,
+                           .step_seconds = keep_seconds_,
+                           .added_seconds = added_seconds(*best, best_point),
                            .least_added_seconds = bound};
   return fitted;
 }

@@ -10,6 +10,9 @@
 // The plans for all budgets are searched at once (recompute/search.h), so that a larger budget
 // never costs more time, and the smallest that was found is known: planner.smallest() works, one
 // granule less is refused. A longer search may find a smaller one. One thread at a time.
+//
+// The search adds up costs between near and far. Of the plans that it finds and that fit, the one
+// that costs least in context (context.h) is taken.
 #pragma once
 
 #include <map>
@@ -46,20 +49,28 @@ class BudgetPlanner {
   struct Order {
     Order(Program given, const BudgetOptions& options, size_t orders);
     Program rewritten(size_t point) const;
-    const Plan& planned(size_t point) const;
+    struct Planned {
+      Plan plan;
+      double seconds;  // of the whole step in it, in context; 0 where costs have none
+    };
+    const Planned& planned(size_t point) const;
     const recompute::Frontier& frontier() const;  // searched when it is asked for first
 
     Program program;
-    std::vector<double> costs;  // of each instruction
-    recompute::Timeline timeline;
+    CostModel model;
+    std::vector<Cost> costs;       // of each instruction
+    bool in_context;               // some cost is not the same near and far
+    recompute::Timeline timeline;  // at costs between near and far
     recompute::SearchOptions search;
     mutable std::optional<recompute::Frontier> found;
-    mutable std::map<size_t, Plan> plans;  // of the points that were looked at
+    mutable std::map<size_t, Planned> plans;  // of the points that were looked at
   };
+  double added_seconds(const Order& order, size_t point) const;
   size_t cheapest(const Order& order, int64_t budget) const;
 
   std::vector<Order> orders_;
-  Plan keep_;            // of the first of them, without recompute
+  Plan keep_;  // of the first of them, without recompute
+  double keep_seconds_ = 0;
   int64_t outside_ = 0;  // bytes taken besides the arena, the same by every plan
 };
 

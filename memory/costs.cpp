@@ -6,15 +6,14 @@
 #include <unordered_map>
 
 #include "core/apply.h"
+#include "core/cpu/caches.h"
 #include "memory/in_place.h"
-#include "memory/offsets.h"
 #include "memory/pooled_allocator.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr int kRuns = 5;                        // the fastest counts, after one to warm up
-constexpr int64_t kFarAway = int64_t{8} << 20;  // bytes; more than the caches of a core hold
+constexpr int kRuns = 5;  // near and far in turns; the median counts
 
 Metas metas_of(const std::vector<Operand>& operands) {
   Metas metas;
@@ -42,134 +41,133 @@ std::vector<int> buffers_of(const std::vector<Operand>& operands) {
   return found;
 }
 
-void fill_zeros(std::byte* data, Device device, int64_t bytes) {
+void fill_zeros(std::span<std::byte> bytes, Device device) {
   if (device == Device::cpu) {  // where it is: a second block as large would count for the process
-    std::fill_n(data, bytes, std::byte{0});
+    bring_near(bytes.data(), std::ssize(bytes));
     return;
   }
-  const std::vector<std::byte> zeros(static_cast<size_t>(bytes));
-  copy_bytes(data, device, zeros.data(), Device::cpu, bytes);
+  const std::vector<std::byte> zeros(bytes.size());
+  copy_bytes(bytes.data(), device, zeros.data(), Device::cpu, std::ssize(bytes));
 }
 
-// Memory to walk through, round and round: what is taken from it was used a long time ago.
-struct Ring {
-  std::byte* data;
-  int64_t bytes, at = 0;
-
-  std::byte* take(int64_t wanted) {
-    if (at + block_bytes(wanted) > bytes) at = 0;
-    at += block_bytes(wanted);
-    return data + at - block_bytes(wanted);
-  }
-};
-
-// Zeros, divided anew for each instruction: buffers it reads lie in one part, those it writes and
-// its workspace in the other. So no more is needed than the buffers of one instruction, which every
-// plan holds at once too. What is outside the step, as parameters are, is read where it is.
-//
-// A step finds the first operand of an instruction in the caches, as it was made just before, and
-// the others as far away as the step is large: with all of them in the caches, what only moves
-// memory would seem to take three quarters of its time. So the others move from run to run.
+// Zeros, divided anew for each instruction among the buffers that it touches and its workspace: no
+// more is needed than every plan holds at once too. What is outside the step, as parameters are, is
+// read where it is.
 class Scratch {
  public:
-  Scratch(const Program& program, const std::vector<Planned>& planned, int64_t bytes)
-      : buffers_(program.buffers), device_(program.device) {
-    for (const Planned& p : planned) {
-      if (p.instruction.op->mutates) continue;  // it is not run
-      const auto [read, written] = needs(p);
-      bytes = std::max(bytes, read + written);
-    }
-    storage_ = Storage::allocate(device_, bytes, MemoryClass::workspace, "costs");
-    fill_zeros(storage_->data(), device_, storage_->bytes());
-  }
+  explicit Scratch(const Program& program) : buffers_(program.buffers), device_(program.device) {}
 
-  void begin(const Planned& planned) {
-    const auto [read, written] = needs(planned);
-    const int64_t all = storage_->bytes();
-    const int64_t second = std::max(written, std::min(all / 2, all - read));
-    read_ = {storage_->data(), all - second};
-    written_ = {storage_->data() + all - second, second};
-    at_.clear();
-  }
-
-  // Where the operands lie in the next run. Returns the workspace.
+  // Where the operands lie. Returns the workspace.
   std::span<std::byte> place(const Planned& planned, std::vector<View>& in,
                              std::vector<View>& out) {
     const Instruction& instruction = planned.instruction;
-    for (const int b : buffers_of(instruction.in))
-      if (outside(b))
-        at_[b] = buffers_[b].storage->data();
-      else if (b != instruction.in[0].buffer || !at_.contains(b))
-        at_[b] = read_.take(buffers_[b].bytes);
-    std::byte* next = written_.take(needs(planned).second);  // all in one: they may not overlap
-    for (const int b : buffers_of(instruction.out)) {
-      at_[b] = next;
-      next += block_bytes(buffers_[b].bytes);
+    reserve(planned);
+    std::unordered_map<int, std::byte*> at;
+    std::byte* next = storage_->data();
+    const auto take = [&](int64_t bytes) {
+      next += block_bytes(bytes);
+      return std::span(next - block_bytes(bytes), static_cast<size_t>(bytes));
+    };
+    made_.clear();
+    others_.clear();
+    for (const int b : buffers_of(instruction.in)) {
+      const Buffer& buffer = buffers_[b];
+      const std::span<std::byte> bytes =
+          outside(b) ? std::span(buffer.storage->data(), static_cast<size_t>(buffer.bytes))
+                     : take(buffer.bytes);
+      at[b] = bytes.data();
+      (outside(b) ? others_ : made_).push_back(bytes);
     }
-    if (const int b = planned.overwritten(); b != -1) {
-      at_[b] = at_[instruction.out[0].buffer];
-      fill_zeros(at_[b], device_, buffers_[b].bytes);
+    for (const int b : buffers_of(instruction.out)) {
+      if (planned.in_place && b == instruction.out[0].buffer) {
+        at[b] = at[planned.overwritten()];
+        continue;
+      }
+      others_.push_back(take(buffers_[b].bytes));
+      at[b] = others_.back().data();
     }
     const auto lie = [&](std::vector<View>& views, const std::vector<Operand>& operands) {
-      for (size_t k = 0; k < operands.size(); ++k) {
-        const Operand& o = operands[k];
-        views[k] = {at_[o.buffer] + o.offset * size_of(o.meta.dtype), o.meta, o.strides};
-      }
+      for (const Operand& o : operands)
+        views.push_back({at[o.buffer] + o.offset * size_of(o.meta.dtype), o.meta, o.strides});
     };
     lie(in, instruction.in);
     lie(out, instruction.out);
-    return {next, static_cast<size_t>(instruction.workspace)};
+    others_.push_back(take(instruction.workspace));
+    return others_.back();
   }
 
-  void end() { fill_zeros(written_.data, device_, written_.bytes); }
+  // Before each run. Near: what it reads was written last, by all threads, as an op would have.
+  // Far: all is dropped.
+  void prepare(bool far) {
+    for (const std::span<std::byte> bytes : made_) fill_zeros(bytes, device_);
+    if (!far) return;
+    for (const auto& all : {made_, others_})
+      for (const std::span<std::byte> bytes : all)
+        drop_from_caches(bytes.data(), std::ssize(bytes));
+  }
 
  private:
   bool outside(int b) const { return buffers_[b].kind == Buffer::Kind::external; }
 
-  std::pair<int64_t, int64_t> needs(const Planned& planned) const {
-    int64_t read = 0, written = block_bytes(planned.instruction.workspace);
+  void reserve(const Planned& planned) {
+    int64_t bytes = block_bytes(planned.instruction.workspace);
     for (const int b : buffers_of(planned.instruction.in))
-      if (!outside(b) && b != planned.overwritten()) read += block_bytes(buffers_[b].bytes);
-    for (const int b : buffers_of(planned.instruction.out))
-      written += block_bytes(buffers_[b].bytes);
-    return {read, written};
+      if (!outside(b)) bytes += block_bytes(buffers_[b].bytes);
+    for (const int b : buffers_of(planned.instruction.out)) bytes += block_bytes(buffers_[b].bytes);
+    if (storage_ && storage_->bytes() >= bytes) return;
+    storage_.reset();
+    storage_ = Storage::allocate(device_, bytes, MemoryClass::workspace, "costs");
   }
 
   const std::vector<Buffer>& buffers_;
   const Device device_;
   std::shared_ptr<Storage> storage_;
-  Ring read_{}, written_{};
-  std::unordered_map<int, std::byte*> at_;
+  std::vector<std::span<std::byte>> made_, others_;
 };
 
-double measured(const Planned& planned, Scratch& scratch) {
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
+  return values[values.size() / 2];
+}
+
+Cost modelled(const Instruction& instruction) {
+  const double seconds = modelled_seconds(instruction);
+  return {seconds, seconds};
+}
+
+// A GPU's caches are not told what to forget: there the operands are near.
+Cost measured(const Planned& planned, Scratch& scratch) {
   const Instruction& instruction = planned.instruction;
-  if (instruction.op->mutates) return modelled_seconds(instruction);
+  if (instruction.op->mutates) return modelled(instruction);
   if (std::ranges::all_of(instruction.out, [](const auto& o) { return count(o.meta.shape) == 0; }))
-    return 0;
-  std::vector<View> in(instruction.in.size()), out(instruction.out.size());
+    return {};
+  std::vector<View> in, out;
   const Device device = instruction.out[0].meta.device;
   const Kernel kernel = kernel_for(*instruction.op, device);
   const auto wait = [&] {
     if (device == Device::cuda) cuda_api().synchronize();
   };
   wait();  // what earlier kernels met is thrown here, not taken for an error of this one
-  double best = 0;
-  scratch.begin(planned);
+  const std::span<std::byte> workspace = scratch.place(planned, in, out);
+  const auto run = [&](bool far) {
+    scratch.prepare(far);
+    const auto start = std::chrono::steady_clock::now();
+    kernel({in, out, instruction.attrs, workspace});
+    wait();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  std::vector<double> near, far;
   try {
-    for (int run = 0; run <= kRuns; ++run) {
-      const std::span<std::byte> workspace = scratch.place(planned, in, out);
-      const auto start = std::chrono::steady_clock::now();
-      kernel({in, out, instruction.attrs, workspace});
-      wait();
-      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-      if (run > 0 && (run == 1 || time.count() < best)) best = time.count();
+    run(false);  // to warm up
+    for (int i = 0; i < kRuns; ++i) {
+      if (device == Device::cpu) far.push_back(run(true));
+      near.push_back(run(false));
     }
   } catch (const Error&) {  // zeros are no valid input
-    best = modelled_seconds(instruction);
+    return modelled(instruction);
   }
-  scratch.end();
-  return best;
+  const double least = median(near);
+  return {least, far.empty() ? least : std::max(least, median(far))};
 }
 
 bool same_kind(const Operand& a, const Operand& b) {
@@ -187,10 +185,10 @@ bool same_kind(const Instruction& a, const Instruction& b) {
 struct Known {
   Instruction instruction;
   bool in_place;
-  double cost;
+  Cost cost;
 };
 
-double measured_once(const Planned& planned, Scratch& scratch) {
+Cost measured_once(const Planned& planned, Scratch& scratch) {
   const auto& [instruction, in_place] = planned;
   static std::mutex mutex;
   static std::unordered_map<const OpDef*, std::vector<Known>> table;
@@ -215,28 +213,22 @@ double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed
   return flops / (wide ? speed.flops : speed.flops16) + bytes / speed.bytes;
 }
 
-std::vector<double> instruction_costs(const Program& program, CostModel model) {
-  std::vector<double> costs;
+std::vector<Cost> instruction_costs(const Program& program, CostModel model) {
+  std::vector<Cost> costs;
   if (model == CostModel::model || program.device == Device::null) {  // which runs nothing
     for (const Instruction& instruction : program.instructions)
-      costs.push_back(modelled_seconds(instruction));
+      costs.push_back(modelled(instruction));
     return costs;
   }
   std::vector<Lifetime> lives = lifetimes(program);
   const std::vector<int> home = fold_in_place(program, lives);
-  std::vector<Box> boxes;
-  for (size_t b = 0; b < lives.size(); ++b)
-    if (lives[b].begin < lives[b].end)
-      boxes.push_back({block_bytes(program.buffers[b].bytes), lives[b].begin, lives[b].end});
-  std::vector<Planned> planned;
-  for (const Instruction& instruction : program.instructions)
-    planned.push_back({instruction, !instruction.out.empty() &&
-                                        home[static_cast<size_t>(instruction.out[0].buffer)] !=
-                                            instruction.out[0].buffer});
   const AllocatorScope scope(std::make_shared<PooledAllocator>(
       program.device == Device::cuda ? cuda_provider() : host_provider()));
-  Scratch scratch(program, planned, std::min(live_peak(boxes).bytes, kFarAway));
-  for (const Planned& p : planned) costs.push_back(measured_once(p, scratch));
+  Scratch scratch(program);
+  for (const Instruction& instruction : program.instructions) {
+    const auto out = instruction.out.empty() ? -1 : instruction.out[0].buffer;
+    costs.push_back(measured_once({instruction, out >= 0 && home[out] != out}, scratch));
+  }
   return costs;
 }
 

@@ -1,7 +1,7 @@
 // What the instructions of a captured step cost, in seconds: measured on the device, or a guess
 // from the number of operations and bytes that is the same on every machine.
 //
-//   const std::vector<double> costs = instruction_costs(program, CostModel::measured);
+//   const std::vector<Cost> costs = instruction_costs(program, CostModel::measured);
 #pragma once
 
 #include <vector>
@@ -15,6 +15,14 @@ enum class CostModel {
   model      // OpDef::flops at 100 GFLOP/s and bytes at 10 GB/s: deterministic
 };
 
+// Of one instruction. Near: what it touches was used just before; far: so long ago that no cache
+// holds it. Where it stands in a step it costs something between them (context.h).
+struct Cost {
+  double near = 0, far = 0;  // near <= far
+  double between() const { return (near + far) / 2; }
+  bool operator==(const Cost&) const = default;
+};
+
 // What a device does in a second at best; the defaults are those of CostModel::model.
 struct DeviceSpeed {
   double flops = 1e11, flops16 = 1e11;  // in f32, and of products of 16-bit numbers
@@ -24,9 +32,10 @@ struct DeviceSpeed {
 // Seconds: the operations of an instruction at that speed, then the bytes of its operands.
 double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed = {});
 
-// One for each instruction. Measuring takes no memory from the current pool; it holds as much as
-// the step without parameters, up to 8 MiB, or one instruction's buffers. Inputs that the step
-// makes are zeros. What cannot run on zeros, and what writes into its inputs, has the model's cost.
-std::vector<double> instruction_costs(const Program& program, CostModel model);
+// One for each instruction. Measuring takes no memory from the current pool; it holds the buffers
+// of one instruction, which every plan holds at once too. Inputs that the step makes are zeros.
+// What cannot run on zeros, and what writes into its inputs, has the model's cost, which is the
+// same near and far. So are all costs of CostModel::model, and on a GPU.
+std::vector<Cost> instruction_costs(const Program& program, CostModel model);
 
 }  // namespace plimsoll

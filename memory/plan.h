@@ -18,8 +18,8 @@ struct Recompute {
   int64_t budget = 0;              // bytes asked for; 0: no budget was given
   int repetitions = 0;             // instructions that run again
   double step_seconds = 0;         // predicted, of the whole step without any repetition
-  double added_seconds = 0;        // predicted, of the repetitions
-  double least_added_seconds = 0;  // no plan within the budget can add less
+  double added_seconds = 0;        // predicted: how much longer it takes with them
+  double least_added_seconds = 0;  // no plan within the budget repeats less, all operands near
   bool operator==(const Recompute&) const = default;
 };
 

@@ -2,10 +2,12 @@
 #include "memory/budget.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "autograd/gradients.h"
 #include "examples/common/cnn_models.h"
 #include "examples/common/transformer_models.h"
+#include "memory/context.h"
 #include "memory/early_update.h"
 #include "memory/pooled_allocator.h"
 #include "memory/step.h"
@@ -141,6 +143,36 @@ TEST(MemoryBudget, ALargerBudgetNeverCostsMoreTime) {
     EXPECT_EQ(before, 0);
   }
   EXPECT_GE(pairs, 200);
+}
+
+// Costs that depend on where an instruction stands: what is said is what the two programs differ by
+// in their own arenas, and of the plans that fit the cheapest is taken.
+TEST(MemoryBudget, MeasuredCostsArePricedInContext) {
+  const auto seconds = [](const Program& program, const Plan& plan) {
+    const std::vector<double> all =
+        seconds_in_context(program, plan, instruction_costs(program, CostModel::measured));
+    return std::accumulate(all.begin(), all.end(), 0.0);
+  };
+  for (const char* name : {"resnet8", "gpt"}) {
+    SCOPED_TRACE(name);
+    Training training(name);
+    const BudgetPlanner planner(capture(training.function(), training.metas()),
+                                {.search_seconds = 0.1});
+    const int64_t least = planner.smallest(), most = planner.largest();
+    const Fitted keep = planner.fit(most);
+    const double base = seconds(keep.program, keep.plan);
+    double before = std::numeric_limits<double>::infinity();
+    for (int k = 0; k <= 20; ++k) {
+      const Fitted fitted = planner.fit(least + (most - least) * k / 20);
+      const Recompute& recompute = fitted.plan.recompute;
+      EXPECT_DOUBLE_EQ(recompute.step_seconds, base);
+      EXPECT_EQ(recompute.added_seconds,
+                std::max(0.0, seconds(fitted.program, fitted.plan) - base));
+      EXPECT_LE(recompute.added_seconds, before);
+      before = recompute.added_seconds;
+    }
+    EXPECT_EQ(before, 0);
+  }
 }
 
 // Gradients go one by one; the step counter, which waits for none, stays behind the loss, so that a

@@ -15,6 +15,13 @@ namespace {
 using namespace memory_test;
 using namespace recompute;
 
+std::vector<double> modelled(const Program& program) {
+  std::vector<double> seconds;
+  for (const Instruction& instruction : program.instructions)
+    seconds.push_back(modelled_seconds(instruction));
+  return seconds;
+}
+
 // A forward chain with skips, then a backward pass that reads it in reverse: every op's gradient
 // needs the gradient after it and the op's own input. Costs and sizes are drawn.
 Problem random_problem(uint32_t seed, int layers) {
@@ -234,7 +241,7 @@ TEST(MemoryRecompute, ARewrittenProgramGivesTheSameBitsInThePlannedBytes) {
     const std::vector inputs{ramp(96, 3), ramp(48, -1)};
     const Program program =
         remove_dead(capture(step, std::vector{inputs[0].meta(), inputs[1].meta()}));
-    const Timeline timeline(problem_of(program, instruction_costs(program, CostModel::model)));
+    const Timeline timeline(problem_of(program, modelled(program)));
     Simulator simulator(timeline);
     std::vector<std::vector<float>> expected;
     for (const Point& point : search(timeline, {.effort = 100'000, .levels = 4})) {

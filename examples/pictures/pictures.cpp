@@ -4,6 +4,7 @@
 #include "examples/pictures/pickle.h"
 #include "examples/pictures/snapshot.h"
 #include "examples/pictures/trace.h"
+#include "memory/context.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -66,7 +67,9 @@ void Pictures::draw_plan(Runner& step, const Metas& inputs, const StepFunction& 
   if (snapshot_) write_snapshot(planned_events(timeline, plan));
   if (trace_) {
     const CostModel costs = options_.cost == "model" ? CostModel::model : CostModel::measured;
-    trace_->write(trace(timeline, instruction_costs(program, costs)).dump());
+    const std::vector<double> seconds =
+        seconds_in_context(program, plan, instruction_costs(program, costs));
+    trace_->write(trace(timeline, seconds).dump());
   }
 }
 

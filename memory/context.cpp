@@ -1,0 +1,111 @@
+#include "memory/context.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/cpu/caches.h"
+
+namespace plimsoll {
+namespace {
+
+int64_t end(const Range& range) { return range.begin + range.bytes; }
+
+// Bytes that both have.
+int64_t overlap(const Range& a, const Range& b) {
+  if (a.space != b.space) return 0;
+  return std::max<int64_t>(0, std::min(end(a), end(b)) - std::max(a.begin, b.begin));
+}
+
+// Biases and the like: many, and too small to matter.
+constexpr int64_t kLeast = 1024;
+
+// What an instruction touches.
+std::vector<Range> touched_by(const Program& program, const Plan& plan, int i) {
+  const Instruction& instruction = program.instructions[static_cast<size_t>(i)];
+  std::vector<Range> all;
+  const auto add = [&](const std::vector<Operand>& operands) {
+    for (const Operand& operand : operands) {
+      const Buffer& buffer = program.buffers[static_cast<size_t>(operand.buffer)];
+      const bool inside = buffer.kind == Buffer::Kind::temporary;
+      const int64_t base = inside ? plan.offsets[static_cast<size_t>(operand.buffer)] : 0;
+      if (base == Plan::kNowhere) continue;
+      const bool part = is_row_major(operand.meta.shape, operand.strides);
+      all.push_back({inside ? -1 : operand.buffer,
+                     base + (part ? operand.offset * size_of(operand.meta.dtype) : 0),
+                     part ? bytes_of(operand.meta) : buffer.bytes});
+    }
+  };
+  add(instruction.in);
+  add(instruction.out);
+  if (instruction.workspace > 0)
+    all.push_back({-1, plan.workspace_offsets[static_cast<size_t>(i)], instruction.workspace});
+  std::erase_if(all, [](const Range& range) { return range.bytes < kLeast; });
+  return all;
+}
+
+}  // namespace
+
+double Recency::farness_at(int64_t distance) const {
+  if (distance <= near_) return 0;
+  if (distance >= far_) return 1;
+  return std::log2(static_cast<double>(distance) / static_cast<double>(near_)) /
+         std::log2(static_cast<double>(far_) / static_cast<double>(near_));
+}
+
+double Recency::farness(const Range& range) const {
+  if (range.bytes == 0) return 0;
+  int64_t distance = 0, found = 0;
+  double sum = 0;
+  for (auto last = touched_.rbegin(); last != touched_.rend() && found < range.bytes; ++last) {
+    if (const int64_t common = overlap(*last, range); common > 0) {
+      found += common;
+      sum += static_cast<double>(common) * farness_at(distance);
+    }
+    distance += last->bytes;
+  }
+  return (sum + static_cast<double>(range.bytes - found)) / static_cast<double>(range.bytes);
+}
+
+void Recency::touch(const Range& range) {
+  int64_t found = 0;
+  for (size_t k = touched_.size(); k-- > 0 && found < range.bytes;) {
+    const Range old = touched_[k];
+    const int64_t common = overlap(old, range);
+    if (common == 0) continue;
+    found += common;
+    const auto place = touched_.erase(touched_.begin() + static_cast<int64_t>(k));
+    const auto right = end(old) > end(range)
+                           ? touched_.insert(place, {old.space, end(range), end(old) - end(range)})
+                           : place;
+    if (old.begin < range.begin)
+      touched_.insert(right, {old.space, old.begin, range.begin - old.begin});
+  }
+  touched_.push_back(range);
+  bytes_ += range.bytes - found;
+  while (touched_.size() > 1 && bytes_ - touched_.front().bytes >= far_) {  // too far to matter
+    bytes_ -= touched_.front().bytes;
+    touched_.erase(touched_.begin());
+  }
+}
+
+int64_t near_bytes(Device device) { return device == Device::cpu ? cache_bytes() : 0; }
+
+std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
+                                       std::span<const Cost> costs, int64_t near) {
+  Recency recency(near, kFarther * near);
+  std::vector<double> seconds(program.instructions.size());
+  for (int round = 0; round < 2; ++round)
+    for (size_t i = 0; i < seconds.size(); ++i) {
+      const std::vector<Range> ranges = touched_by(program, plan, static_cast<int>(i));
+      double far = 0, all = 0;
+      for (const Range& range : ranges) {
+        all += static_cast<double>(range.bytes);
+        if (round > 0) far += static_cast<double>(range.bytes) * recency.farness(range);
+      }
+      for (const Range& range : ranges) recency.touch(range);
+      seconds[i] = costs[i].near + (all > 0 ? far / all : 0) * (costs[i].far - costs[i].near);
+    }
+  return seconds;
+}
+
+}  // namespace plimsoll
