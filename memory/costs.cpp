@@ -13,7 +13,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kRuns = 5;  // near and far in turns; the median counts
+// Runs near and far in turns, the median counts: as many as fit into the time, or as few.
+constexpr int kFewest = 3, kMost = 9;
+constexpr double kTime = 0.02;
 
 Metas metas_of(const std::vector<Operand>& operands) {
   Metas metas;
@@ -157,11 +159,13 @@ Cost measured(const Planned& planned, Scratch& scratch) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   std::vector<double> near, far;
+  double spent = 0;
   try {
     run(false);  // to warm up
-    for (int i = 0; i < kRuns; ++i) {
+    for (int i = 0; i < kFewest || (i < kMost && spent < kTime); ++i) {
       if (device == Device::cpu) far.push_back(run(true));
       near.push_back(run(false));
+      spent += near.back() + (far.empty() ? 0 : far.back());
     }
   } catch (const Error&) {  // zeros are no valid input
     return modelled(instruction);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -32,14 +33,36 @@ void bring_near(std::byte* data, int64_t bytes) {
   });
 }
 
-void drop_from_caches([[maybe_unused]] const std::byte* data, [[maybe_unused]] int64_t bytes) {
 #if defined(__x86_64__)
-  parallel_for(bytes, kPiece, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i += kLine) _mm_clflush(data + i);
-    _mm_clflush(data + end - 1);
-  });
-  _mm_mfence();
-#endif
+namespace {
+
+// Does not wait for the line before, as clflush does.
+__attribute__((target("clflushopt"))) void flush_opt(const std::byte* data, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kLine) _mm_clflushopt(const_cast<std::byte*>(data + i));
+  _mm_clflushopt(const_cast<std::byte*>(data + bytes - 1));
 }
+
+void flush(const std::byte* data, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kLine) _mm_clflush(data + i);
+  _mm_clflush(data + bytes - 1);
+}
+
+bool has_clflushopt() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 23 & 1);
+}
+
+}  // namespace
+
+void drop_from_caches(const std::byte* data, int64_t bytes) {
+  static const auto flush_lines = has_clflushopt() ? flush_opt : flush;
+  parallel_for(bytes, kPiece, [&](int64_t begin, int64_t end) {
+    flush_lines(data + begin, end - begin);
+    _mm_mfence();
+  });
+}
+#else
+void drop_from_caches(const std::byte*, int64_t) {}
+#endif
 
 }  // namespace plimsoll
