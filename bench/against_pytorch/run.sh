@@ -3,6 +3,8 @@
 # and prints the table of compare.py, whose options it takes:
 #
 #   bench/against_pytorch/run.sh --models lenet,gpt --rounds 9
+#
+# or on a GPU that of compare_gpu.py: run.sh --gpu [--smoke]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 extra_packages="libbenchmark-dev python3-venv"
@@ -12,4 +14,10 @@ if ! build/pytorch/bin/python -c "import torch, numpy" 2>/dev/null; then
   python3 -m venv build/pytorch
   build/pytorch/bin/pip install --quiet torch numpy
 fi
-exec build/pytorch/bin/python bench/against_pytorch/compare.py --train-steps build/bin/train_steps "$@"
+script=compare.py
+if [ "${1:-}" = --gpu ]; then
+  script=compare_gpu.py
+  shift
+fi
+exec build/pytorch/bin/python "bench/against_pytorch/$script" \
+  --train-steps build/bin/train_steps "$@"

@@ -1,9 +1,12 @@
 """Whole training steps of the example models in PyTorch: the other side of the comparison.
 
-    torch_steps.py --model gpt --read F [--threads 2] [--channels-last] [--compile]
+    torch_steps.py --model gpt --read F [--threads 2] [--channels-last] [--compile [MODE]]
+                   [--device cuda] [--precision bf16]
 
 Reads the folder that train_steps wrote, then answers each number n on a line of stdin with one line
-of JSON, as train_steps does. Filters lie as [out, kh, kw, in] in the folder, and images as NHWC.
+of JSON, as train_steps does. Filters lie as [out, kh, kw, in] in the folder, and images as NHWC. On
+a GPU steps are timed by its own events, and nothing waits for them before all n are made; memory is
+what the allocator had given out at most.
 """
 import argparse
 import json
@@ -110,6 +113,27 @@ class ResidualBlock(nn.Module):
         return F.relu(self.norm2(self.conv2(h)) + past)
 
 
+class Residual(nn.Module):  # of torchvision: convolutions without bias, each with a norm
+    def __init__(self, f, name, stride):
+        super().__init__()
+        names = [f"{name}.conv{i}" for i in (1, 2, 3) if f"{name}.conv{i}.weight" in f.index]
+        kernels = [f.index[conv + ".weight"]["shape"][1] for conv in names]
+        self.convs = nn.ModuleList(
+            conv(f, n, stride=stride if i == kernels.index(3) else 1, padding=kernels[i] // 2)
+            for i, n in enumerate(names))
+        self.norms = nn.ModuleList(batch_norm(f, n.replace("conv", "bn")) for n in names)
+        self.downsample = None
+        if name + ".downsample.0.weight" in f.index:
+            self.downsample = nn.Sequential(conv(f, name + ".downsample.0", stride=stride),
+                                            batch_norm(f, name + ".downsample.1"))
+
+    def forward(self, x):
+        h = x
+        for conv, norm in zip(self.convs, self.norms):
+            h = norm(conv(h if conv is self.convs[0] else F.relu(h)))
+        return F.relu(h + (x if self.downsample is None else self.downsample(x)))
+
+
 class Mean(nn.Module):
     def __init__(self, dims):
         super().__init__()
@@ -123,6 +147,26 @@ def resnet8(f):
     return nn.Sequential(conv(f, "stem.0", padding=1), batch_norm(f, "stem.1"), nn.ReLU(),
                          ResidualBlock(f, "block1", 1), ResidualBlock(f, "block2", 2),
                          ResidualBlock(f, "block3", 2), Mean((2, 3)), linear(f, "head.1"))
+
+
+def resnet(f, *stem):
+    blocks = []
+    for layer in range(1, 5):
+        block = 0
+        while f"layer{layer}_{block}.conv1.weight" in f.index:
+            stride = 2 if layer > 1 and block == 0 else 1
+            blocks.append(Residual(f, f"layer{layer}_{block}", stride))
+            block += 1
+    return nn.Sequential(*stem, *blocks, Mean((2, 3)), linear(f, "head.1"))
+
+
+def resnet50(f):
+    return resnet(f, conv(f, "stem.0", stride=2, padding=3), batch_norm(f, "stem.1"), nn.ReLU(),
+                  nn.MaxPool2d(3, 2, 1))
+
+
+def resnet18_cifar(f):
+    return resnet(f, conv(f, "stem.0", padding=1), batch_norm(f, "stem.1"), nn.ReLU())
 
 
 class Attention(nn.Module):
@@ -161,17 +205,22 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, f):
+    def __init__(self, f, heads=8, activation=F.gelu):
         super().__init__()
         self.tokens = nn.Parameter(f["input.0.weight"])
         self.positions = nn.Parameter(f["input.1.table"])
-        self.blocks = nn.Sequential(*(Block(f, f"block{i}", 8, True, True, F.gelu, 0)
-                                      for i in range(4)))
+        layers = sum(name.endswith(".attention.qkv.weight") for name in f.index)
+        self.blocks = nn.Sequential(*(Block(f, f"block{i}", heads, True, True, activation, 0)
+                                      for i in range(layers)))
         self.norm = layer_norm(f, "head.norm")
 
     def forward(self, x):
         h = F.embedding(x, self.tokens) + self.positions[: x.shape[1]]
         return F.linear(self.norm(self.blocks(h)), self.tokens)
+
+
+def gpt2(f):
+    return Gpt(f, 12, lambda x: F.gelu(x, approximate="tanh"))
 
 
 class TextClassifier(nn.Module):
@@ -189,7 +238,30 @@ class TextClassifier(nn.Module):
         return self.head(self.block(F.embedding(x, self.tokens) + self.positions).mean(1))
 
 
-MODELS = {"lenet": lenet, "resnet8": resnet8, "vgg": vgg, "gpt": Gpt, "textcls": TextClassifier}
+MODELS = {"lenet": lenet, "resnet8": resnet8, "vgg": vgg, "gpt": Gpt, "textcls": TextClassifier,
+          "gpt2-124M": gpt2, "resnet50": resnet50, "resnet18-cifar": resnet18_cifar}
+TEXT = ("gpt", "gpt2-124M", "textcls")
+
+
+def timed_on_gpu(n, step):
+    """Milliseconds and losses of n steps, by the GPU's clock."""
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(n + 1)]
+    losses = []
+    events[0].record()
+    for event in events[1:]:
+        losses.append(step().detach().clone())  # a CUDA graph writes the next one over it
+        event.record()
+    torch.cuda.synchronize()
+    return [a.elapsed_time(b) for a, b in zip(events, events[1:])], [x.item() for x in losses]
+
+
+def timed_here(n, step):
+    ms, losses = [], []
+    for _ in range(n):
+        start = time.perf_counter()
+        losses.append(step().item())
+        ms.append((time.perf_counter() - start) * 1e3)
+    return ms, losses
 
 
 def main():
@@ -197,15 +269,19 @@ def main():
     parser.add_argument("--model", choices=MODELS, required=True)
     parser.add_argument("--read", required=True)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", choices=("f32", "bf16", "f16"), default="f32")
     parser.add_argument("--channels-last", action="store_true")
-    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--compile", nargs="?", const="default", help="a mode of torch.compile")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    torch.backends.cudnn.benchmark = True
+    device, on_gpu = torch.device(options.device), options.device.startswith("cuda")
 
-    start_kib = peak_kib()
+    start_kib = 0 if on_gpu else peak_kib()
     folder = Folder(options.read)
-    model = MODELS[options.model](folder)
-    text = options.model in ("gpt", "textcls")
+    model = MODELS[options.model](folder).to(device)
+    text = options.model in TEXT
     batches = []
     for i in range(BATCHES):
         x = folder[f"x{i}"]
@@ -213,37 +289,42 @@ def main():
             x = x.permute(0, 3, 1, 2)
             x = x.contiguous(memory_format=torch.channels_last) if options.channels_last \
                 else x.contiguous()
-        batches.append((x, folder[f"y{i}"]))
+        batches.append((x.to(device), folder[f"y{i}"].to(device)))
     if options.channels_last:
         model = model.to(memory_format=torch.channels_last)
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(parameters, 1e-3, weight_decay=0.1, fused=True) if text \
         else torch.optim.Adam(parameters, 1e-3, fused=True)
+    half = {"bf16": torch.bfloat16, "f16": torch.float16}.get(options.precision)
+    scaler = torch.amp.GradScaler(device.type, enabled=options.precision == "f16")
 
     def forward(x, y):
-        logits = model(x)
-        return F.cross_entropy(logits.flatten(0, -2), y.flatten())
+        with torch.autocast(device.type, half, enabled=half is not None):
+            logits = model(x)
+            return F.cross_entropy(logits.flatten(0, -2), y.flatten())
 
     if options.compile:
-        forward = torch.compile(forward)
+        forward = torch.compile(forward, mode=options.compile)
+    made = 0
 
-    done = 0
+    def step():
+        nonlocal made
+        loss = forward(*batches[made % BATCHES])
+        scaler.scale(loss).backward()
+        if text:
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(parameters, 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad(set_to_none=True)
+        made += 1
+        return loss
+
     for line in sys.stdin:
-        ms, losses = [], []
-        for _ in range(int(line)):
-            start = time.perf_counter()
-            x, y = batches[done % BATCHES]
-            loss = forward(x, y)
-            loss.backward()
-            if text:
-                nn.utils.clip_grad_norm_(parameters, 1.0)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            losses.append(loss.item())
-            ms.append((time.perf_counter() - start) * 1e3)
-            done += 1
-        print(json.dumps({"ms": ms, "loss": losses, "peak_kib": peak_kib(),
-                          "start_kib": start_kib}), flush=True)
+        ms, losses = (timed_on_gpu if on_gpu else timed_here)(int(line), step)
+        peak = torch.cuda.max_memory_allocated() // 1024 if on_gpu else peak_kib()
+        print(json.dumps({"ms": ms, "loss": losses, "peak_kib": peak, "start_kib": start_kib}),
+              flush=True)
 
 
 main()

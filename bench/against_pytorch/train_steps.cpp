@@ -5,18 +5,24 @@
 //                                         stdin, runs n captured steps and answers with one line of
 //                                         JSON: {"ms": [...], "loss": [...], "peak_kib": ...}
 //
+// --device, --precision, and for other sizes --batch, --context, --image-size and --layers, which
+// both calls have to name, are as elsewhere. On a GPU the peak is that of the pool.
+//
 // F holds each tensor as a file of raw little-endian elements, f32 or i64, and index.json, which
 // lists their names and shapes. torch_steps.py reads the same folder and speaks the same lines.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 
 #include "autograd/gradients.h"
+#include "core/transfer.h"
 #include "examples/common/cnn_models.h"
 #include "examples/common/options.h"
 #include "examples/common/report.h"
 #include "examples/common/transformer_models.h"
+#include "memory/pooled_allocator.h"
 #include "memory/step.h"
 #include "nn/init.h"
 #include "ops/ops.h"
@@ -45,16 +51,35 @@ const Workload kWorkloads[] = {
     {"vgg", {128, 32, 32, 3}, {128}, 0, 10, false},
     {"gpt", {8, 256}, {8, 256}, 65, 65, true},
     {"textcls", {32, 128}, {32}, 10000, 10, true},
+    {"gpt2-124M", {4, 1024}, {4, 1024}, kGpt2.vocabulary, kGpt2.vocabulary, true},
+    {"resnet50", {32, 224, 224, 3}, {32}, 0, 1000, false},
+    {"resnet18-cifar", {128, 32, 32, 3}, {128}, 0, 10, false},
 };
 
-const Workload& workload(const std::string& name) {
-  for (const Workload& w : kWorkloads)
-    if (name == w.name) return w;
-  fail<UsageError>("train_steps: no such model: ", name,
-                   ". Use lenet, resnet8, vgg, gpt or textcls.");
+struct SizedOptions : Options {
+  int64_t context = 0, layers = 0;  // 0: the workload's own
+};
+
+Workload workload(const SizedOptions& options) {
+  const auto found = std::ranges::find(kWorkloads, options.model, &Workload::name);
+  std::string all;
+  for (const Workload& w : kWorkloads) all += cat(all.empty() ? "" : ", ", w.name);
+  check<UsageError>(found != std::end(kWorkloads), "train_steps: no such model: ", options.model,
+                    ". Use one of ", all, ".");
+  Workload w = *found;
+  if (options.batch > 0) w.x[0] = w.y[0] = options.batch;
+  if (options.context > 0) w.x[1] = options.context;
+  if (options.context > 0 && w.y.rank() == 2) w.y[1] = options.context;
+  if (options.image_size > 0) w.x[1] = w.x[2] = options.image_size;
+  return w;
 }
 
-std::unique_ptr<Staged> make_model(const Workload& w, nn::Build& build) {
+std::unique_ptr<Staged> make_model(const Workload& w, int64_t layers, nn::Build& build) {
+  if (w.name == std::string("gpt2-124M")) {
+    GptSize size = kGpt2;
+    if (layers > 0) size.layers = layers;
+    return make_gpt(size, false, build);
+  }
   if (w.name == std::string("gpt"))
     return make_gpt({.vocabulary = 65, .context = 256, .layers = 4, .heads = 8, .width = 256},
                     false, build);
@@ -104,13 +129,16 @@ void write_folder(const std::filesystem::path& folder, const NamedTensors& all) 
 }
 
 void read_folder(const std::filesystem::path& folder, const NamedTensors& all) {
-  for (const auto& [name, t] : all)
-    with_bytes(t, [&, &name = name](char* bytes, int64_t n) {
+  for (const auto& [name, t] : all) {
+    const Tensor host = t.device() == Device::cpu ? t : to_device(t, Device::cpu);
+    with_bytes(host, [&, &name = name](char* bytes, int64_t n) {
       std::ifstream file(folder / name, std::ios::binary);
       check<DataError>(
           file.read(bytes, n) && file.peek() == EOF, "train_steps: a file has not the ", n,
           " bytes it should have: ", (folder / name).string(), ". Write the folder again.");
     });
+    if (t.device() != Device::cpu) nn::assign(t, to_device(host, t.device()));
+  }
 }
 
 // The most memory this process has held so far, in KiB.
@@ -125,33 +153,42 @@ int64_t peak_kib() {
   return 0;
 }
 
-void serve(const Workload& w, const Staged& model, const NamedTensors& batches) {
+void serve(const Workload& w, const SizedOptions& options, const Staged& model,
+           const NamedTensors& batches) {
+  const Device device = device_named(options.device);
+  const auto memory_kib = [&] {
+    return device == Device::cpu ? peak_kib() : default_pool(device)->stats().peak.bytes / 1024;
+  };
   const std::vector<Tensor> parameters = model.parameters();
   auto optimizer = w.clip ? optim::Optimizer(optim::AdamW(parameters, {.weight_decay = 0.1}))
                           : optim::Optimizer(optim::Adam(parameters));
   optimizer.set_learning_rate(kLearningRate);
+  const optim::LossScaler scaler = make_scaler(options);
   Step step([&](const Tensor& x, const Tensor& y, const Tensor& key) {
+    const Autocast scope(precision_named(options.precision));
     const Tensor loss = cross_entropy(model(x, nn::training(key)), y);
-    std::vector<Tensor> grads = gradients(loss, parameters);
+    auto [grads, skip] = scaler.unscale(gradients(scaler.scale(loss), parameters));
     if (w.clip) grads = optim::clip_by_global_norm(grads, 1.0).grads;
-    optimizer.update(grads);
+    optimizer.update(grads, skip);
+    scaler.update(skip);
     return loss;
   });
-  const int64_t start_kib = peak_kib();
+  const int64_t start_kib = memory_kib();
   size_t done = 0;
   for (int64_t n = 0; std::cin >> n;) {
     std::vector<double> ms, losses;
     for (int64_t i = 0; i < n; ++i, ++done) {
       const auto start = std::chrono::steady_clock::now();
       const size_t b = done % kBatches * 2;
-      losses.push_back(step(batches[b].tensor, batches[b + 1].tensor, make_key(1, done)).item());
+      losses.push_back(
+          step(batches[b].tensor, batches[b + 1].tensor, make_key(1, done, device)).item());
       ms.push_back(
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
               .count());
     }
     std::cout << Json{{"ms", ms},
                       {"loss", losses},
-                      {"peak_kib", peak_kib()},
+                      {"peak_kib", memory_kib()},
                       {"start_kib", start_kib}}
                      .dump()
               << std::endl;
@@ -163,20 +200,27 @@ void serve(const Workload& w, const Staged& model, const NamedTensors& batches) 
 
 int main(int argc, char** argv) {
   using namespace plimsoll::examples;
-  Options options;
+  SizedOptions options;
   std::string write, read;
   CLI::App app{"Whole training steps, timed on request."};
   app.add_option("--model", options.model)->required();
   app.add_option("--threads", options.threads);
+  app.add_option("--device", options.device);
+  app.add_option("--precision", options.precision)->check(CLI::IsMember(precision_names()));
+  app.add_option("--batch", options.batch)->check(whole_number(1, kLargestBatch));
+  app.add_option("--context", options.context)->check(whole_number(1, kGpt2.context));
+  app.add_option("--image-size", options.image_size)->check(whole_number(1, 4096));
+  app.add_option("--layers", options.layers, "gpt2-124M: blocks")->check(whole_number(1, kDeepest));
   app.add_option("--write", write, "Folder to write weights and batches into");
   app.add_option("--read", read, "Folder to read them from");
   return run_example(app, argc, argv, options, [&] {
-    const Workload& w = workload(options.model);
-    plimsoll::nn::Build build{.seed = 1};
-    const auto model = make_model(w, build);
-    const NamedTensors all = weights_and_batches(w, *model);
+    const Workload w = workload(options);
+    plimsoll::nn::Build build{.seed = 1, .placement = {.device = open_device(options.device)}};
+    const auto model = make_model(w, options.layers, build);
+    NamedTensors all = weights_and_batches(w, *model);
+    for (auto& [name, tensor] : all) tensor = to_device(tensor, build.placement.device);
     if (!write.empty()) return write_folder(write, all);
     read_folder(read, all);
-    serve(w, *model, all);
+    serve(w, options, *model, all);
   });
 }
