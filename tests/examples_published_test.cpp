@@ -152,7 +152,7 @@ TEST(Published, ANetTrainsOnASyntheticBatchWithinItsPlan) {
       trained("train_cnn --model resnet8 --data synthetic --image-size 8 --batch 4 --epochs 1", dir,
               &output);
   EXPECT_NE(
-      output.find("resnet8, 77850 parameters, one synthetic batch, [4, 8, 8, 3], in every step"),
+      output.find("resnet8, 77946 parameters, one synthetic batch, [4, 8, 8, 3], in every step"),
       std::string::npos)
       << output;
   expect_as_planned(run);
@@ -163,7 +163,7 @@ TEST(Published, TrainingGoesOnWithWrittenWeights) {
   const TemporaryFolder dir;
   for (const std::string model : {"gpt --width 16 --heads 2 --layers 1", "textcls"}) {
     const std::string command =
-        "train_transformer --data synthetic --batch 1 --context 8 --model " + model;
+        "train_transformer --data synthetic --batch 1 --context 16 --model " + model;
     expect_as_planned(trained(command + " --steps 3 --export " + dir.text("a"), dir));
     expect_as_planned(trained(command + " --steps 1 --lr 1e-30 --seed 2 --weights " +
                                   dir.text("a") + " --export " + dir.text("b"),
