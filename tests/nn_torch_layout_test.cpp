@@ -87,8 +87,8 @@ TEST(TorchLayout, Gpt2IsTheSameInTransformers) {
 TEST(TorchLayout, ResnetsAreTheSameInTorchvision) {
   for (const char* name : {"resnet50", "resnet18-cifar"}) {
     Build build{.seed = 3};
-    // At 64 x 64 PyTorch's own f32 is 8e-6 from its f64, at 128 x 128 it is 3e-6.
-    const int64_t size = name == std::string("resnet50") ? 128 : 32;
+    // On smaller images PyTorch's own f32 is further from its f64: 8e-6 at 64 x 64.
+    const int64_t size = name == std::string("resnet50") ? 224 : 32;
     const auto model = examples::make_cnn(name, {size, size, 3, 10}, false, build);
     const Tensor x = images(size, size, 3);
     (*model)(x, training());  // running statistics that are not 0 and 1
