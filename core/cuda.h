@@ -16,8 +16,8 @@ struct Call;
 
 enum class CudaCopy { in, out, within };  // from the host, to the host, on the device
 
-// All work of one process is queued in order on one stream of one device. Kernels and copies within
-// the device return before they are done; `in` and `out` when they are done.
+// All work of one process is queued in order on one stream of one device. Kernels and copies return
+// before they are done, but for `out`; `in` has read what it copies.
 struct CudaApi {
   // Device number `index` instead of 0. Does not open it: a number that does not exist is found
   // when it is. StateError when another one is open.

@@ -4,6 +4,7 @@
 //   cuda_queue().launch(graph);                                              // all of it, in order
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 
@@ -14,6 +15,20 @@ namespace plimsoll {
 // Kernels and copies with all their arguments, as the GPU runs them in one go. Empty: none. Must not
 // outlive what they read and write.
 using CudaGraph = std::shared_ptr<void>;
+
+// A point in the queue.
+using CudaMark = std::shared_ptr<void>;
+// A value on its way to the host.
+using CudaFetch = std::shared_ptr<void>;
+constexpr int64_t kMostFetched = 64;  // bytes
+
+// Images as bytes, in pinned memory.
+struct CudaImages {
+  const uint8_t* bytes;   // [N, H, W, C]
+  const int32_t* blanks;  // [N, 4]: of each, rows top ... bottom - 1 and columns left ... right - 1
+  int64_t count, height, width, channels;
+  std::array<float, 3> mean, stddev;  // of each channel
+};
 
 struct CudaCounts {
   int64_t waits = 0;     // times that the host waited until the GPU had done all that was queued
@@ -26,6 +41,17 @@ struct CudaQueue {
   // recorded; whatever queue() throws.
   CudaGraph (*record)(const std::function<void()>& queue);
   void (*launch)(const CudaGraph& graph);
+  // Copies to the device what lies in pinned memory, and has to stay there until a mark after it.
+  void (*copy_pinned)(void* to, const void* from, int64_t bytes);
+  // to [N, H, W, C] = (byte / 255 - mean) / stddev, with the bits that a CPU computes, but 0 in the
+  // blanks. What it reads has to stay there until a mark after it.
+  void (*normalize)(const CudaImages& images, float* to);
+  CudaMark (*mark)();                  // what is queued now
+  void (*wait)(const CudaMark& mark);  // until the GPU has come so far
+  // Begins to copy some bytes of the device. take() waits until they are there, whatever was queued
+  // since, and throws the first error that a kernel met before them, once.
+  CudaFetch (*fetch)(const void* from, int64_t bytes);
+  void (*take)(const CudaFetch& fetch, void* to);
   CudaCounts (*counts)();  // since the process began
 };
 

@@ -49,7 +49,8 @@ class Loader {
   int64_t batches() const;
 
   // The most bytes that batches take before they are tensors, in memory of the host that no pool
-  // counts: those that the workers have prepared ahead and the one that is being taken.
+  // counts: those that the workers have prepared ahead and the one that is being taken; for a GPU
+  // also those that it may not have copied yet.
   int64_t host_bytes() const;
 
   // Begins an epoch; one that is under way is given up. Batches before number `first` are left
@@ -64,13 +65,17 @@ class Loader {
 
  private:
   struct HostBatch;  // a batch before it is tensors
+  Batch send(HostBatch batch, const Shape& images);
   HostBatch gather(const std::vector<int64_t>& order, uint64_t epoch, int64_t index) const;
 
   const ImageDataset& dataset_;
   LoaderAttrs attrs_;
   std::vector<float> normalized_;         // [C, 256]: what each byte of each channel becomes
+  std::vector<uint8_t> bytes_;            // the same for a GPU, which normalises by itself: itself
   std::unique_ptr<PinnedMemory> pinned_;  // for a GPU; gone after all batches
-  struct Epoch;                           // a stream of batches (data/pipeline.h)
+  struct Sent;                            // batches that the GPU may be copying
+  std::unique_ptr<Sent> sent_;
+  struct Epoch;  // a stream of batches (data/pipeline.h)
   std::unique_ptr<Epoch> epoch_;
 };
 

@@ -148,21 +148,30 @@ void train(const Options& options, int64_t epochs) {
   mode.check_finite = options.find_nan;
   const ApplyModeScope scope(mode);
   const int64_t first = session.batches();
+  double rate = optimizer.learning_rate().item();
+  const auto ended = [&](int64_t batches) {  // windows
+    return batches / steps * windows + batches % steps / most;
+  };
+  const int64_t left_out = ended(first) - optimizer.steps_made();  // by loss scaling
   while (session.running()) {
     const int64_t number = session.batches(), in_epoch = number % steps, part = in_epoch % most;
     if (in_epoch == 0 || number == first) feed.start(number / steps, in_epoch);
-    if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
-    if (part == 0 && pruner) pruner->prune(optimizer.steps_made());
+    if (part == 0) {  // only where another one may be left out is the device asked, and waited for
+      const int64_t made =
+          scaler.current().defined() ? optimizer.steps_made() : ended(number) - left_out;
+      rate = schedule(made);
+      optimizer.set_learning_rate(rate);
+      if (pruner) pruner->prune(made);
+    }
     const int64_t parts = std::min(most, steps - in_epoch + part);
     window.at(part, parts);
-    const bool drawn =
-        part + 1 == parts && session.histograms_due(number / steps * windows + in_epoch / most);
+    const bool drawn = part + 1 == parts && session.histograms_due(ended(number));
     {  // no evaluation is planned beside the batch
       const data::Batch batch = feed.next();
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
       const auto [loss, gradients] = step.train(number, {batch.x, batch.y, key}, drawn);
       pictures.draw_pool(pool);
-      session.trained(loss, batch.y.count(), optimizer.learning_rate());
+      session.trained(loss, batch.y.count(), rate);
       session.histograms(model->named_parameters(), gradients);
     }
     if (session.evaluation_due()) {
@@ -171,8 +180,7 @@ void train(const Options& options, int64_t epochs) {
     }
     session.save_when_due();
   }
-  session.finish(facts(options), session.batches() / steps * windows +
-                                     (session.batches() % steps) / most - optimizer.steps_made());
+  session.finish(facts(options), ended(session.batches()) - optimizer.steps_made());
   if (pruner) {
     pruner->strip();
     std::printf("%s", pruner->sparsity().text().c_str());

@@ -307,9 +307,15 @@ void train(const TextOptions& options) {
   ApplyMode mode = apply_mode();
   mode.check_finite = options.find_nan;
   const ApplyModeScope scope(mode);
+  double rate = optimizer.learning_rate().item();
+  const int64_t left_out = session.batches() / parts - optimizer.steps_made();  // by loss scaling
   while (session.running()) {
     const int64_t number = session.batches(), part = number % parts;
-    if (part == 0) optimizer.set_learning_rate(schedule(optimizer.steps_made()));
+    if (part == 0) {  // only where another one may be left out is the device asked, and waited for
+      rate =
+          schedule(scaler.current().defined() ? optimizer.steps_made() : number / parts - left_out);
+      optimizer.set_learning_rate(rate);
+    }
     window.at(part, parts);
     const bool drawn = part + 1 == parts && session.histograms_due(number / parts);
     {  // no evaluation is planned beside the batch
@@ -317,7 +323,7 @@ void train(const TextOptions& options) {
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
       const auto [loss, gradients] = step.train(number, {batch.x, batch.y, key}, drawn);
       pictures.draw_pool(pool);
-      session.trained(loss, batch.y.count(), optimizer.learning_rate());
+      session.trained(loss, batch.y.count(), rate);
       session.histograms(task.model->named_parameters(), gradients);
     }
     if (session.evaluation_due()) session.evaluate(step, in_turn(task));

@@ -90,11 +90,6 @@ Provider cuda_provider() {
           [] { return cuda_api().available(); }};
 }
 
-Provider pinned_provider() {
-  return {Device::cpu, [](int64_t bytes) { return cuda_api().allocate_pinned(bytes); },
-          [](void* data, int64_t) { cuda_api().release_pinned(data); }, available_on_host};
-}
-
 Provider null_provider() {
   static std::atomic<uintptr_t> next = kGranule;  // never nullptr: that would mean "no more"
   return {Device::null,

@@ -24,9 +24,6 @@ Provider host_provider();
 // The memory of the GPU. DeviceError by core/cuda.h when the first segment is taken.
 Provider cuda_provider();
 
-// Memory of the host that the GPU copies from and to without waiting, for batches on their way.
-Provider pinned_provider();
-
 // Addresses with nothing behind them, all different: for counting what a model would take.
 Provider null_provider();
 

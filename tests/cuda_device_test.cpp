@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "core/apply.h"
+#include "core/cuda_queue.h"
 #include "core/trace.h"
 #include "core/transfer.h"
 #include "data/builtin_images.h"
@@ -124,25 +127,92 @@ TEST_F(CudaDevice, PinnedMemoryIsHandedOutAgain) {
 TEST_F(CudaDevice, BatchesOfImagesAreThoseOfTheCpu) {
   const data::ImageDataset images = data::draw_images(data::Split::test, {.count = 50});
   for (const int64_t workers : {0, 1, 3}) {
-    data::LoaderAttrs attrs{.batch = 8, .shuffle = true, .seed = 3, .workers = workers};
+    data::LoaderAttrs attrs{.batch = 8,
+                            .shuffle = true,
+                            .seed = 3,
+                            .augment = {.crop = 3, .flip = true, .cutout = workers > 1 ? 9 : 0},
+                            .workers = workers};
     data::Loader here(images, attrs);
     attrs.device = Device::cuda;
     data::Loader there(images, attrs);
     for (uint64_t epoch = 0; epoch < 2; ++epoch) {
       here.start(epoch);
       there.start(epoch);
-      while (const auto expected = here.next()) {
-        const auto batch = there.next();
-        ASSERT_TRUE(batch);
-        EXPECT_EQ(batch->x.device(), Device::cuda);
-        EXPECT_EQ(batch->x.to_vector<float>(), expected->x.to_vector<float>());
-        EXPECT_EQ(batch->y.to_vector<int64_t>(), expected->y.to_vector<int64_t>());
+      std::vector<data::Batch> batches;  // read when all were taken: nobody waited for one
+      const int64_t waits = cuda_queue().counts().waits;
+      while (const auto batch = there.next()) batches.push_back(*batch);
+      EXPECT_EQ(cuda_queue().counts().waits, waits);
+      for (const data::Batch& batch : batches) {
+        const auto expected = here.next();
+        ASSERT_TRUE(expected);
+        EXPECT_EQ(batch.x.device(), Device::cuda);
+        EXPECT_EQ(batch.x.to_vector<float>(), expected->x.to_vector<float>());
+        EXPECT_EQ(batch.y.to_vector<int64_t>(), expected->y.to_vector<int64_t>());
       }
-      EXPECT_FALSE(there.next());
+      EXPECT_FALSE(here.next());
     }
     there.start(2);
     there.next();  // the others are dropped with the loader
   }
+}
+
+// Values of the host are read at once, wherever they lie; more than the ring holds, too.
+TEST_F(CudaDevice, CopiesInDoNotWait) {
+  const Tensor x = Tensor::empty({{3'000'001}, DType::f32, Device::cuda});
+  const Tensor one = Tensor::empty({{}, DType::f32, Device::cuda});
+  const int64_t waits = cuda_queue().counts().waits;
+  std::vector<float> values(3'000'001);
+  for (const float v : {1.0f, 2.0f}) {
+    std::iota(values.begin(), values.end(), v);
+    x.write(std::span<const float>(values));
+    one.write(std::span<const float>(&v, 1));
+  }
+  const std::vector<float> expected = std::exchange(values, {});
+  EXPECT_EQ(cuda_queue().counts().waits, waits);
+  EXPECT_EQ(x.to_vector<float>(), expected);
+  EXPECT_EQ(one.item(), 2);
+  EXPECT_GT(cuda_queue().counts().waits, waits);
+}
+
+TEST_F(CudaDevice, ValuesAreFetchedLate) {
+  const Tensor x = Tensor::empty({{}, DType::f32, Device::cuda});
+  std::vector<CudaFetch> fetched;
+  const int64_t waits = cuda_queue().counts().waits;
+  for (int i = 0; i < 5; ++i) {
+    const auto value = static_cast<float>(i);
+    x.write(std::span<const float>(&value, 1));
+    fetched.push_back(cuda_queue().fetch(view_of(x.value()).data, sizeof value));
+  }
+  fetched.erase(fetched.begin() + 1);  // one that nobody wants
+  for (const int i : {3, 0, 1, 2}) {
+    float value = -1;
+    cuda_queue().take(fetched[static_cast<size_t>(i)], &value);
+    EXPECT_EQ(value, i == 0 ? 0 : i + 1);
+  }
+  EXPECT_EQ(cuda_queue().counts().waits, waits);
+  expect_error<ValueError>([&] { cuda_queue().fetch(view_of(x.value()).data, 65); },
+                           "cuda: too many bytes are fetched: 65. Fetch at most 64.");
+}
+
+// A fault before a fetched value is thrown when that is taken, once; one after it is not yet known.
+TEST_F(CudaDevice, FaultsComeWithFetchedValues) {
+  const Tensor table = to_device(ones({3, 2}), Device::cuda);
+  const Tensor good = to_device(Tensor::of<int64_t>({2}, {1}), Device::cuda);
+  const Tensor bad = to_device(Tensor::of<int64_t>({7}, {1}), Device::cuda);
+  std::vector<CudaFetch> fetched;
+  for (const Tensor* ids : {&good, &bad, &good}) {
+    const Tensor y = embedding(table, *ids);
+    fetched.push_back(cuda_queue().fetch(view_of(y.value()).data, sizeof(float)));
+  }
+  float value = 0;
+  cuda_queue().take(fetched[0], &value);
+  EXPECT_EQ(value, 1);
+  expect_error<IndexError>([&] { cuda_queue().take(fetched[1], &value); },
+                           "embedding: an id is out of range: 7 at position 0 for 3 rows. Use ids "
+                           "from 0 and below 3.");
+  cuda_queue().take(fetched[2], &value);
+  EXPECT_EQ(value, 1);
+  cuda_api().synchronize();  // it is forgotten
 }
 
 TEST_F(CudaDevice, FindsWhatIsNotFinite) {

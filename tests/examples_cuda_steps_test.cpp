@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <thread>
 
 #include "core/cuda_queue.h"
+#include "data/builtin_images.h"
+#include "data/loader.h"
+#include "examples/common/runner.h"
 #include "memory/pooled_allocator.h"
 #include "tests/errors.h"
 #include "tests/training.h"
@@ -103,6 +107,48 @@ TEST_F(CudaSteps, AStepNeverWaits) {
     training.step();
     EXPECT_GT(cuda_queue().counts().waits, after.waits);  // who reads the loss waits
   }
+}
+
+// A whole loop: images by a loader, a key and a learning rate for each batch, losses read late.
+TEST_F(CudaSteps, ATrainingLoopNeverWaits) {
+  const data::ImageDataset images = data::draw_images(data::Split::train, {.count = 240});
+  const auto train = [&](bool graph, int64_t* waits) {
+    data::Loader loader(
+        images,
+        {.batch = 8, .shuffle = true, .augment = {.crop = 2, .cutout = 6}, .device = Device::cuda});
+    const Tensor w = to_device(uniform({784, 10}, -0.05, 0.05, 2), Device::cuda).require_grad();
+    optim::SGD sgd({w}, {.momentum = 0.9});
+    Runner step(
+        [&](std::span<const Tensor> in) {
+          const Tensor x = dropout(reshape(in[0], {8, 784}), 0.1, in[2], 0);
+          const Tensor loss = cross_entropy(matmul(x, w), in[1]);
+          sgd.update(gradients(loss, std::array{w}));
+          return std::vector{loss};
+        },
+        /*captured=*/true, {.graph = graph});
+    std::vector<double> losses;
+    std::deque<Loss> late;
+    loader.start(0);
+    int64_t before = 0;
+    for (int64_t number = 0; const auto batch = loader.next(); ++number) {
+      if (number == 6) before = cuda_queue().counts().waits;
+      sgd.set_learning_rate(0.01 / static_cast<double>(number + 1));
+      const Tensor key = make_key(1, static_cast<uint64_t>(number), Device::cuda);
+      late.push_back(step.train(number, {batch->x, batch->y, key}).loss);
+      if (!graph) {  // nobody is late
+        EXPECT_GT(late.back().value(), 0);
+      }
+      for (; late.size() > 2; late.pop_front()) losses.push_back(late.front().value());
+    }
+    *waits = cuda_queue().counts().waits - before;
+    for (const Loss& loss : late) losses.push_back(loss.value());
+    return std::pair(losses, w.to_vector<float>());
+  };
+  int64_t waits = -1;
+  const auto in_loop = train(false, &waits);
+  EXPECT_EQ(in_loop.first.size(), 30U);
+  EXPECT_EQ(train(true, &waits), in_loop);
+  EXPECT_EQ(waits, 0);
 }
 
 TEST_F(CudaSteps, InputsMayLieAnywhere) {

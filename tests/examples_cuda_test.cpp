@@ -73,6 +73,27 @@ TEST(ExamplesCuda, FusedStepsHaveTheBitsOfPlainOnes) {
   }
 }
 
+// Batches by the loader, its workers among them, and losses that are looked at late.
+TEST(ExamplesCuda, ACnnTrainsAsOnTheCpu) {
+  const data::TemporaryFolder dir;
+  const auto losses = [&](const std::string& program, const std::string& run_folder) {
+    const Outcome outcome = run(program +
+                                " --model sepcnn --batch 2 --epochs 1 --stop-after 4 --log-every 1 "
+                                "--augment crop,flip,cutout=8 --run " +
+                                dir.text(run_folder));
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    std::vector<double> all;
+    std::ifstream lines(dir.text(run_folder) + "/metrics.jsonl");
+    for (std::string line; std::getline(lines, line);)
+      all.push_back(nlohmann::json::parse(line)["loss"]);
+    return all;
+  };
+  const auto cpu = losses("train_cnn", "cpu"),
+             cuda = losses("simulated_train_cnn --device cuda", "cuda");
+  ASSERT_EQ(cuda.size(), 4U);
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(cuda[i], cpu.at(i), 1e-4) << i;
+}
+
 TEST(ExamplesCuda, PlansHoldAndBitsStay) {
   const Outcome outcome =
       run("simulated_compare_memory --device cuda --models lenet --batches 1 --steps 1 "

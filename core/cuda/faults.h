@@ -22,4 +22,14 @@ uint64_t* fault_word(ThrowFault throw_fault, int64_t limit);
 // forgotten.
 void throw_faults();
 
+// The same without waiting now: queues a copy of all words to `pinned`, room for kMostFaults; once
+// it is there, throw_copied() throws, unless what it holds was thrown and forgotten meanwhile.
+constexpr size_t kMostFaults = 4096;  // kinds in one process: few dozen in practice
+struct CopiedFaults {
+  size_t words = 0;
+  int64_t forgotten = 0;  // how often, before
+};
+CopiedFaults copy_faults(uint64_t* pinned);
+void throw_copied(const uint64_t* pinned, const CopiedFaults& copied);
+
 }  // namespace plimsoll::cuda

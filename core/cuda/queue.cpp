@@ -1,6 +1,8 @@
 #include <atomic>
 
+#include "core/cuda/images.h"
 #include "core/cuda/runtime.h"
+#include "core/cuda/staging.h"
 #include "core/cuda_queue.h"
 
 namespace plimsoll::cuda {
@@ -79,8 +81,15 @@ CudaCounts counts() { return {.waits = waits(), .launches = launches}; }
 namespace plimsoll {
 
 const CudaQueue& cuda_queue_backend() {
-  static constexpr CudaQueue queue{
-      .record = cuda::record, .launch = cuda::launch, .counts = cuda::counts};
+  static constexpr CudaQueue queue{.record = cuda::record,
+                                   .launch = cuda::launch,
+                                   .copy_pinned = cuda::copy_pinned,
+                                   .normalize = cuda::normalize,
+                                   .mark = cuda::mark,
+                                   .wait = cuda::wait_for,
+                                   .fetch = cuda::fetch,
+                                   .take = cuda::take,
+                                   .counts = cuda::counts};
   return queue;
 }
 

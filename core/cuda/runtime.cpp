@@ -7,6 +7,7 @@
 #include "core/cuda/copy.h"
 #include "core/cuda/faults.h"
 #include "core/cuda/finite.h"
+#include "core/cuda/staging.h"
 
 namespace plimsoll::cuda {
 namespace {
@@ -135,15 +136,16 @@ void synchronize() {
 }
 
 void copy(void* to, const void* from, int64_t bytes, CudaCopy kind) {
-  constexpr cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
-                                      cudaMemcpyDeviceToDevice};
-  check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kinds[static_cast<int>(kind)],
-                             stream()),
-             "cudaMemcpyAsync");
-  if (kind == CudaCopy::out)
-    synchronize();
-  else if (kind == CudaCopy::in)
-    wait();
+  check<DeviceError>(
+      kind == CudaCopy::within || !diverted,
+      "cuda: a step that is recorded copies from or to the host. Do so between steps.");
+  if (kind == CudaCopy::in) return copy_in(to, from, bytes);
+  check_cuda(
+      cudaMemcpyAsync(to, from, static_cast<size_t>(bytes),
+                      kind == CudaCopy::out ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice,
+                      stream()),
+      "cudaMemcpyAsync");
+  if (kind == CudaCopy::out) synchronize();
 }
 
 }  // namespace

@@ -2,13 +2,14 @@
 // op or captured once and replayed. The functions are the same.
 //
 //   Runner step(train_step, options.captured());
-//   double loss = step.train(number, {x, y, key}).loss;
+//   double loss = step.train(number, {x, y, key}).loss.value();
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
+#include "core/cuda_queue.h"
 #include "memory/dead_code.h"
 #include "memory/step.h"
 #include "optim/accumulation.h"
@@ -26,6 +27,35 @@ struct Workload {
 // Bytes; 0 in eager mode, which has no plan.
 struct Planned {
   int64_t training = 0, evaluation = 0;
+};
+
+// The loss of a batch. A GPU is still at work on it when the host goes on.
+class Loss {
+ public:
+  // Of batch `number` of the training, from 0.
+  Loss(int64_t number, const Tensor& loss) : number_(number) {
+    if (loss.device() == Device::cuda && loss.dtype() == DType::f32 && loss.count() == 1)
+      late_ = cuda_queue().fetch(view_of(loss.value()).data, sizeof(float));
+    else
+      value_ = loss.item();
+  }
+  bool known() const { return !late_; }  // value() does not wait
+  // NumericError, with the batch as messages count it, when it is NaN or infinite; and what kernels
+  // met meanwhile, such as IndexError.
+  double value() const {
+    float late = 0;
+    if (late_) cuda_queue().take(late_, &late);
+    const double value = late_ ? late : value_;
+    check<NumericError>(std::isfinite(value), "train: the loss is not finite: ", value,
+                        " in batch ", number_ + 1,
+                        ". Lower --lr, or add --find-nan to see which op it comes from.");
+    return value;
+  }
+
+ private:
+  int64_t number_;
+  double value_ = 0;
+  CudaFetch late_;
 };
 
 class Runner {
@@ -64,25 +94,20 @@ class Runner {
   }
 
   struct Trained {
-    double loss;
+    Loss loss;
     std::vector<Tensor> gradients;  // where they were asked for
   };
-  // Runs the step for batch `number` of the training, from 0, and reads its loss. NumericError,
-  // with the batch as messages count it, when that is NaN or infinite, and under
-  // apply_mode().check_finite at the first op that writes such a value.
+  // Runs the step for batch `number` of the training, from 0. NumericError, with the batch as
+  // messages count it, under apply_mode().check_finite at the first op that writes NaN or infinity.
   Trained train(int64_t number, std::initializer_list<Tensor> inputs, bool with_gradients = false) {
     const Scope scope(*this, with_gradients ? kWithGradients : kTraining);
     std::vector<Tensor> results;
-    double loss = 0;
     try {
       results = run(std::span(inputs.begin(), inputs.size()));
-      loss = results[0].item();
     } catch (const NumericError& e) {
       fail<NumericError>("train: in batch ", number + 1, ": ", e.what());
     }
-    check<NumericError>(std::isfinite(loss), "train: the loss is not finite: ", loss, " in batch ",
-                        number + 1,
-                        ". Lower --lr, or add --find-nan to see which op it comes from.");
+    const Loss loss(number, results[0]);
     results.erase(results.begin());
     return {loss, std::move(results)};
   }

@@ -108,23 +108,32 @@ bool Session::running() const {
   return batches_ < course_.batches && !enough && !stop_.requested() && !early_.reached();
 }
 
-bool Session::evaluation_due() const {
-  return batches_ % course_.round == 0 || batches_ == course_.batches;
+bool Session::evaluation_due(int64_t batches) const {
+  return batches % course_.round == 0 || batches == course_.batches;
 }
 
-void Session::trained(double loss, int64_t labels, const Tensor& learning_rate) {
+void Session::trained(const Loss& loss, int64_t labels, double learning_rate) {
   ++batches_;
   best_ = false;
-  loss_ = loss;
-  round_loss_.add(loss, labels);
-  board_.trained(batches_, loss, learning_rate);
-  progress_->update(batches_, (batches_ - first_) * course_.batch_amount,
-                    status_line(loss, score_.loss.count > 0 ? score_.accuracy() : -1,
+  trained_.push_back({loss, batches_, labels, learning_rate});
+  learn(loss.known() ? 0 : kLate);
+}
+
+void Session::learn(size_t most_left) {
+  for (; trained_.size() > most_left; trained_.pop_front()) learn(trained_.front());
+}
+
+void Session::learn(const Trained& batch) {
+  loss_ = batch.loss.value();
+  rate_ = batch.learning_rate;
+  round_loss_.add(loss_, batch.labels);
+  board_.trained(batch.batches, loss_, rate_);
+  progress_->update(batch.batches, (batch.batches - first_) * course_.batch_amount,
+                    status_line(loss_, score_.loss.count > 0 ? score_.accuracy() : -1,
                                 planned_.training, pool_.stats()));
   const int64_t every = options_.log_every;
-  if (!log_ || (!evaluation_due() && (every == 0 || batches_ % every != 0))) return;
-  rate_ = learning_rate.item();
-  if (!evaluation_due()) log_->row(batches_, {{"loss", loss}, {"learning_rate", rate_}});
+  if (log_ && every > 0 && batch.batches % every == 0 && !evaluation_due(batch.batches))
+    log_->row(batch.batches, {{"loss", loss_}, {"learning_rate", rate_}});
 }
 
 bool Session::histograms_due(int64_t update) const {
@@ -134,6 +143,7 @@ bool Session::histograms_due(int64_t update) const {
 void Session::histograms(const std::vector<NamedTensor>& parameters,
                          std::span<const Tensor> gradients) {
   if (gradients.empty()) return;
+  learn(0);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const auto& [name, parameter] = parameters[i];
     board_.histogram(cat("gradients/", name), gradients[i], batches_);
@@ -142,6 +152,7 @@ void Session::histograms(const std::vector<NamedTensor>& parameters,
 }
 
 void Session::evaluate(Runner& step, const Batches& next) {
+  learn(0);
   progress_->finish();
   peak_ = std::max(peak_, pool_.stats().peak.bytes);
   board_.memory(batches_, pool_.stats().peak);
@@ -214,11 +225,13 @@ void Session::save_when_due() {
 }
 
 void Session::save() {
+  learn(0);
   saves_->save(batches_, state_, best_);
   saved_ = batches_;
 }
 
 void Session::finish(Json facts, int64_t skipped) {
+  learn(0);
   if (saves_ && saved_ != batches_) save();
   if (saves_) saves_->finish();
   if (batches_ < course_.batches && !early_.reached()) {

@@ -7,14 +7,15 @@
 //   session.begin();
 //   while (session.running()) {
 //     const int64_t number = session.batches();
-//     const double loss = step.train(number, {x(number), y(number), key(number)}).loss;
-//     session.trained(loss, labels, optimizer.learning_rate());
+//     const Loss loss = step.train(number, {x(number), y(number), key(number)}).loss;
+//     session.trained(loss, labels, rate);
 //     if (session.evaluation_due()) session.evaluate(step, test_batches);
 //     session.save_when_due();
 //   }
 //   session.finish(facts);
 #pragma once
 
+#include <deque>
 #include <optional>
 
 #include "data/batch.h"
@@ -67,13 +68,16 @@ class Session {
   // Whether there is a next batch: not at the end, after Ctrl-C, or when patience is over.
   bool running() const;
 
-  // One more batch, with `labels` labels and this mean loss.
-  void trained(double loss, int64_t labels, const Tensor& learning_rate);
+  // One more batch, with `labels` labels and this mean loss. A loss that is not known yet is looked
+  // at when kLate others have come after it, and before anything is saved or evaluated: so the host
+  // goes on while a GPU computes.
+  static constexpr size_t kLate = 2;
+  void trained(const Loss& loss, int64_t labels, double learning_rate);
   // Whether histograms of the gradients of this update, from 0, are wanted; and these, once its
   // last batch was trained: nothing where there are no gradients.
   bool histograms_due(int64_t update) const;
   void histograms(const std::vector<NamedTensor>& parameters, std::span<const Tensor> gradients);
-  bool evaluation_due() const;
+  bool evaluation_due() const { return evaluation_due(batches_); }
   // What `step` evaluates to (loss, guesses) on all of the batches.
   void evaluate(Runner& step, const Batches& next);
   void save_when_due();
@@ -85,6 +89,14 @@ class Session {
   void finish(Json facts, int64_t skipped);
 
  private:
+  struct Trained {  // one batch
+    Loss loss;
+    int64_t batches, labels;
+    double learning_rate;
+  };
+  bool evaluation_due(int64_t batches) const;
+  void learn(size_t most_left);  // losses, until so many are not looked at
+  void learn(const Trained& batch);
   void save();
   // The report's row for an evaluation after so many batches; `figures` has names of the log.
   Json row(int64_t batches, const Json& figures) const;
@@ -109,9 +121,10 @@ class Session {
   train::EarlyStop early_;
   train::State state_;
 
-  int64_t first_ = 0;   // batch of this process
-  int64_t saved_ = -1;  // batches at the last save of this run; -1: none
-  bool best_ = false;   // whether the last evaluation, just made, was
+  std::deque<Trained> trained_;  // whose losses were not looked at
+  int64_t first_ = 0;            // batch of this process
+  int64_t saved_ = -1;           // batches at the last save of this run; -1: none
+  bool best_ = false;            // whether the last evaluation, just made, was
   double loss_ = 0, rate_ = 0;
   Planned planned_;
   int64_t peak_ = 0, evaluation_peak_ = 0;

@@ -11,10 +11,10 @@ TensorBoard::TensorBoard(const std::string& folder) {
   }
 }
 
-void TensorBoard::trained(int64_t step, double loss, const Tensor& learning_rate) {
+void TensorBoard::trained(int64_t step, double loss, double learning_rate) {
   if (!events_) return;
   events_->scalar("train/loss", loss, step);
-  events_->scalar("train/learning_rate", learning_rate.item(), step);
+  events_->scalar("train/learning_rate", learning_rate, step);
 }
 
 void TensorBoard::evaluated(int64_t step,

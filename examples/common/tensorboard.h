@@ -1,7 +1,7 @@
 // --tensorboard FOLDER: curves of a run for `tensorboard --logdir FOLDER`.
 //
 //   TensorBoard board(options.tensorboard);
-//   board.trained(step, loss, optimizer.learning_rate());
+//   board.trained(step, loss, learning_rate);
 //   board.evaluated(step, {{"accuracy", 0.98}});
 //   board.memory(step, pool.stats().peak);
 //   board.histogram("gradients/head.weight", gradient, step);
@@ -22,7 +22,7 @@ class TensorBoard {
   explicit TensorBoard(const std::string& folder);
 
   // "train/..."; the learning rate, f64 [], is read only where it is written.
-  void trained(int64_t step, double loss, const Tensor& learning_rate);
+  void trained(int64_t step, double loss, double learning_rate);
   void evaluated(
       int64_t step,
       std::initializer_list<std::pair<const char*, double>> figures);  // "evaluation/..."

@@ -119,6 +119,7 @@ enum cudaError_t {
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
 using cudaStream_t = struct simulated::Stream*;
+using cudaEvent_t = struct simulated::Event*;
 using cudaGraph_t = struct simulated::Graph*;
 using cudaGraphExec_t = struct simulated::Graph*;
 struct cudaDeviceProp {
@@ -127,7 +128,7 @@ struct cudaDeviceProp {
   size_t totalGlobalMem, sharedMemPerBlockOptin;
 };
 struct cudaFuncAttributes {};
-constexpr unsigned cudaStreamNonBlocking = 1;
+constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
 
 inline cudaError_t cudaGetDeviceCount(int* n) { return *n = 1, cudaSuccess; }
 inline cudaError_t cudaDriverGetVersion(int* v) { return *v = 13000, cudaSuccess; }
@@ -151,6 +152,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaMalloc(void** data, size_t bytes);
 cudaError_t cudaFree(void* data);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);

@@ -6,6 +6,7 @@
 namespace simulated {
 
 struct Stream;
+struct Event;
 struct Graph;
 
 void run_block(int threads, void (*body)(void*), void* argument);

@@ -1,5 +1,7 @@
 #include <cstdlib>
 #include <deque>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -17,14 +19,21 @@ struct Graph {
 
 struct Stream {
   std::deque<Work> waiting;
+  uint64_t done = 0;
   Graph* recorded = nullptr;
   bool invalid = false;  // what is recorded
+};
+
+struct Event {
+  Stream* stream = nullptr;  // nullptr: never recorded
+  uint64_t position = 0;     // how much was done when everything before it was
 };
 
 namespace {
 
 std::recursive_mutex mutex;  // guards all streams, and runs one kernel at a time
 std::set<Stream*> streams;
+std::map<const char*, size_t> pinned;  // bytes of each block
 thread_local Stream* recording = nullptr;
 
 // What must not be called by a thread that records.
@@ -33,13 +42,23 @@ bool forbidden() {
   return recording;
 }
 
-void run_all(Stream& stream) {
+void run_until(Stream& stream, uint64_t position) {
   const std::lock_guard lock(mutex);
-  while (!stream.waiting.empty()) {
+  while (!stream.waiting.empty() && stream.done < position) {
     const Work work = std::move(stream.waiting.front());
     stream.waiting.pop_front();
+    ++stream.done;
     work();
   }
+}
+
+void run_all(Stream& stream) { run_until(stream, UINT64_MAX); }
+
+bool is_pinned(const void* data) {
+  const std::lock_guard lock(mutex);
+  const auto at = static_cast<const char*>(data);
+  const auto above = pinned.upper_bound(at);
+  return above != pinned.begin() && at < std::prev(above)->first + std::prev(above)->second;
 }
 
 void run_all() {
@@ -82,6 +101,30 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new Event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  if (stream->recorded) return forbidden(), cudaErrorStreamCaptureUnsupported;
+  *event = {stream, stream->done + stream->waiting.size()};
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (forbidden()) return cudaErrorStreamCaptureUnsupported;
+  const std::lock_guard lock(mutex);
+  if (streams.contains(event->stream)) run_until(*event->stream, event->position);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
 // On a boundary of 256 bytes, as the real one.
 cudaError_t cudaMalloc(void** data, size_t bytes) {
   if (forbidden()) return cudaErrorStreamCaptureUnsupported;
@@ -101,17 +144,33 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return cudaSuccess;
 }
 
-cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) { return cudaMalloc(data, bytes); }
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
+  const cudaError_t status = cudaMalloc(data, bytes);
+  const std::lock_guard lock(mutex);
+  if (status == cudaSuccess) pinned[static_cast<const char*>(*data)] = bytes;
+  return status;
+}
 
-cudaError_t cudaFreeHost(void* data) { return cudaFree(data); }
+cudaError_t cudaFreeHost(void* data) {
+  const cudaError_t status = cudaFree(data);
+  const std::lock_guard lock(mutex);
+  pinned.erase(static_cast<const char*>(data));
+  return status;
+}
 
-// To and from the host it is done at the end, as where that memory is not pinned.
+// What is not pinned is read now, and written before this returns.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  if (kind != cudaMemcpyDeviceToDevice && forbidden()) return cudaErrorStreamCaptureUnsupported;
-  queue(stream, [=] { std::memmove(to, from, bytes); });
-  if (kind != cudaMemcpyDeviceToDevice) run_all(*stream);
-  return cudaSuccess;
+  const bool in = kind == cudaMemcpyHostToDevice, out = kind == cudaMemcpyDeviceToHost;
+  if ((in || out) && forbidden()) return cudaErrorStreamCaptureUnsupported;
+  if (in && !is_pinned(from)) {
+    const auto first = static_cast<const char*>(from);
+    const std::vector<char> values(first, first + bytes);
+    return queue(stream, [=] { std::memcpy(to, values.data(), bytes); });
+  }
+  const cudaError_t status = queue(stream, [=] { std::memmove(to, from, bytes); });
+  if (out && !is_pinned(to)) run_all(*stream);
+  return status;
 }
 
 cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream) {
