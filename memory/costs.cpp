@@ -13,7 +13,7 @@
 namespace plimsoll {
 namespace {
 
-// Runs near and far in turns, the median counts: as many as fit into the time, or as few.
+// Runs near and far in turns, of which the medians count: until so many seconds are spent.
 constexpr int kFewest = 3, kMost = 9;
 constexpr double kTime = 0.02;
 
@@ -95,6 +95,12 @@ class Scratch {
     lie(in, instruction.in);
     lie(out, instruction.out);
     others_.push_back(take(instruction.workspace));
+    if (device_ != Device::cpu) {  // once, then only what is written over: copies from the host
+      for (const std::span<std::byte> bytes : made_) fill_zeros(bytes, device_);
+      std::erase_if(made_, [&](std::span<std::byte> bytes) {
+        return !planned.in_place || bytes.data() != at[planned.overwritten()];
+      });
+    }
     return others_.back();
   }
 
@@ -115,7 +121,9 @@ class Scratch {
     int64_t bytes = block_bytes(planned.instruction.workspace);
     for (const int b : buffers_of(planned.instruction.in))
       if (!outside(b)) bytes += block_bytes(buffers_[b].bytes);
-    for (const int b : buffers_of(planned.instruction.out)) bytes += block_bytes(buffers_[b].bytes);
+    for (const int b : buffers_of(planned.instruction.out))
+      if (!planned.in_place || b != planned.instruction.out[0].buffer)
+        bytes += block_bytes(buffers_[b].bytes);
     if (storage_ && storage_->bytes() >= bytes) return;
     storage_.reset();
     storage_ = Storage::allocate(device_, bytes, MemoryClass::workspace, "costs");

@@ -38,7 +38,7 @@ std::string Plan::text() const {
     };
     text += cat("  budget ", recompute.budget, " bytes: ", recompute.repetitions,
                 " instructions run again and add ", share(recompute.added_seconds),
-                " to the time; no plan within it adds less than ",
+                " to the time; in any plan within it what runs again takes at least ",
                 share(recompute.least_added_seconds), "\n");
   }
   return text;

@@ -61,9 +61,9 @@ Json tiles(const Plan& plan) {
                  cat(plan.buffers, " buffers, ", plan.in_place, " in place")}};
   const Recompute& again = plan.recompute;
   if (again.budget > 0)
-    tiles.push_back(
-        {"time added", percent(again.added_seconds, again.step_seconds),
-         cat("no plan adds less than ", percent(again.least_added_seconds, again.step_seconds))});
+    tiles.push_back({"time added", percent(again.added_seconds, again.step_seconds),
+                     cat("no plan repeats less than ",
+                         percent(again.least_added_seconds, again.step_seconds))});
   return tiles;
 }
 
