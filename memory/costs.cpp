@@ -57,13 +57,18 @@ void fill_zeros(std::span<std::byte> bytes, Device device) {
 // read where it is.
 class Scratch {
  public:
-  explicit Scratch(const Program& program) : buffers_(program.buffers), device_(program.device) {}
+  Scratch(const Program& program, const std::vector<Planned>& planned)
+      : buffers_(program.buffers), device_(program.device) {
+    for (const Planned& p : planned)
+      if (!p.instruction.op->mutates) bytes_ = std::max(bytes_, needs(p));  // else it is not run
+  }
 
   // Where the operands lie. Returns the workspace.
   std::span<std::byte> place(const Planned& planned, std::vector<View>& in,
                              std::vector<View>& out) {
     const Instruction& instruction = planned.instruction;
-    reserve(planned);
+    if (!storage_)  // at once: a pool keeps what it gave before
+      storage_ = Storage::allocate(device_, bytes_, MemoryClass::workspace, "costs");
     std::unordered_map<int, std::byte*> at;
     std::byte* next = storage_->data();
     const auto take = [&](int64_t bytes) {
@@ -117,20 +122,19 @@ class Scratch {
  private:
   bool outside(int b) const { return buffers_[b].kind == Buffer::Kind::external; }
 
-  void reserve(const Planned& planned) {
+  int64_t needs(const Planned& planned) const {
     int64_t bytes = block_bytes(planned.instruction.workspace);
     for (const int b : buffers_of(planned.instruction.in))
       if (!outside(b)) bytes += block_bytes(buffers_[b].bytes);
     for (const int b : buffers_of(planned.instruction.out))
       if (!planned.in_place || b != planned.instruction.out[0].buffer)
         bytes += block_bytes(buffers_[b].bytes);
-    if (storage_ && storage_->bytes() >= bytes) return;
-    storage_.reset();
-    storage_ = Storage::allocate(device_, bytes, MemoryClass::workspace, "costs");
+    return bytes;
   }
 
   const std::vector<Buffer>& buffers_;
   const Device device_;
+  int64_t bytes_ = 0;  // of the largest instruction
   std::shared_ptr<Storage> storage_;
   std::vector<std::span<std::byte>> made_, others_;
 };
@@ -236,11 +240,13 @@ std::vector<Cost> instruction_costs(const Program& program, CostModel model) {
   const std::vector<int> home = fold_in_place(program, lives);
   const AllocatorScope scope(std::make_shared<PooledAllocator>(
       program.device == Device::cuda ? cuda_provider() : host_provider()));
-  Scratch scratch(program);
+  std::vector<Planned> planned;
   for (const Instruction& instruction : program.instructions) {
-    const auto out = instruction.out.empty() ? -1 : instruction.out[0].buffer;
-    costs.push_back(measured_once({instruction, out >= 0 && home[out] != out}, scratch));
+    const int out = instruction.out.empty() ? -1 : instruction.out[0].buffer;
+    planned.push_back({instruction, out >= 0 && home[static_cast<size_t>(out)] != out});
   }
+  Scratch scratch(program, planned);
+  for (const Planned& p : planned) costs.push_back(measured_once(p, scratch));
   return costs;
 }
 
