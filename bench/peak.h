@@ -27,6 +27,11 @@ constexpr int64_t kPeakVectors = 12;  // independent sums, enough to hide a mult
 // kPeakVectors multiply-adds of `bytes`-wide vectors per round; `target` makes this function's
 // instructions those of the level, whatever the program is compiled for. The empty instruction
 // keeps each multiply-add where it stands, and its sum in a register.
+#if defined(__aarch64__)
+#define PLIMSOLL_VECTOR_REGISTER "+w"
+#else
+#define PLIMSOLL_VECTOR_REGISTER "+v"
+#endif
 #define PLIMSOLL_MULTIPLY_ADDS(name, bytes, target)                              \
   target inline void name(int64_t rounds) {                                      \
     typedef float V __attribute__((vector_size(bytes)));                         \
@@ -35,7 +40,7 @@ constexpr int64_t kPeakVectors = 12;  // independent sums, enough to hide a mult
     for (int64_t i = 0; i < rounds; ++i) {                                       \
       _Pragma("GCC unroll 12") for (int v = 0; v < kPeakVectors; ++v) {          \
         sums[v] = sums[v] * a + b;                                               \
-        asm volatile("" : "+v"(sums[v]));                                        \
+        asm volatile("" : PLIMSOLL_VECTOR_REGISTER(sums[v]));                    \
       }                                                                          \
     }                                                                            \
   }
@@ -45,10 +50,12 @@ PLIMSOLL_MULTIPLY_ADDS(multiply_adds_32, 32, [[gnu::target("avx2,fma")]])
 #endif
 PLIMSOLL_MULTIPLY_ADDS(multiply_adds_16, 16, )
 #undef PLIMSOLL_MULTIPLY_ADDS
+#undef PLIMSOLL_VECTOR_REGISTER
 
 // In floating-point operations per second; takes about a millisecond.
 inline double peak_flops() {
-  constexpr int64_t kRounds = 200'000;
+  // Pieces for threads that begin late: others take more of them.
+  constexpr int64_t kRounds = 20'000, kPieces = 16;
   auto* multiply_adds = multiply_adds_16;
   int64_t lanes = 4;
 #if defined(__x86_64__)
@@ -58,11 +65,11 @@ inline double peak_flops() {
 #endif
   const int64_t threads = num_threads();
   const double seconds = seconds_of([&] {
-    parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(kPieces * threads, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) multiply_adds(kRounds);
     });
   });
-  return static_cast<double>(2 * kRounds * kPeakVectors * lanes * threads) / seconds;
+  return static_cast<double>(2 * kRounds * kPieces * kPeakVectors * lanes * threads) / seconds;
 }
 
 // Bytes read and written per second by a copy of 64 MiB.

@@ -64,6 +64,7 @@ const BudgetPlanner::Order::Planned& BudgetPlanner::Order::planned(size_t point)
 BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
   Program early = update_early(program);
   const size_t orders = early.instructions == program.instructions ? 1 : 2;
+  search_options(options, orders);  // bad ones are refused before anything is measured
   keep_ = make_plan(early);
   keep_seconds_ = step_seconds(early, keep_, options.costs);
   outside_ = keep_.total_bytes() - keep_.arena_bytes + keep_.result_bytes;
@@ -81,11 +82,11 @@ int64_t BudgetPlanner::smallest() const {
   return least;
 }
 
-// A smaller arena can make a step faster by more than what runs again makes it slower. As none is
-// searched for where all can be kept, such a plan counts as one that costs nothing.
+// Against the step that keeps all. Below 0 where a smaller arena makes the step faster by more than
+// what runs again makes it slower.
 double BudgetPlanner::added_seconds(const Order& order, size_t point) const {
   if (!order.in_context) return order.frontier()[point].cost;
-  return std::max(0.0, order.planned(point).seconds - keep_seconds_);
+  return order.planned(point).seconds - keep_seconds_;
 }
 
 // The cheapest plan of one order within the budget; its number of points when none is.
@@ -133,7 +134,8 @@ Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
                            .repetitions = static_cast<int>(fitted.program.instructions.size() -
                                                            best->program.instructions.size()),
                            .step_seconds = keep_seconds_,
-                           .added_seconds = added_seconds(*best, best_point),
+                           // None is searched for where all can be kept, so it counts as nothing.
+                           .added_seconds = std::max(0.0, added_seconds(*best, best_point)),
                            .least_added_seconds = bound};
   return fitted;
 }

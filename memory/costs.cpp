@@ -7,6 +7,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/caches.h"
+#include "core/cpu/parallel.h"
 #include "memory/in_place.h"
 #include "memory/pooled_allocator.h"
 
@@ -109,6 +110,13 @@ class Scratch {
     return others_.back();
   }
 
+  // Which of its inputs the step does not make.
+  std::vector<bool> outside(const Instruction& instruction) const {
+    std::vector<bool> all;
+    for (const Operand& operand : instruction.in) all.push_back(outside(operand.buffer));
+    return all;
+  }
+
   // Before each run. Near: what it reads was written last, by all threads, as an op would have.
   // Far: all is dropped.
   void prepare(bool far) {
@@ -149,7 +157,7 @@ Cost modelled(const Instruction& instruction) {
   return {seconds, seconds};
 }
 
-// A GPU's caches are not told what to forget: there the operands are near.
+// Where caches cannot be told what to forget, as on a GPU, the operands are near.
 Cost measured(const Planned& planned, Scratch& scratch) {
   const Instruction& instruction = planned.instruction;
   if (instruction.op->mutates) return modelled(instruction);
@@ -175,7 +183,7 @@ Cost measured(const Planned& planned, Scratch& scratch) {
   try {
     run(false);  // to warm up
     for (int i = 0; i < kFewest || (i < kMost && spent < kTime); ++i) {
-      if (device == Device::cpu) far.push_back(run(true));
+      if (device == Device::cpu && kCanDropFromCaches) far.push_back(run(true));
       near.push_back(run(false));
       spent += near.back() + (far.empty() ? 0 : far.back());
     }
@@ -200,19 +208,25 @@ bool same_kind(const Instruction& a, const Instruction& b) {
 // process: a model planned for another budget or batch shares most of its kinds.
 struct Known {
   Instruction instruction;
+  std::vector<bool> outside;  // which of its inputs lie outside the step
   bool in_place;
+  int threads;
   Cost cost;
 };
 
 Cost measured_once(const Planned& planned, Scratch& scratch) {
   const auto& [instruction, in_place] = planned;
+  const std::vector<bool> outside = scratch.outside(instruction);
+  const int threads = num_threads();
   static std::mutex mutex;
   static std::unordered_map<const OpDef*, std::vector<Known>> table;
   const std::scoped_lock lock(mutex);
   std::vector<Known>& known = table[instruction.op];
   for (const Known& k : known)
-    if (k.in_place == in_place && same_kind(k.instruction, instruction)) return k.cost;
-  known.push_back({instruction, in_place, measured(planned, scratch)});
+    if (k.in_place == in_place && k.threads == threads && k.outside == outside &&
+        same_kind(k.instruction, instruction))
+      return k.cost;
+  known.push_back({instruction, outside, in_place, threads, measured(planned, scratch)});
   return known.back().cost;
 }
 

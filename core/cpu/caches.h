@@ -16,8 +16,14 @@ int64_t cache_bytes();
 // Writes zeros, as ops write: all threads together, in pieces.
 void bring_near(std::byte* data, int64_t bytes);
 
-// Writes back what was changed and forgets it. On processors without an instruction for that (all
-// but x86) it does nothing.
+// Whether this processor has an instruction that drops a line from the caches.
+#if defined(__x86_64__)
+constexpr bool kCanDropFromCaches = true;
+#else
+constexpr bool kCanDropFromCaches = false;
+#endif
+
+// Writes back what was changed and forgets it, where that can be done.
 void drop_from_caches(const std::byte* data, int64_t bytes);
 
 }  // namespace plimsoll
