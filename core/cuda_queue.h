@@ -12,8 +12,8 @@
 
 namespace plimsoll {
 
-// Kernels and copies with all their arguments, as the GPU runs them in one go. Empty: none. Must not
-// outlive what they read and write.
+// Kernels and copies with all their arguments, as the GPU runs them in one go. Empty: none. Not to
+// be launched when what they read and write is gone.
 using CudaGraph = std::shared_ptr<void>;
 
 // A point in the queue.

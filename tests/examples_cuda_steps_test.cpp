@@ -42,7 +42,7 @@ Left after_steps(const How& how, int steps, int64_t* launches = nullptr) {
   return left;
 }
 
-// Each phase of an update is run once kernel by kernel: simulated ones take their time, so there are
+// Each phase of an update is run once kernel by kernel. Simulated ones take their time: there are
 // few steps, of one batch.
 void expect_same_bits(How how, int steps = 4) {
   how.device = Device::cuda;

@@ -3,9 +3,9 @@
 // folder first among the include paths every .cu file compiles as plain C++, and what it computes
 // can be tested, with sanitizers too, on a machine that has no GPU.
 //
-// What is queued on a stream waits there until somebody waits for it, so that whoever reads too early
-// reads something else than on a good day. A stream can be recorded as a graph; what the real
-// runtime forbids meanwhile is refused.
+// What is queued on a stream runs when somebody waits for it, so that whoever reads too early reads
+// something else than on a good day. A stream can be recorded as a graph; what the real runtime
+// forbids meanwhile is refused.
 //
 // What it cannot show: speed, what the hardware reorders between barriers, and the vendor's
 // libraries. A barrier that only some threads reach ends the program.
