@@ -173,6 +173,7 @@ Cost measured(const Planned& planned, Scratch& scratch) {
   const std::span<std::byte> workspace = scratch.place(planned, in, out);
   const auto run = [&](bool far) {
     scratch.prepare(far);
+    wait();
     const auto start = std::chrono::steady_clock::now();
     kernel({in, out, instruction.attrs, workspace});
     wait();

@@ -136,20 +136,22 @@ void Replay::run_as_graph(std::span<const Tensor> inputs) {
   for (const Tensor& input : inputs) addresses.push_back(view_of(input.value()).data);
   const auto known = std::ranges::find(recorded_, addresses, &Recorded::inputs);
   if (known == recorded_.end()) {
+    run_calls();  // it makes what cannot be made while recording: plans of libraries, modules
     recorded_.insert(recorded_.begin(), {std::move(addresses), {}});
     if (recorded_.size() > kGraphs) recorded_.pop_back();
-    return run_calls();
+    return;
   }
   std::rotate(recorded_.begin(), known, known + 1);
-  CudaGraph& graph = recorded_.front().graph;
   try {
+    CudaGraph& graph = recorded_.front().graph;
     if (!graph) graph = cuda_queue().record([this] { run_calls(); });
-  } catch (const DeviceError& error) {
-    graph_ = false;  // so it is said once
+    cuda_queue().launch(graph);
+  } catch (const DeviceError& error) {  // a first launch also takes memory
+    graph_ = false;                     // so it is said once
+    recorded_.clear();
     std::fprintf(stderr, "step: it runs kernel by kernel, not as one graph: %s\n", error.what());
-    return run_calls();
+    run_calls();
   }
-  cuda_queue().launch(graph);
 }
 
 // The planner knows which instruction writes into which buffer; that two buffers are one it cannot

@@ -52,8 +52,8 @@ TEST(ExamplesCuda, FusedStepsHaveTheBitsOfPlainOnes) {
       dir.text("text");
   const std::string net = "simulated_train_cnn --model resnet8 --batch 2 --epochs 1 --data mnist:" +
                           dir.path().string();
-  for (const std::string train :
-       {gpt, gpt + " --precision bf16 --accumulate 2", net, net + " --precision f16"}) {
+  for (const std::string& train :
+       {gpt, gpt + " --precision bf16 --accumulate 2", net + " --precision f16"}) {
     SCOPED_TRACE(train);
     const auto plain = figures(train + " --device cuda"),
                fused = figures(train + " --device cuda --fuse all");

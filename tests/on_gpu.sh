@@ -23,6 +23,7 @@ row() {
   local name=$1 pattern=$2 start=$SECONDS verdict=ok
   shift 2
   "$@" >"$logs/$name.log" 2>&1 || { verdict=FAILED; failed=$((failed + 1)); }
+  if [ $verdict = ok ] && grep -q SKIPPED "$logs/$name.log"; then verdict=partly; fi
   printf '%-28s %-6s %4d s  %s\n' "$name" "$verdict" $((SECONDS - start)) \
     "$(grep -E "$pattern" "$logs/$name.log" | tail -n 1 | cut -c1-100)"
 }

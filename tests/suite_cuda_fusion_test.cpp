@@ -133,8 +133,8 @@ TEST(FusedKernels, OpsThatJoinOrHaveNoFormulaStayAlone) {
 TEST(FusedKernels, EveryPointwiseOpHasOne) {
   const std::set<std::string> alone{"div_trunc"};  // integers that are divided by zero are a fault
   for (const OpDef* op : all_ops()) {
-    const bool joins = op->tiling == Tiling::elements && !op->joins;
-    EXPECT_EQ(op->code != nullptr, joins && !alone.contains(op->name)) << op->name;
+    const bool can_be_fused = op->tiling == Tiling::elements && !op->joins;
+    EXPECT_EQ(op->code != nullptr, can_be_fused && !alone.contains(op->name)) << op->name;
   }
 }
 
@@ -143,7 +143,7 @@ std::string why_no_kernels() {
   if (const std::string why = why_no_cuda(); !why.empty()) return why;
   static const GeneratedKernel probe{.name = "probe", .text = "PLIMSOLL_KERNEL(probe) {}\n"};
   static const bool compiles = compile_generated(std::array{&probe});
-  return compiles ? "" : "there is no compiler for generated kernels";
+  return compiles ? "" : "cuda: there is no compiler for generated kernels";
 }
 
 TEST(FusedKernels, ProgramsStayAsTheyAreWhereNoneCanRun) {
@@ -304,6 +304,20 @@ TEST(FusedOnCuda, RandomProgramsLeaveTheSameBits) {
     if (HasFailure()) break;
   }
   EXPECT_GT(ran, groups / 2);
+}
+
+// By two members of one kernel.
+TEST(FusedOnCuda, AnInputMayBeARowAndAColumn) {
+  if (const std::string why = why_no_kernels(); !why.empty()) GTEST_SKIP() << why;
+  const auto twice = [](std::span<const Tensor> in) {
+    const Tensor as_row = relu(in[0] + in[1]);  // [8, 1, 8] + [8]
+    return std::vector{relu(as_row + reshape(in[1], {8, 1, 1}))};
+  };
+  const std::vector<Tensor> inputs{uniform({8, 1, 8}, -1, 1, 5, {.device = Device::cuda}),
+                                   uniform({8}, -1, 1, 6, {.device = Device::cuda})};
+  Step plain{StepFunction(twice)}, fused{StepFunction(twice), {.fusion = kFuseAll}};
+  EXPECT_EQ(fused.plan({inputs[0].meta(), inputs[1].meta()}).instructions, 1);
+  expect_same_bits(fused.run(inputs)[0], plain.run(inputs)[0]);
 }
 
 // A view as input need not lie on the boundary of a pack.

@@ -1,6 +1,7 @@
 #include "core/cuda/faults.cuh"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -16,18 +17,24 @@ struct Kind {
 
 std::mutex mutex;
 std::vector<Kind> kinds;
-uint64_t* words = nullptr;  // kMostFaults of them, on the device
-int64_t forgotten = 0;
+uint64_t* words = nullptr;                           // kMostFaults of them, on the device
+int64_t forgotten = 0;                               // faults that were thrown
+std::array<int64_t, kMostFaults> forgotten_at = {};  // the last of them in each word
 
-void forget(size_t n) {
-  ++forgotten;
-  check_cuda(cudaMemsetAsync(words, 0xff, n * sizeof(uint64_t), stream()), "cudaMemsetAsync");
+void clear(size_t first, size_t n) {
+  check_cuda(cudaMemsetAsync(words + first, 0xff, n * sizeof(uint64_t), stream()),
+             "cudaMemsetAsync");
 }
 
-void throw_first(std::span<const uint64_t> noted) {
+// Of words that were read when so many faults had been forgotten. Words after those may hold what
+// kernels noted since: only what is thrown is forgotten, or all when the device is idle.
+void throw_first(std::span<const uint64_t> noted, int64_t before, bool idle) {
   for (size_t k = 0; k < noted.size(); ++k) {
-    if (noted[k] == kNoFault) continue;
-    forget(kinds.size());
+    if (noted[k] == kNoFault || forgotten_at[k] > before) continue;
+    ++forgotten;
+    const size_t first = idle ? 0 : k, n = idle ? kinds.size() : 1;
+    std::fill_n(forgotten_at.begin() + static_cast<int64_t>(first), n, forgotten);
+    clear(first, n);
     kinds[k].throw_fault(static_cast<int64_t>(noted[k] >> 32),
                          static_cast<int32_t>(noted[k] & 0xffffffffu), kinds[k].limit);
   }
@@ -40,7 +47,7 @@ uint64_t* fault_word(ThrowFault throw_fault, int64_t limit) {
   if (!words) {
     check_cuda(cudaMalloc(reinterpret_cast<void**>(&words), kMostFaults * sizeof(uint64_t)),
                "cudaMalloc");
-    forget(kMostFaults);
+    clear(0, kMostFaults);
   }
   const Kind kind{throw_fault, limit};
   const auto known = std::find(kinds.begin(), kinds.end(), kind);
@@ -64,7 +71,7 @@ CopiedFaults copy_faults(uint64_t* pinned) {
 
 void throw_copied(const uint64_t* pinned, const CopiedFaults& copied) {
   const std::lock_guard lock(mutex);
-  if (copied.forgotten == forgotten) throw_first({pinned, copied.words});
+  throw_first({pinned, copied.words}, copied.forgotten, /*idle=*/false);
 }
 
 void throw_faults() {
@@ -75,7 +82,7 @@ void throw_faults() {
                              cudaMemcpyDeviceToHost, stream()),
              "cudaMemcpyAsync");
   wait();
-  throw_first(noted);
+  throw_first(noted, forgotten, /*idle=*/true);
 }
 
 }  // namespace plimsoll::cuda

@@ -23,7 +23,8 @@ uint64_t* fault_word(ThrowFault throw_fault, int64_t limit);
 void throw_faults();
 
 // The same without waiting now: queues a copy of all words to `pinned`, room for kMostFaults; once
-// it is there, throw_copied() throws, unless what it holds was thrown and forgotten meanwhile.
+// it is there, throw_copied() throws, unless what it holds was thrown and forgotten meanwhile. With
+// it go the faults of its kind that are noted until then; others stay.
 constexpr size_t kMostFaults = 4096;  // kinds in one process: few dozen in practice
 struct CopiedFaults {
   size_t words = 0;

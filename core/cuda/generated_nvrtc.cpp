@@ -88,15 +88,15 @@ class Compilation {
         api_.nvrtcCompileProgram(program_, static_cast<int>(options.size()), options.data());
     const std::string log = this->log();
     check<DeviceError>(status == NVRTC_SUCCESS, "cuda: NVRTC refuses generated kernels: ", log,
-                       " Without --fuse nothing is compiled at run time.");
+                       ". Without fusion nothing is compiled at run time.");
     const bool machine_code = target.starts_with("sm_");
     size_t size = 0;
     api_.run((machine_code ? api_.nvrtcGetCUBINSize : api_.nvrtcGetPTXSize)(program_, &size),
-             "nvrtcGetCUBINSize");
+             machine_code ? "nvrtcGetCUBINSize" : "nvrtcGetPTXSize");
     CachedBytes code(size);
     api_.run((machine_code ? api_.nvrtcGetCUBIN : api_.nvrtcGetPTX)(
                  program_, reinterpret_cast<char*>(code.data())),
-             "nvrtcGetCUBIN");
+             machine_code ? "nvrtcGetCUBIN" : "nvrtcGetPTX");
     return {std::move(code), log};
   }
 
@@ -170,6 +170,7 @@ bool compile_generated(std::span<const GeneratedKernel* const> kernels) {
     cuda::compile(missing);
     return true;
   } catch (const DeviceError& error) {
+    cudaGetLastError();  // else the next launch would report it
     if (!said && !cuda::libraries_forbidden())
       std::fprintf(stderr, "%s Steps are not fused.\n", error.what());
     said = true;

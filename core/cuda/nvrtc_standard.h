@@ -11,7 +11,7 @@ using uint32_t = unsigned;
 using uint64_t = unsigned long;
 using uintptr_t = unsigned long;
 
-#define NAN __int_as_float(0x7fffffff)
+#define NAN __int_as_float(0x7fc00000)  // as the other compilers have it
 #define INFINITY __int_as_float(0x7f800000)
 
 namespace std {

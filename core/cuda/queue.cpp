@@ -20,8 +20,8 @@ class Recording {
  public:
   Recording() {
     stream();  // opens the device
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
-               "cudaStreamCreateWithFlags");
+    check_or_clear(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+                   "cudaStreamCreateWithFlags");
     divert(stream_);
   }
   ~Recording() {
@@ -68,8 +68,8 @@ CudaGraph record(const std::function<void()>& queue) {
 }
 
 void launch(const CudaGraph& graph) {
-  check_cuda(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph.get()), stream()),
-             "cudaGraphLaunch");
+  check_or_clear(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph.get()), stream()),
+                 "cudaGraphLaunch");
   ++launches;
 }
 

@@ -59,9 +59,11 @@ void add_budget_options(CLI::App& app, Options& options) {
                  "everywhere")
       ->check(CLI::IsMember({"measured", "model"}))
       ->capture_default_str();
-  app.add_option("--fuse", options.fuse,
-                 "Ops of a captured step that run together in the cache: chains of pointwise ones "
-                 "(elements), norms with those around them (rows), all or none")
+  app.add_option(
+         "--fuse", options.fuse,
+         "Ops of a captured step that run together, in the cache or in one kernel of a GPU: chains "
+         "of pointwise ones (elements), on the CPU norms with those around them (rows), all "
+         "or none")
       ->check(CLI::IsMember({"none", "elements", "rows", "all"}))
       ->capture_default_str();
 }

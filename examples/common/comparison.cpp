@@ -126,11 +126,11 @@ Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
     for (int i = 0; i < steps; ++i) {
       const auto start = std::chrono::steady_clock::now();
       const Tensor loss = step.run(inputs)[0];
+      row.loss = loss.item();  // waits for a GPU
       milliseconds.push_back(
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
               .count());
       row.digest = digest(loss, row.digest);
-      row.loss = loss.item();
     }
     row.process_bytes = peak_resident() - resident_before;
     row.measured_bytes = pool->stats().peak.bytes;

@@ -21,7 +21,7 @@ class TensorBoard {
   // An empty folder: nothing is written. UsageError when the files cannot be made there.
   explicit TensorBoard(const std::string& folder);
 
-  // "train/..."; the learning rate, f64 [], is read only where it is written.
+  // "train/...".
   void trained(int64_t step, double loss, double learning_rate);
   void evaluated(
       int64_t step,

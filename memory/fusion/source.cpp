@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 #include "core/cpu/parallel.h"
 #include "core/hash.h"
@@ -101,9 +102,11 @@ class Writer {
 
   std::string value(const Slice& in) {
     if (in.of != Slice::Of::input) return values_.at({in.of, in.number}).name;
-    const std::string name = cat("in", in.number);
-    if (std::ranges::find(loaded_, in.number) == loaded_.end()) {
-      loaded_.push_back(in.number);
+    // One input may be read in several ways: as a row by one member, as a column by another.
+    const auto [entry, is_new] =
+        loaded_.try_emplace({in.number, in.row_step, in.column_step}, cat("in", loaded_.size()));
+    const std::string& name = entry->second;
+    if (is_new) {
       loads_ +=
           cat("    const auto ", name, " = element::load<", type_of(in.dtype), ", ",
               is_along(in) ? "P" : "1", ">(arguments.at[", in.number, "], ", place(in), ");\n");
@@ -124,8 +127,8 @@ class Writer {
   int next_ = 0;
   std::string objects_, loads_, body_;
   std::vector<uint64_t> words_;
-  std::vector<int> loaded_;
-  std::map<std::pair<Slice::Of, int>, Named> values_;  // what each place holds by now
+  std::map<std::tuple<int, int64_t, int64_t>, std::string> loaded_;  // number and steps; name
+  std::map<std::pair<Slice::Of, int>, Named> values_;                // what each place holds by now
   std::map<int, Named> outputs_;
 };
 
