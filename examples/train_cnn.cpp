@@ -180,12 +180,13 @@ void train(const Options& options, int64_t epochs) {
     }
     session.save_when_due();
   }
-  session.finish(facts(options), ended(session.batches()) - optimizer.steps_made());
+  const bool over =
+      session.finish(facts(options), ended(session.batches()) - optimizer.steps_made());
   if (pruner) {
     pruner->strip();
     std::printf("%s", pruner->sparsity().text().c_str());
   }
-  weights.write(*model);
+  if (over) weights.write(*model);
 }
 
 }  // namespace

@@ -329,8 +329,8 @@ void train(const TextOptions& options) {
     if (session.evaluation_due()) session.evaluate(step, in_turn(task));
     session.save_when_due();
   }
-  session.finish(facts(options), session.batches() / parts - optimizer.steps_made());
-  weights.write(*task.model);
+  if (session.finish(facts(options), session.batches() / parts - optimizer.steps_made()))
+    weights.write(*task.model);
 }
 
 }  // namespace

@@ -178,5 +178,37 @@ TEST(Published, TrainingGoesOnWithWrittenWeights) {
       << wrong.output;
 }
 
+TEST(Published, WeightsBeginARunAndAreExportedAtItsEnd) {
+  const TemporaryFolder dir;
+  const std::string model =
+      "train_transformer --model gpt --width 16 --heads 2 --layers 1 --data synthetic --batch 1 "
+      "--context 16 ";
+  trained(model + "--steps 3 --export " + dir.text("first"), dir);
+  const std::string begin = model + "--steps 4 --lr 1e-30 --seed 2 --weights " + dir.text("first") +
+                            " --export " + dir.text("last") + " --run " + dir.text("run") +
+                            " --resume --stop-after 2";
+  const Outcome begun = run(begin);
+  EXPECT_EQ(begun.code, 0) << begun.output;
+  EXPECT_NE(begun.output.find("nothing is saved in "), std::string::npos) << begun.output;
+  EXPECT_FALSE(std::filesystem::exists(dir / "last"));  // half trained
+
+  std::filesystem::rename(dir / "first", dir / "gone");
+  const std::string go_on = "train_transformer --resume " + dir.text("run");
+  const Outcome other = run(go_on + " --weights " + dir.text("gone"));
+  EXPECT_EQ(other.code, 2);
+  EXPECT_EQ(other.output, "--weights: training goes on from " + dir.text("run") +
+                              ", which did not begin with these: " + dir.text("gone") +
+                              ". Leave it out.\n");
+  EXPECT_EQ(run(go_on + " --plan-only").code, 0);
+  const Outcome resumed = run(go_on + " --stop-after 1");
+  EXPECT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_FALSE(std::filesystem::exists(dir / "last"));
+  const Outcome repeated = run(begin);  // the same command as at first
+  EXPECT_EQ(repeated.code, 0) << repeated.output;
+  EXPECT_NE(repeated.output.find("resumed after 3 batches"), std::string::npos) << repeated.output;
+  ASSERT_TRUE(std::filesystem::exists(dir / "last"));
+  EXPECT_EQ(data::read_text(dir / "last"), data::read_text(dir / "gone"));  // nothing was learnt
+}
+
 }  // namespace
 }  // namespace plimsoll::examples

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <sstream>
+#include <string_view>
 
 #include "data/file.h"
 #include "train/run_folder.h"
+#include "train/saves.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -77,7 +80,42 @@ std::string config_of_resumed(const Options& options) {
   return fs::exists(config, none) ? config.string() : "";
 }
 
+// What a config has for an option; "" where it has nothing.
+std::string value_in(const std::string& config, const std::string& option) {
+  if (config.empty()) return "";
+  for (const CLI::ConfigItem& item : ConfigFile().from_file(config))
+    if (item.name == option && !item.inputs.empty()) return item.inputs.front();
+  return "";
+}
+
+// --weights as they were given, before the run's config is read. A command that is repeated until
+// training is over names those that the run began with: they are read no more.
+void check_weights(const Options& options, const std::string& run_config) {
+  if (options.weights.empty() || !goes_on(options)) return;
+  check<UsageError>(options.weights == value_in(run_config, "weights"),
+                    "--weights: training goes on from ", options.resume_from,
+                    ", which did not begin with these: ", options.weights, ". Leave it out.");
+}
+
+// A config may have it, for the training that is planned.
+void check_export(const Options& options, std::span<char* const> words) {
+  const bool named = std::ranges::any_of(words, [](std::string_view word) {
+    return word == "--export" || word.starts_with("--export=");
+  });
+  check<UsageError>(!options.plan_only || !named,
+                    "--export: --plan-only trains no weights to write: ", options.exported,
+                    ". Leave one of them out.");
+}
+
 }  // namespace
+
+bool goes_on(const Options& options) {
+  if (!options.resume) return false;
+  std::error_code none;
+  const fs::path from = options.resume_from;
+  if (!fs::is_directory(from, none)) return fs::exists(from, none);
+  return !train::list_saves(train::RunFolder::saves_of(from)).empty();
+}
 
 void add_run_options(CLI::App& app, Options& options) {
   app.add_option("--run", options.run, "Folder for the config, the log and the saves of this run")
@@ -136,7 +174,10 @@ bool parse_command_line(CLI::App& app, int argc, char** argv, Options& options) 
   if (!resume) return true;  // a program without runs
   options.resume = resume->count() > 0;
   resolve_resume(options);
-  if (const std::string config = config_of_resumed(options); !config.empty()) {
+  const std::string config = config_of_resumed(options);
+  check_weights(options, config);
+  check_export(options, {argv + 1, argv + argc});
+  if (!config.empty()) {
     const Options resolved = options;
     parse(config);
     options.resume = true;

@@ -230,7 +230,7 @@ void Session::save() {
   saved_ = batches_;
 }
 
-void Session::finish(Json facts, int64_t skipped) {
+bool Session::finish(Json facts, int64_t skipped) {
   learn(0);
   if (saves_ && saved_ != batches_) save();
   if (saves_) saves_->finish();
@@ -240,7 +240,7 @@ void Session::finish(Json facts, int64_t skipped) {
             saves_ ? cat("; --resume ", options_.run, " goes on") : std::string(), ".");
     if (stop_.requested()) throw train::Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());
-    return;
+    return false;
   }
   if (early_.reached())
     std::printf("stopped early: %lld evaluations without a lower loss than %.4f\n",
@@ -258,6 +258,7 @@ void Session::finish(Json facts, int64_t skipped) {
       {"seconds",
        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()}};
   report_.write(facts);
+  return true;
 }
 
 }  // namespace plimsoll::examples

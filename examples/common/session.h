@@ -12,7 +12,7 @@
 //     if (session.evaluation_due()) session.evaluate(step, test_batches);
 //     session.save_when_due();
 //   }
-//   session.finish(facts);
+//   if (session.finish(facts, skipped)) weights.write(*model);
 #pragma once
 
 #include <deque>
@@ -85,8 +85,8 @@ class Session {
   // Saves the end and waits for it. Where training is over, writes the report: `facts`, a row for
   // each evaluation of the run, in this process or one before it, and final figures, the updates
   // that loss scaling `skipped` among them; peaks and seconds are this process's. Where it was
-  // stopped, says how it goes on, after Ctrl-C as a train::Interrupted.
-  void finish(Json facts, int64_t skipped);
+  // stopped, says how it goes on, after Ctrl-C as a train::Interrupted. Returns whether it is over.
+  bool finish(Json facts, int64_t skipped);
 
  private:
   struct Trained {  // one batch

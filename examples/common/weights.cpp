@@ -2,6 +2,7 @@
 
 #include "data/atomic_file.h"
 #include "examples/common/output_file.h"
+#include "examples/common/run_options.h"
 #include "formats/safetensors.h"
 
 namespace plimsoll::examples {
@@ -21,18 +22,23 @@ void add_weight_options(CLI::App& app, Options& options) {
   app.add_option("--weights", options.weights,
                  "Begin with the weights of this safetensors file, named as PyTorch's")
       ->check(not_empty());
-  app.add_option("--export", options.exported, "Write such a file of the trained weights")
-      ->check(not_empty())
-      ->configurable(false);
+  app.add_option("--export", options.exported,
+                 "Write such a file of the weights when training is over")
+      ->check(not_empty());
 }
 
 Weights::Weights(const Options& options, nn::TorchLayout layout)
-    : from_(options.weights), to_(options.exported), layout_(std::move(layout)) {
+    : from_(goes_on(options) ? std::string() : options.weights),
+      to_(options.plan_only ? std::string() : options.exported),
+      layout_(std::move(layout)) {
   if (!to_.empty()) const OutputFile tried("--export", to_);
 }
 
 void Weights::read(const nn::Module& model) const {
   if (from_.empty()) return;
+  const auto fail_naming = [&](const Error& e) {
+    fail<DataError>("--weights ", from_, ": ", e.what());
+  };
   try {
     std::vector<NamedTensor> state;
     const formats::Safetensors file(from_);
@@ -41,8 +47,10 @@ void Weights::read(const nn::Module& model) const {
       if (!is_mask(bare)) state.push_back({bare, file.tensor(name)});
     }
     nn::load_torch_state(model, state, layout_);
-  } catch (const ValueError& e) {
-    fail<DataError>("--weights ", from_, ": ", e.what());
+  } catch (const DataError& e) {  // of the file
+    fail_naming(e);
+  } catch (const ValueError& e) {  // of what is in it
+    fail_naming(e);
   }
 }
 

@@ -18,11 +18,13 @@ class Weights {
   // Refuses an --export that could not be written later: UsageError.
   Weights(const Options& options, nn::TorchLayout layout);
 
-  // Reads --weights, if there is one, into the model. A prefix "transformer." of all names and the
-  // masks among GPT-2's tensors (h.0.attn.bias) are left out. DataError for a file that is damaged
-  // or of another model.
+  // Reads --weights, if there is one, into the model; not where training goes on: the state that
+  // --resume restores has them all. A prefix "transformer." of all names and the masks among
+  // GPT-2's tensors (h.0.attn.bias) are left out. DataError, with the option in front, for a file
+  // that is not there, damaged or of another model.
   void read(const nn::Module& model) const;
-  // Writes --export, if there is one. DataError when the disk does not take it.
+  // Writes --export, if there is one: for when training is over; nothing after --plan-only.
+  // DataError when the disk does not take it.
   void write(const nn::Module& model) const;
 
  private:
