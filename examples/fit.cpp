@@ -135,16 +135,12 @@ int main(int argc, char** argv) {
   app.add_option("--json", asked.json, "Write the rows to this file")->check(not_empty());
   return run_example(app, argc, argv, options, [&] {
     const std::string& model = asked.model.name;
-    const auto only_for = [&](bool right, std::initializer_list<const char*> names) {
-      for (const char* name : names)
-        plimsoll::check<plimsoll::UsageError>(right || app.count(name) == 0, name, ": --model ",
-                                              model, " has none: it takes no ", name,
-                                              ". Leave it out.");
-    };
     const bool is_text = std::ranges::find(text_model_names(), model) != text_model_names().end();
-    only_for(model == "gpt", {"--layers", "--heads", "--width", "--vocabulary"});
-    only_for(model == "gpt" || model == "gpt2-124M", {"--context"});
-    only_for(!is_text, {"--image", "--classes"});
+    if (model != "gpt")
+      takes_none(app, model, "a fixed size", {"--layers", "--heads", "--width", "--vocabulary"});
+    if (model != "gpt" && model != "gpt2-124M")
+      takes_none(app, model, "a fixed size", {"--context"});
+    if (is_text) takes_none(app, model, "no images", {"--image", "--classes"});
     if (!is_text) asked.model.image = own_images(model);
     if (classes > 0) asked.model.image.classes = classes;
     if (model == "gpt2-124M") {

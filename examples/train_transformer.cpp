@@ -98,7 +98,7 @@ Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Bui
                    text->validation.size(), " tokens, and --context ", context,
                    " takes one more than that. Use a longer text or a smaller --context.");
   if (options.model == "gpt") size.vocabulary = text->vocabulary;
-  check<DataError>(text->vocabulary <= size.vocabulary, "the tokens are of a vocabulary of ",
+  check<DataError>(text->vocabulary == size.vocabulary, "the tokens are of a vocabulary of ",
                    text->vocabulary, ", and ", options.model, " has one of ", size.vocabulary,
                    ". Make them with GPT-2's tokenizer.");
   return {make_gpt(size, options.checkpoint, build),
@@ -376,10 +376,10 @@ int main(int argc, char** argv) {
     for (const char* name : {"--layers", "--heads", "--width", "--dropout"}) {
       const bool takes = options.model == "gpt" ||
                          (options.model == "gpt2-124M" && name == std::string("--dropout"));
-      plimsoll::check<plimsoll::UsageError>(takes || app.count(name) == 0, name, ": --model ",
-                                            options.model, " has a fixed size",
-                                            options.model == "textcls" ? " and dropout" : "",
-                                            ": it takes no ", name, ". Leave it out.");
+      if (!takes)
+        takes_none(app, options.model,
+                   options.model == "textcls" ? "a fixed size and dropout" : "a fixed size",
+                   {name});
       app.get_option(name)->configurable(takes);  // a run's config has it or not
     }
     if (app.count("--data") > 0) return;

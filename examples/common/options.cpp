@@ -89,6 +89,13 @@ int run_example(CLI::App& app, int argc, char** argv, Options& options,
   }
 }
 
+void takes_none(const CLI::App& app, const std::string& model, const char* has,
+                std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    check<UsageError>(app.count(name) == 0, name, ": --model ", model, " has ", has,
+                      ": it takes no ", name, ". Leave it out.");
+}
+
 const std::vector<std::string>& precision_names() {
   static const std::vector<std::string> names{"f32", "bf16", "f16"};  // in the enumeration's order
   return names;

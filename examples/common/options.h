@@ -68,6 +68,11 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
 int run_example(CLI::App& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body);
 
+// Refuses those of `names` that were given: UsageError "--width: --model lenet has a fixed size: it
+// takes no --width. Leave it out.", where `has` is "a fixed size".
+void takes_none(const CLI::App& app, const std::string& model, const char* has,
+                std::initializer_list<const char*> names);
+
 // read(), with the option in front of what is wrong with its data: "--data text:a.txt: text: ...".
 template <class Read>
 auto naming_data(const Options& options, const Read& read) {
