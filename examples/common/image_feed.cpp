@@ -25,6 +25,25 @@ std::string hash_of(const data::ImageSource& images) {
   return cat(fnv1a(std::as_bytes(std::span(images.train.labels)), hash));
 }
 
+// Images and the loaders that refer to them: what holds one of them holds all.
+struct Loaded {
+  data::ImageSource images;
+  data::Loader train, test;
+
+  Loaded(data::ImageSource source, const Options& options, Device device)
+      : images(std::move(source)),
+        train(images.train, {.batch = options.batch,
+                             .shuffle = true,
+                             .seed = options.seed,
+                             .drop_last = true,
+                             .augment = data::parse_augment(options.augment),
+                             .workers = options.workers,
+                             .device = device}),
+        test(images.test, {.batch = std::min(options.batch, images.test.count()),
+                           .workers = std::min<int64_t>(options.workers, 1),
+                           .device = device}) {}
+};
+
 ImageFeed synthetic_feed(const Options& options, Device device) {
   check<UsageError>(options.augment == "none",
                     "--augment: synthetic images are not augmented: ", options.augment,
@@ -56,36 +75,24 @@ ImageFeed make_image_feed(const Options& options, Device device) {
   check<UsageError>(options.image_size == 0,
                     "--image-size: only synthetic images have any size: ", options.image_size,
                     " with --data ", options.data, ". Leave it out.");
-  const auto all = std::make_shared<data::ImageSource>(
-      naming_data(options, [&] { return data::load_images(options.data); }));
-  const auto train = std::make_shared<data::Loader>(
-      all->train, data::LoaderAttrs{.batch = options.batch,
-                                    .shuffle = true,
-                                    .seed = options.seed,
-                                    .drop_last = true,
-                                    .augment = data::parse_augment(options.augment),
-                                    .workers = options.workers,
-                                    .device = device});
-  const auto test = std::make_shared<data::Loader>(
-      all->test, data::LoaderAttrs{.batch = std::min(options.batch, all->test.count()),
-                                   .workers = std::min<int64_t>(options.workers, 1),
-                                   .device = device});
-  const data::ImageDataset& set = all->train;
+  const auto all = std::make_shared<Loaded>(
+      naming_data(options, [&] { return data::load_images(options.data); }), options, device);
+  const data::ImageDataset& set = all->images.train;
   return {
       .size = {set.height, set.width, set.channels, set.classes},
       .name = cat(set.name, ", ", set.count(), " images"),
-      .identity = cat(set.name, " of ", set.count(), ", ", hash_of(*all)),
-      .batches = train->batches(),
-      .test_images = all->test.count(),
-      .data_bytes = bytes_of(*all),
+      .identity = cat(set.name, " of ", set.count(), ", ", hash_of(all->images)),
+      .batches = all->train.batches(),
+      .test_images = all->images.test.count(),
+      .data_bytes = bytes_of(all->images),
       // The other loader takes its batches' memory when this one has given back its own; but
       // pinned memory is kept.
-      .host_bytes = train->host_bytes() + (device == Device::cuda ? test->host_bytes() : 0),
-      .start = [all, train](int64_t epoch,
-                            int64_t first) { train->start(static_cast<uint64_t>(epoch), first); },
-      .next = [train] { return *train->next(); },
-      .start_test = [all, test] { test->start(0); },
-      .next_test = [test] { return test->next(); }};
+      .host_bytes = all->train.host_bytes() + (device == Device::cuda ? all->test.host_bytes() : 0),
+      .start = [all](int64_t epoch,
+                     int64_t first) { all->train.start(static_cast<uint64_t>(epoch), first); },
+      .next = [all] { return *all->train.next(); },
+      .start_test = [all] { all->test.start(0); },
+      .next_test = [all] { return all->test.next(); }};
 }
 
 }  // namespace plimsoll::examples
