@@ -118,14 +118,15 @@ struct Row {
   int64_t pooled = 0, flattened = 0;  // what dense layers see: an image so much smaller, its
                                       // channels; 0: nothing is flattened
   nn::TorchLayout (*layout)() = nullptr;
+  bool published = false;
 };
 constexpr Row kModels[] = {
     {"lenet", add_lenet, kMnist, 4, 64},
     {"sepcnn", add_sepcnn, kCifar, 4, 64},
     {"resnet8", add_resnet8, kCifar},
     {"vgg", add_vgg, kCifar, 8, 256},
-    {"resnet50", add_resnet50, kImageNet, 0, 0, resnet_torch_layout},
-    {"resnet18-cifar", add_resnet18_cifar, kCifar, 0, 0, resnet_torch_layout}};
+    {"resnet50", add_resnet50, kImageNet, 0, 0, resnet_torch_layout, true},
+    {"resnet18-cifar", add_resnet18_cifar, kCifar, 0, 0, resnet_torch_layout, true}};
 
 const Row* row_named(const std::string& name) {
   const auto found =
@@ -164,6 +165,8 @@ std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool 
 }
 
 ImageSize own_images(const std::string& name) { return known_row(name).images; }
+
+bool is_published(const std::string& name) { return known_row(name).published; }
 
 nn::TorchLayout cnn_torch_layout(const std::string& name, ImageSize image) {
   const Row* const row = row_named(name);

@@ -33,6 +33,10 @@ std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool 
 // The images that the model was made for: what --data synthetic draws. UsageError for another name.
 ImageSize own_images(const std::string& name);
 
+// Whether it is one that others have published, and measure with images of its own size. UsageError
+// for another name.
+bool is_published(const std::string& name);
+
 // What torch_state() has to know of it: the image that the first dense layer sees flattened; for
 // the resnets the names of torchvision.
 nn::TorchLayout cnn_torch_layout(const std::string& name, ImageSize image);

@@ -59,7 +59,7 @@ Subject make_subject(const Case& c, Device device, uint64_t seed) {
   if (c.model == "gpt2-124M")
     return {make_gpt(kGpt2, c.checkpoint, build),
             synthetic_tokens(kGpt2.vocabulary, c.batch, kGpt2.context, seed, device)};
-  if (c.model == "resnet50" || c.model == "resnet18-cifar") {
+  if (is_published(c.model)) {
     const ImageSize size = own_images(c.model);
     return {make_cnn(c.model, size, c.checkpoint, build),
             synthetic_images(size, c.batch, seed, device)};
