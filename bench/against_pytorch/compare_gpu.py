@@ -8,7 +8,9 @@ each has the GPU's memory for itself: 30 steps that nobody times and 100 that ar
 by the GPU's events, Plimsoll's by its own clock with the wait for each loss. PyTorch comes with its
 fused optimizer, scaled_dot_product_attention, cudnn.benchmark, channels_last for images, and
 --variants of torch.compile. Times are medians over all rounds; memory is the most that the two
-allocators had given out (on a CPU the peak of the process); ratios are Plimsoll's share.
+allocators had given out (on a CPU the peak of the process); ratios are Plimsoll's share. The losses
+of the first step, before anything was learnt, have to agree in all turns (LOSS_TOLERANCE): else
+the exit code is 1.
 """
 import argparse
 import os
@@ -29,6 +31,7 @@ SMALL = {"gpt2-124M-b4": ("gpt2-124M", ["--batch", "2", "--context", "32", "--la
          "resnet18-cifar": ("resnet18-cifar", ["--batch", "8"], "bf16")}
 VARIANTS = ("eager", "default", "max-autotune", "reduce-overhead")
 SHOWN_LOSSES = (1, 10, 100)
+LOSS_TOLERANCE = {"f32": 1e-3, "bf16": 2e-2, "f16": 2e-2}  # relative, of the first step
 
 
 def log_clocks(name):
@@ -49,7 +52,17 @@ def turn(name, command, environment, options):
     return runner.ms, runner.losses, runner.peak
 
 
+def other_losses(turns, precision):
+    """A sentence for each turn whose first loss is not that of Plimsoll's first turn."""
+    expected = turns["plimsoll"][0][1][0]
+    return [f"{name}: the loss of the first step is {losses[0]:.6g} in turn {i + 1}, not "
+            f"{expected:.6g} within {LOSS_TOLERANCE[precision]:g} of it."
+            for name, all in turns.items() for i, (_, losses, _) in enumerate(all)
+            if not abs(losses[0] - expected) <= LOSS_TOLERANCE[precision] * abs(expected)]
+
+
 def compare(case, options):
+    """Prints the table of a case. Returns whether the first losses agree."""
     model, size, precision = (SMALL if options.smoke else CASES)[case]
     here = os.path.dirname(os.path.abspath(__file__))
     with tempfile.TemporaryDirectory() as folder:
@@ -80,6 +93,10 @@ def compare(case, options):
         print(f"{name:16} {medians[name]:9.2f} {medians['plimsoll'] / medians[name]:6.2f}   "
               f"({rounds:18}) {peaks[name]:9.0f} {peaks['plimsoll'] / peaks[name]:6.2f}  {losses}",
               flush=True)
+    wrong = other_losses(turns, precision)
+    for sentence in wrong:
+        print(f"{case}: {sentence}", file=sys.stderr, flush=True)
+    return not wrong
 
 
 def main():
@@ -102,8 +119,8 @@ def main():
     for name, value in usual.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
-    for case in options.cases.split(","):
-        compare(case, options)
+    agree = [compare(case, options) for case in options.cases.split(",")]
+    sys.exit(0 if all(agree) else 1)
 
 
 if __name__ == "__main__":

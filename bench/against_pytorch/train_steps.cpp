@@ -119,7 +119,7 @@ void write_folder(const std::filesystem::path& folder, const NamedTensors& all) 
   std::filesystem::create_directories(folder);
   Json index;
   for (const auto& [name, t] : all) {
-    with_bytes(t, [&](char* bytes, int64_t n) {
+    with_bytes(to_device(t, Device::cpu), [&](char* bytes, int64_t n) {
       std::ofstream(folder / name, std::ios::binary).write(bytes, n);
     });
     index[name] = {{"dtype", t.dtype() == DType::i64 ? "int64" : "float32"},
