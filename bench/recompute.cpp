@@ -266,8 +266,7 @@ struct Options {
   std::vector<double> ratios{0.7, 0.5, 0.3, 0.2};
 };
 
-void print_table(Subject subject, const Options& options) {
-  if (!subject.name.starts_with(options.only)) return;
+void print_table(const Subject& subject, const Options& options) {
   optim::SGD optimizer(subject.net->parameters(), {.learning_rate = 1e-3});
   const StepFunction function = training(subject, optimizer);
   const std::vector inputs{subject.x, make_key(1, 0)};
@@ -339,6 +338,18 @@ void print_table(Subject subject, const Options& options) {
          predicted_seconds(segments) / base - 1);
 }
 
+// Of a word on the command line; 0 where it is none.
+double number(const std::string& word) {
+  char* end = nullptr;
+  const double value = std::strtod(word.c_str(), &end);
+  return *end == 0 && std::isfinite(value) ? value : 0;
+}
+
+int refuse(const std::string& sentence) {
+  std::fprintf(stderr, "recompute: %s\n", sentence.c_str());
+  return 2;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -347,24 +358,35 @@ int main(int argc, char** argv) {
     const bool has_value = i + 1 < argc && argv[i + 1][0] != '-';
     const std::string name = argv[i];
     if (name == "--run") {
-      options.rounds = has_value ? std::atoi(argv[++i]) : 10;
-      if (options.rounds > 0) continue;
+      const double steps = has_value ? number(argv[++i]) : 10;
+      if (steps < 1 || steps > 1e6 || steps != std::floor(steps))
+        return refuse(cat("--run: not a whole number from 1 to 1000000: ", argv[i], "."));
+      options.rounds = static_cast<int>(steps);
     } else if (name == "--only" && has_value) {
       options.only = argv[++i];
-      continue;
     } else if (name == "--ratio" && has_value) {
-      options.ratios = {std::atof(argv[++i])};
-      if (options.ratios[0] > 0) continue;
+      options.ratios = {number(argv[++i])};
+      if (options.ratios[0] <= 0)
+        return refuse(cat("--ratio: not a number above 0: ", argv[i], "."));
+    } else {
+      return refuse(cat("there is no such option, or it has no value: ", name,
+                        ". Use --run [STEPS], --only NAME and --ratio R."));
     }
-    std::fprintf(stderr,
-                 "recompute: there is no such option: %s. Use --run [STEPS], --only NAME and "
-                 "--ratio R.\n",
-                 name.c_str());
-    return 2;
   }
   nn::Build build{.seed = 1};
-  print_table(gpt(12, build), options);
-  for (const int64_t depth : {20, 56, 110}) print_table(resnet(depth, build), options);
-  print_table(unet(build), options);
-  print_table(densenet(build), options);
+  std::string names;
+  bool found = false;
+  const auto print_asked = [&](const Subject& subject) {
+    names += cat(names.empty() ? "\"" : ", \"", subject.name, "\"");
+    if (!subject.name.starts_with(options.only)) return;
+    found = true;
+    print_table(subject, options);
+  };
+  print_asked(gpt(12, build));
+  for (const int64_t depth : {20, 56, 110}) print_asked(resnet(depth, build));
+  print_asked(unet(build));
+  print_asked(densenet(build));
+  if (!found)
+    return refuse(cat("--only: no net has a name that begins like this: ", options.only,
+                      ". There are ", names, "."));
 }
