@@ -310,11 +310,11 @@ TEST(FusedOnCuda, RandomProgramsLeaveTheSameBits) {
 TEST(FusedOnCuda, AnInputMayBeARowAndAColumn) {
   if (const std::string why = why_no_kernels(); !why.empty()) GTEST_SKIP() << why;
   const auto twice = [](std::span<const Tensor> in) {
-    const Tensor as_row = relu(in[0] + in[1]);  // [8, 1, 8] + [8]
-    return std::vector{relu(as_row + reshape(in[1], {8, 1, 1}))};
+    const Tensor as_column = relu(in[0] + in[1]);                     // [8, 8] + [8, 1]
+    return std::vector{relu(reshape(as_column, {8, 8, 1}) + in[1])};  // [8, 8, 1] + [8, 1]
   };
-  const std::vector<Tensor> inputs{uniform({8, 1, 8}, -1, 1, 5, {.device = Device::cuda}),
-                                   uniform({8}, -1, 1, 6, {.device = Device::cuda})};
+  const std::vector<Tensor> inputs{uniform({8, 8}, -1, 1, 5, {.device = Device::cuda}),
+                                   uniform({8, 1}, -1, 1, 6, {.device = Device::cuda})};
   Step plain{StepFunction(twice)}, fused{StepFunction(twice), {.fusion = kFuseAll}};
   EXPECT_EQ(fused.plan({inputs[0].meta(), inputs[1].meta()}).instructions, 1);
   expect_same_bits(fused.run(inputs)[0], plain.run(inputs)[0]);
