@@ -2,11 +2,8 @@
 
 #include <cmath>
 
-#include "core/apply.h"
-#include "ops/broadcast.h"
-#include "ops/copy/copy.h"
 #include "ops/extrema/formulas.h"
-#include "ops/formula_op.h"
+#include "ops/pointwise.h"
 #include "ops/sum/sum.h"
 
 namespace plimsoll {
@@ -86,19 +83,6 @@ Metas clamp_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {in[0]};
 }
 
-void clamp_cpu(const Call& call) {
-  const ClampAttrs attrs = call.attrs.as<ClampAttrs>();
-  visit_floating("clamp", call.out[0].dtype(), [&]<class T>() {
-    const T* x = call.in[0].as<T>();
-    T* y = call.out[0].as<T>();
-    parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
-#pragma omp simd
-      for (int64_t i = begin; i < end; ++i)
-        y[i] = static_cast<T>(Clamp::f(static_cast<Compute<T>>(x[i]), attrs));
-    });
-  });
-}
-
 // Inputs: dy, x.
 void clamp_grad_cpu(const Call& call) {
   const ClampAttrs attrs = call.attrs.as<ClampAttrs>();
@@ -122,7 +106,7 @@ std::vector<Tensor> clamp_vjp(const Backward& b) {
 
 constexpr OpDef clamp_op{.name = Clamp::name,
                          .infer = clamp_infer,
-                         .cpu = clamp_cpu,
+                         .cpu = Unary<Clamp>::cpu,
                          .cuda = unary_cuda<Clamp>,
                          .vjp = clamp_vjp,
                          .saves = {.inputs = bits(0)},
