@@ -10,6 +10,7 @@
 #include <limits>
 #include <string>
 
+#include "core/cpu/pages.h"
 #include "core/cuda.h"
 
 #ifdef __linux__
@@ -18,18 +19,6 @@
 
 namespace plimsoll {
 namespace {
-
-// Asks for large pages where they fit into a block. Kernels that walk down the columns of a matrix
-// meet a new page in every row; with pages of 4 KiB they wait for the tables of pages instead.
-void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] int64_t bytes) {
-#ifdef __linux__
-  constexpr uintptr_t large = uintptr_t{2} << 20;
-  const auto start = reinterpret_cast<uintptr_t>(data);
-  const uintptr_t first = (start + large - 1) / large * large;
-  const uintptr_t last = (start + static_cast<uintptr_t>(bytes)) / large * large;
-  if (data && first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-#endif
-}
 
 // Large blocks are mapped, and unmapped when they are released: the system has them back at once,
 // where a heap would keep them for what comes next. Not under AddressSanitizer, which guards what

@@ -1,13 +1,14 @@
 #include "core/cpu/gemm.h"
 
-#include <vector>
+#include <limits>
 
+#include "core/cpu/packed.h"
 #include "core/cpu/parallel.h"
-#include "core/cpu/prefetch.h"
-#include "core/cpu/transpose.h"
 
 namespace plimsoll {
 namespace {
+
+using namespace packed;
 
 // The loops of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008:
 //
@@ -21,32 +22,10 @@ namespace {
 //
 // An element of C is the sum over k in the order of k, in rounds of kDepth terms, wherever the
 // blocks are cut: its bits depend on the operands alone.
-constexpr int64_t kDepth = 256, kTall = 8, kGroup = 8, kHigh = 96 * kBlockRows, kWidePanels = 32;
-constexpr int64_t kSmall = 1 << 20;    // multiply-adds of a product that is not worth packing
-constexpr int64_t kLow = kTall;        // strips of a product whose A is packed first
-constexpr int64_t kTermsPerFetch = 8;  // a line is fetched ahead every so many terms
-
-// A block of A has the rows of up to kTall strips in the order in which they lie in memory, so that
-// packing is copying: row by row, or term by term. The distances of rows and of terms keep them in
-// different sets of the cache.
-constexpr int64_t kRowPitch = kDepth + 16, kTermPitch = kTall * kBlockRows + 16;
-constexpr int64_t kRows = kTall * kBlockRows * kRowPitch, kTerms = kDepth * kTermPitch;
-constexpr int64_t kBlock = std::max(kRows, kTerms);
-
-// This thread's memory for packed operands, kept from call to call: 1.3 MB at most in f32, 1.5
-// in f64. It is the only memory of a kernel that no plan knows of.
-template <class T>
-struct Scratch {
-  std::vector<T> blocks, panels;
-  static Scratch& of_thread() {
-    thread_local Scratch own;
-    return own;
-  }
-  static T* at_least(std::vector<T>& memory, int64_t elements) {
-    if (std::ssize(memory) < elements) memory.resize(static_cast<size_t>(elements));
-    return memory.data();
-  }
-};
+constexpr int64_t kGroup = 8, kHigh = 96 * kBlockRows;
+constexpr int64_t kSmall = 1 << 20;  // multiply-adds of a product that is not worth packing
+constexpr int64_t kLow = kMostBlocks * kTall / 2;  // strips of a product whose A is packed first
+constexpr int64_t kTile = 1 << 18;  // elements of C that stay near a thread through all rounds
 
 // n things in `count` runs that differ by one at most.
 struct Runs {
@@ -56,117 +35,6 @@ struct Runs {
   int64_t size(int64_t run) const { return length + (run < longer); }
 };
 
-// ---- packing
-
-template <class T>
-void copy(const T* from, int64_t n, T* to) {
-  constexpr int64_t lanes = kLanes<T>;
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) store(to + i, load<Vector<T>>(from + i));
-  if (i < n && n >= lanes) {  // the last vector overlaps the one before
-    i = n - lanes;
-    store(to + i, load<Vector<T>>(from + i));
-    return;
-  }
-  for (; i < n; ++i) to[i] = from[i];
-}
-
-// The first `rows` rows of A as a block.
-template <class T>
-void pack_block(const MatrixRef<T>& a, int64_t rows, int64_t depth, T* to) {
-  if (a.col_stride == 1)
-    for (int64_t i = 0; i < rows; ++i) copy(a.data + i * a.row_stride, depth, to + i * kRowPitch);
-  else
-    for (int64_t k = 0; k < depth; ++k) copy(a.data + k * a.col_stride, rows, to + k * kTermPitch);
-}
-
-// `width` columns of B as [depth, kBlockColumns], filled up with zeros.
-template <class T>
-void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
-  constexpr int64_t columns = kBlockColumns<T>;
-  if (b.row_stride == 1 && width == columns) {
-    transpose(b.data, b.col_stride, columns, depth, to, columns);
-    return;
-  }
-  for (int64_t k = 0; k < depth; ++k)
-    for (int64_t j = 0; j < columns; ++j)
-      to[k * columns + j] = j < width ? b.data[k * b.row_stride + j * b.col_stride] : T(0);
-}
-
-// ---- the innermost loop
-
-// A strip of A or a panel of B, packed or where it lies. In a row-major strip the elements of a row
-// are neighbours and rows are `step` apart; otherwise the elements that meet in one term are
-// neighbours and terms are `step` apart.
-template <class T>
-struct Operand {
-  const T* data;
-  int64_t step;
-};
-
-// R x W vectors of C. Lines of C and of what comes next are asked for one by one along the way:
-// many at once would keep the operands waiting. kStep: the step of A, if it is known when this is
-// compiled, which saves registers for addresses and a tenth of the time; 0: it is a.step.
-template <class T, bool RowMajor, int64_t kStep, int R, int W>
-void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride, bool add,
-              Ahead<T>& ahead) {
-  constexpr int64_t lanes = kLanes<T>;
-  using V = Vector<T>;
-  const int64_t step = kStep > 0 ? kStep : a.step;
-  V sum[R][W] = {};
-  const auto add_terms = [&](int64_t n) __attribute__((always_inline)) {
-#pragma GCC unroll 2
-    for (int64_t t = 0; t < n; ++t, a.data += RowMajor ? 1 : step, b.data += b.step) {
-      V right[W];
-#pragma GCC unroll 2
-      for (int v = 0; v < W; ++v) right[v] = load<V>(b.data + v * lanes);
-#pragma GCC unroll 16
-      for (int i = 0; i < R; ++i)
-#pragma GCC unroll 2
-        for (int v = 0; v < W; ++v) sum[i][v] += a.data[RowMajor ? i * step : i] * right[v];
-    }
-  };
-  const T* c_row = c;
-  int64_t k = 0;
-  for (; k + kTermsPerFetch <= depth; k += kTermsPerFetch) {
-    ahead.fetch();
-    for (int v = 0; v < W; ++v) __builtin_prefetch(c_row + v * lanes, 1);
-    if (k < (R - 1) * kTermsPerFetch) c_row += c_stride;
-    add_terms(kTermsPerFetch);
-  }
-  add_terms(depth - k);
-#pragma GCC unroll 16
-  for (int i = 0; i < R; ++i)
-#pragma GCC unroll 2
-    for (int v = 0; v < W; ++v) {
-      T* to = c + i * c_stride + v * lanes;
-      store(to, add ? load<V>(to) + sum[i][v] : sum[i][v]);
-    }
-}
-
-// The same for `width` columns: those that are not whole vectors go by way of a block of their own.
-template <class T, bool RowMajor, int64_t kStep>
-void multiply_strip(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width, T* c,
-                    int64_t c_stride, bool add, Ahead<T>& ahead) {
-  constexpr int64_t lanes = kLanes<T>, columns = kBlockColumns<T>;
-  const bool narrow = width <= lanes, whole = width == (narrow ? lanes : columns);
-  alignas(kVectorBytes) T own[kBlockRows * columns];
-  T* to = whole ? c : own;
-  const int64_t c_step = whole ? c_stride : columns;
-  with_count<kBlockRows>(rows, [&]<int R>() {
-    if (narrow)
-      multiply<T, RowMajor, kStep, R, 1>(a, b, depth, to, c_step, add && whole, ahead);
-    else
-      multiply<T, RowMajor, kStep, R, 2>(a, b, depth, to, c_step, add && whole, ahead);
-  });
-  if (whole) return;
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < width; ++j)
-      c[i * c_stride + j] = add ? c[i * c_stride + j] + own[i * columns + j] : own[i * columns + j];
-}
-
-// ---- the loops around it
-
 // [m, depth] times [depth, n], into C or added to it.
 template <class T>
 struct Round {
@@ -175,13 +43,26 @@ struct Round {
   T* c;
   int64_t c_stride;
   bool add;
-  int64_t next_depth;  // of a round that follows with the next rows of a row-major B, or 0
+  int64_t next_depth = 0;  // of a round that follows with the next rows of a row-major B, or 0
 
   static constexpr int64_t columns = kBlockColumns<T>, panel_size = columns * kDepth;
   Runs strips{m, pieces(m, kBlockRows)};
   int64_t panels = pieces(n, columns);
   bool row_major = a.col_stride == 1;
   int64_t pitch = row_major ? kRowPitch : kTermPitch;
+
+  // Some rows and columns of C, and some terms of each sum; 0 of them if there are no more.
+  Round part(int64_t row, int64_t rows, int64_t column, int64_t width, int64_t term) const {
+    return {.a = {a.data + row * a.row_stride + term * a.col_stride, a.row_stride, a.col_stride},
+            .b = {b.data + term * b.row_stride + column * b.col_stride, b.row_stride, b.col_stride},
+            .m = rows,
+            .n = width,
+            .depth = terms_from(term),
+            .c = c + row * c_stride + column,
+            .c_stride = c_stride,
+            .add = add || term > 0};
+  }
+  int64_t terms_from(int64_t term) const { return std::clamp<int64_t>(depth - term, 0, kDepth); }
 
   int64_t width(int64_t panel) const { return std::min(columns, n - panel * columns); }
   MatrixRef<T> panel_of_b(int64_t panel) const {
@@ -246,8 +127,7 @@ void multiply_small(const Round<T>& r) {
   const auto lies_well = [&](int64_t p) {
     return r.b.col_stride == 1 && (r.width(p) == columns || r.width(p) == kLanes<T>);
   };
-  auto& memory = Scratch<T>::of_thread();
-  T* const right = memory.at_least(memory.panels, r.panels * r.panel_size);
+  T* const right = Scratch<T>::of_thread().panels;
   parallel_for(r.panels, grain_for(columns * r.depth), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p)
       if (!lies_well(p)) r.pack_panels_of_b(p, p + 1, right + p * r.panel_size);
@@ -275,16 +155,14 @@ void multiply_small(const Round<T>& r) {
 template <class T>
 void multiply_low(const Round<T>& r) {
   const Runs blocks(r.strips.count, pieces(r.strips.count, kTall / 2));
-  auto& memory = Scratch<T>::of_thread();
-  T* const left = memory.at_least(memory.blocks, blocks.count * kBlock);
+  T* const left = Scratch<T>::of_thread().blocks;
   parallel_for(blocks.count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) r.pack_block_of_a(blocks, i, left + i * kBlock);
   });
   const int64_t threads = num_threads();
   const Runs down(blocks.count, std::min(blocks.count, pieces(3 * threads, r.panels)));
   parallel_for(down.count * r.panels, 1, [&](int64_t begin, int64_t end) {
-    auto& own = Scratch<T>::of_thread();
-    T* const right = own.at_least(own.panels, r.panel_size);
+    T* const right = Scratch<T>::of_thread().panels;
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t d = piece / r.panels, p = piece % r.panels;
       r.pack_panels_of_b(p, p + 1, right);
@@ -305,8 +183,7 @@ void multiply_low(const Round<T>& r) {
 // the thread that reads it, into that one's second-level cache.
 template <class T>
 void multiply_high(const Round<T>& r, bool same_b) {
-  auto& memory = Scratch<T>::of_thread();
-  T* const right = memory.at_least(memory.panels, r.panels * r.panel_size);
+  T* const right = Scratch<T>::of_thread().panels;
   const int64_t threads = num_threads();
   if (!same_b)
     parallel_for(r.panels, std::min<int64_t>(4, pieces(r.panels, threads)),
@@ -320,8 +197,7 @@ void multiply_high(const Round<T>& r, bool same_b) {
   const Runs across(r.panels, std::min(r.panels, pieces(3 * threads, blocks.count)));
   const int64_t first_last = std::max<int64_t>(0, blocks.count - threads);  // nobody has one after
   parallel_for(blocks.count * across.count, 1, [&](int64_t begin, int64_t end) {
-    auto& own = Scratch<T>::of_thread();
-    T* const left = own.at_least(own.blocks, kBlock);
+    T* const left = Scratch<T>::of_thread().blocks;
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t i = piece / across.count, run = piece % across.count, next = i + threads;
       r.pack_block_of_a(blocks, i, left);
@@ -340,6 +216,67 @@ void multiply_high(const Round<T>& r, bool same_b) {
   });
 }
 
+// C in tiles, one for each thread: runs of strips and runs of panels.
+struct Tiles {
+  Runs down, across;
+};
+template <class T>
+Tiles tiles_of(const Round<T>& r) {
+  const int64_t threads = num_threads();
+  Tiles best{{r.strips.count, 1}, {r.panels, 1}};
+  double least = std::numeric_limits<double>::max();
+  for (int64_t down = 1; down <= std::min(threads, r.strips.count); ++down) {
+    const int64_t across = std::min(r.panels, threads / down);
+    const auto strips = static_cast<double>(pieces(r.strips.count, down));
+    const auto panels = static_cast<double>(pieces(r.panels, across));
+    // A strip is packed in about a sixth of the time that it takes to multiply it by a panel.
+    const double work = 6 * strips * panels + strips + 2.5 * panels;
+    if (work >= least) continue;
+    least = work;
+    best = {{r.strips.count, down}, {r.panels, across}};
+  }
+  return best;
+}
+
+// Little of C and many terms: each thread takes its tile of C through all rounds and packs for it
+// whatever that needs. To wait for each other after every round takes longer than to pack twice.
+template <class T>
+void multiply_deep(const Round<T>& all) {
+  const Tiles tiles = tiles_of(all);
+  const Runs &down = tiles.down, &across = tiles.across;
+  parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
+    T* const right = Scratch<T>::of_thread().panels;
+    T* const left = Scratch<T>::of_thread().blocks;
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t d = tile / across.count, x = tile % across.count;
+      const int64_t row = all.strips.first(down.first(d)), column = across.first(x) * all.columns;
+      const int64_t width = std::min(across.size(x) * all.columns, all.n - column);
+      const auto round_at = [&](int64_t term) {
+        return all.part(row, all.rows(down, d), column, width, term);
+      };
+      for (int64_t term = 0; term < all.depth; term += kDepth) {
+        const Round<T> r = round_at(term), next = round_at(term + kDepth);
+        const Runs blocks(r.strips.count, pieces(r.strips.count, kTall));
+        const int64_t half = pieces(r.panels, 2);
+        r.pack_panels_of_b(0, r.panels, right);
+        for (int64_t i = 0; i < blocks.count; ++i) {
+          r.pack_block_of_a(blocks, i, left);
+          // What is packed next comes nearer: A in the first half, B in the second.
+          const bool last = i + 1 == blocks.count;
+          const Round<T>& then = last ? next : r;
+          const int64_t b = last ? 0 : i + 1, fetches = r.fetches(blocks.size(i) * half);
+          Ahead<T> next_a(then.block_of_a(blocks, b), then.rows(blocks, b), then.depth, fetches);
+          Ahead<T> next_b(next.b, last ? next.depth : 0, r.n, fetches);
+          r.template multiply<true>(blocks, i, {left, r.pitch}, 0, half, {right, r.columns},
+                                    next_a);
+          r.template multiply<true>(blocks, i, {left, r.pitch}, half, r.panels,
+                                    {right + half * r.panel_size, r.columns}, next_b);
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 
 template <class T>
@@ -347,21 +284,23 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
           Store store) {
   if (k == 0 && store == Store::overwrite)
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, T(0));
+  const Round<T> all{.a = a,
+                     .b = b,
+                     .m = m,
+                     .n = n,
+                     .depth = k,
+                     .c = c,
+                     .c_stride = c_stride,
+                     .add = store == Store::accumulate};
   constexpr int64_t wide = kWidePanels * kBlockColumns<T>;
+  if (m <= kHigh && n <= wide && k > kDepth && m * n * kDepth > kSmall &&
+      m * n <= kTile * num_threads())
+    return multiply_deep(all);
   for (int64_t j = 0; j < n; j += wide)
     for (int64_t t = 0; t < k; t += kDepth)
       for (int64_t i = 0; i < m; i += kHigh) {
-        const bool fetches_b = b.col_stride == 1 && i + kHigh >= m;
-        const Round<T> round{
-            .a = {a.data + i * a.row_stride + t * a.col_stride, a.row_stride, a.col_stride},
-            .b = {b.data + t * b.row_stride + j * b.col_stride, b.row_stride, b.col_stride},
-            .m = std::min(kHigh, m - i),
-            .n = std::min(wide, n - j),
-            .depth = std::min(kDepth, k - t),
-            .c = c + i * c_stride + j,
-            .c_stride = c_stride,
-            .add = store == Store::accumulate || t > 0,
-            .next_depth = fetches_b ? std::clamp<int64_t>(k - t - kDepth, 0, kDepth) : 0};
+        Round<T> round = all.part(i, std::min(kHigh, m - i), j, std::min(wide, n - j), t);
+        if (b.col_stride == 1 && i + kHigh >= m) round.next_depth = all.terms_from(t + kDepth);
         if (round.m * round.n * round.depth <= kSmall)
           multiply_small(round);
         else if (round.strips.count <= kLow)

@@ -1,0 +1,25 @@
+// Large pages, for memory that kernels walk through in steps. Those that go down the columns of a
+// matrix meet a new page in every row; with pages of 4 KiB they wait for the tables of pages.
+//
+//   prefer_large_pages(data, bytes);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace plimsoll {
+
+constexpr int64_t kLargePage = int64_t{2} << 20;
+
+// Asks for large pages where they fit into a block; where the system has none nothing happens.
+void prefer_large_pages(void* data, int64_t bytes);
+
+struct FreeLargePage {
+  void operator()(std::byte* data) const;
+};
+// kLargePage bytes, which are taken from the system when they are first touched.
+using LargePage = std::unique_ptr<std::byte, FreeLargePage>;
+LargePage make_large_page();
+
+}  // namespace plimsoll
