@@ -16,10 +16,8 @@ int64_t overlap(const Range& a, const Range& b) {
   return std::max<int64_t>(0, std::min(end(a), end(b)) - std::max(a.begin, b.begin));
 }
 
-// Biases and the like: many, and too small to matter.
-constexpr int64_t kLeast = 1024;
-
-// What an instruction touches.
+// Where the inputs, the outputs and the workspace of an instruction lie, as in Cost::later; what
+// lies nowhere has no bytes.
 std::vector<Range> touched_by(const Program& program, const Plan& plan, int i) {
   const Instruction& instruction = program.instructions[static_cast<size_t>(i)];
   std::vector<Range> all;
@@ -28,20 +26,21 @@ std::vector<Range> touched_by(const Program& program, const Plan& plan, int i) {
       const Buffer& buffer = program.buffers[static_cast<size_t>(operand.buffer)];
       const bool inside = buffer.kind == Buffer::Kind::temporary;
       const int64_t base = inside ? plan.offsets[static_cast<size_t>(operand.buffer)] : 0;
-      if (base == Plan::kNowhere) continue;
       const bool part = is_row_major(operand.meta.shape, operand.strides);
       all.push_back({inside ? -1 : operand.buffer,
                      base + (part ? operand.offset * size_of(operand.meta.dtype) : 0),
                      part ? bytes_of(operand.meta) : buffer.bytes});
+      if (base == Plan::kNowhere) all.back() = {};
     }
   };
   add(instruction.in);
   add(instruction.out);
-  if (instruction.workspace > 0)
-    all.push_back({-1, plan.workspace_offsets[static_cast<size_t>(i)], instruction.workspace});
-  std::erase_if(all, [](const Range& range) { return range.bytes < kLeast; });
+  all.push_back({-1, plan.workspace_offsets[static_cast<size_t>(i)], instruction.workspace});
   return all;
 }
+
+// Biases and the like: many, and too small to matter.
+constexpr int64_t kLeast = 1024;
 
 }  // namespace
 
@@ -97,13 +96,12 @@ std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
   for (int round = 0; round < 2; ++round)
     for (size_t i = 0; i < seconds.size(); ++i) {
       const std::vector<Range> ranges = touched_by(program, plan, static_cast<int>(i));
-      double far = 0, all = 0;
-      for (const Range& range : ranges) {
-        all += static_cast<double>(range.bytes);
-        if (round > 0) far += static_cast<double>(range.bytes) * recency.farness(range);
-      }
-      for (const Range& range : ranges) recency.touch(range);
-      seconds[i] = costs[i].near + (all > 0 ? far / all : 0) * (costs[i].far - costs[i].near);
+      const std::vector<double>& later = costs[i].later;
+      seconds[i] = costs[i].near;
+      for (size_t k = 0; k < later.size(); ++k)
+        if (later[k] > 0) seconds[i] += later[k] * recency.farness(ranges[k]);
+      for (const Range& range : ranges)
+        if (range.bytes >= kLeast) recency.touch(range);
     }
   return seconds;
 }

@@ -45,9 +45,8 @@ class Recency {
 // Near is what fits into the caches of the cores; 0 on a GPU, whose costs do not depend on it.
 int64_t near_bytes(Device device);
 
-// Of each instruction in a step that runs again and again. By how far its operands and its
-// workspace are, each in proportion to its bytes, it costs between near and far. Far is kFarther
-// times near. Operands below 1 KiB do not count.
+// Of each instruction in a step that runs again and again: by how far its operands and its workspace
+// are, it costs between near and far. Far is kFarther times near. Operands below 1 KiB do not count.
 std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
                                        std::span<const Cost> costs, int64_t near);
 inline std::vector<double> seconds_in_context(const Program& program, const Plan& plan,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "core/apply.h"
@@ -14,9 +16,11 @@
 namespace plimsoll {
 namespace {
 
-// Runs near and far in turns, of which the medians count: until so many seconds are spent.
+// Runs near, and with one operand far after the other, in turns of which the medians count: until so
+// many seconds are spent. Operands of fewer bytes are near always.
 constexpr int kFewest = 3, kMost = 9;
 constexpr double kTime = 0.02;
+constexpr int64_t kLeastFar = 32 << 10;
 
 Metas metas_of(const std::vector<Operand>& operands) {
   Metas metas;
@@ -77,54 +81,52 @@ class Scratch {
       return std::span(next - block_bytes(bytes), static_cast<size_t>(bytes));
     };
     made_.clear();
-    others_.clear();
-    for (const int b : buffers_of(instruction.in)) {
-      const Buffer& buffer = buffers_[b];
-      const std::span<std::byte> bytes =
-          outside(b) ? std::span(buffer.storage->data(), static_cast<size_t>(buffer.bytes))
-                     : take(buffer.bytes);
-      at[b] = bytes.data();
-      (outside(b) ? others_ : made_).push_back(bytes);
-    }
-    for (const int b : buffers_of(instruction.out)) {
-      if (planned.in_place && b == instruction.out[0].buffer) {
-        at[b] = at[planned.overwritten()];
-        continue;
+    places_.clear();
+    const auto lie = [&](std::vector<View>& views, const Operand& operand) {
+      const auto [found, is_new] = at.try_emplace(operand.buffer, nullptr);
+      const Buffer& buffer = buffers_[operand.buffer];
+      const bool over = &views == &out && planned.in_place && views.empty();
+      places_.emplace_back();  // counts where it was met first
+      if (over) {
+        found->second = at.at(planned.overwritten());
+      } else if (is_new) {
+        places_.back() = outside(operand.buffer)
+                             ? std::span(buffer.storage->data(), static_cast<size_t>(buffer.bytes))
+                             : take(buffer.bytes);
+        found->second = places_.back().data();
+        if (&views == &in && !outside(operand.buffer)) made_.push_back(places_.back());
       }
-      others_.push_back(take(buffers_[b].bytes));
-      at[b] = others_.back().data();
-    }
-    const auto lie = [&](std::vector<View>& views, const std::vector<Operand>& operands) {
-      for (const Operand& o : operands)
-        views.push_back({at[o.buffer] + o.offset * size_of(o.meta.dtype), o.meta, o.strides});
+      views.push_back({found->second + operand.offset * size_of(operand.meta.dtype), operand.meta,
+                       operand.strides});
     };
-    lie(in, instruction.in);
-    lie(out, instruction.out);
-    others_.push_back(take(instruction.workspace));
+    for (const Operand& operand : instruction.in) lie(in, operand);
+    for (const Operand& operand : instruction.out) lie(out, operand);
+    places_.push_back(take(instruction.workspace));
     if (device_ != Device::cpu) {  // once, then only what is written over: copies from the host
       for (const std::span<std::byte> bytes : made_) fill_zeros(bytes, device_);
       std::erase_if(made_, [&](std::span<std::byte> bytes) {
         return !planned.in_place || bytes.data() != at[planned.overwritten()];
       });
     }
-    return others_.back();
+    return places_.back();
   }
+
+  // Of the inputs, the outputs and the workspace, as in Cost::later; 0 for one that lies where
+  // another does.
+  size_t places() const { return places_.size(); }
+  int64_t bytes(size_t place) const { return std::ssize(places_[place]); }
+
+  // Before each run: what it reads was written last, by all threads, as an op would have.
+  void bring_near() {
+    for (const std::span<std::byte> bytes : made_) fill_zeros(bytes, device_);
+  }
+  void drop(size_t place) { drop_from_caches(places_[place].data(), std::ssize(places_[place])); }
 
   // Which of its inputs the step does not make.
   std::vector<bool> outside(const Instruction& instruction) const {
     std::vector<bool> all;
     for (const Operand& operand : instruction.in) all.push_back(outside(operand.buffer));
     return all;
-  }
-
-  // Before each run. Near: what it reads was written last, by all threads, as an op would have.
-  // Far: all is dropped.
-  void prepare(bool far) {
-    for (const std::span<std::byte> bytes : made_) fill_zeros(bytes, device_);
-    if (!far) return;
-    for (const auto& all : {made_, others_})
-      for (const std::span<std::byte> bytes : all)
-        drop_from_caches(bytes.data(), std::ssize(bytes));
   }
 
  private:
@@ -144,7 +146,7 @@ class Scratch {
   const Device device_;
   int64_t bytes_ = 0;  // of the largest instruction
   std::shared_ptr<Storage> storage_;
-  std::vector<std::span<std::byte>> made_, others_;
+  std::vector<std::span<std::byte>> made_, places_;
 };
 
 double median(std::vector<double> values) {
@@ -154,7 +156,7 @@ double median(std::vector<double> values) {
 
 Cost modelled(const Instruction& instruction) {
   const double seconds = modelled_seconds(instruction);
-  return {seconds, seconds};
+  return {.near = seconds, .later = {}};
 }
 
 // Where caches cannot be told what to forget, as on a GPU, the operands are near.
@@ -171,28 +173,37 @@ Cost measured(const Planned& planned, Scratch& scratch) {
   };
   wait();  // what earlier kernels met is thrown here, not taken for an error of this one
   const std::span<std::byte> workspace = scratch.place(planned, in, out);
-  const auto run = [&](bool far) {
-    scratch.prepare(far);
+  const auto run = [&](std::optional<size_t> far) {
+    scratch.bring_near();
+    if (far) scratch.drop(*far);
     wait();
     const auto start = std::chrono::steady_clock::now();
     kernel({in, out, instruction.attrs, workspace});
     wait();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  std::vector<double> near, far;
+  std::vector<double> near;
+  std::vector<std::vector<double>> far(scratch.places());
   double spent = 0;
+  const auto note = [&](std::vector<double>& times, std::optional<size_t> place) {
+    times.push_back(run(place));
+    spent += times.back();
+  };
   try {
-    run(false);  // to warm up
+    run({});  // to warm up
     for (int i = 0; i < kFewest || (i < kMost && spent < kTime); ++i) {
-      if (device == Device::cpu && kCanDropFromCaches) far.push_back(run(true));
-      near.push_back(run(false));
-      spent += near.back() + (far.empty() ? 0 : far.back());
+      note(near, {});
+      for (size_t k = 0; k < far.size(); ++k)
+        if (kCanDropFromCaches && device == Device::cpu && scratch.bytes(k) >= kLeastFar)
+          note(far[k], k);
     }
   } catch (const Error&) {  // zeros are no valid input
     return modelled(instruction);
   }
-  const double least = median(near);
-  return {least, far.empty() ? least : std::max(least, median(far))};
+  Cost cost{.near = median(near), .later = {}};
+  for (const std::vector<double>& times : far)
+    cost.later.push_back(times.empty() ? 0 : std::max(0.0, median(times) - cost.near));
+  return cost;
 }
 
 bool same_kind(const Operand& a, const Operand& b) {
@@ -232,6 +243,8 @@ Cost measured_once(const Planned& planned, Scratch& scratch) {
 }
 
 }  // namespace
+
+double Cost::far() const { return std::accumulate(later.begin(), later.end(), near); }
 
 double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed) {
   const Metas in = metas_of(instruction.in), out = metas_of(instruction.out);

@@ -15,11 +15,16 @@ enum class CostModel {
   model      // OpDef::flops at 100 GFLOP/s and bytes at 10 GB/s: deterministic
 };
 
-// Of one instruction. Near: what it touches was used just before; far: so long ago that no cache
-// holds it. Where it stands in a step it costs something between them (context.h).
+// Of one instruction. Near: what it touches was used just before. `later` has a place for each of
+// its inputs, then its outputs, then the workspace: how much longer it takes when that one was used
+// so long ago that no cache holds it. Empty: as long. Where an instruction stands in a step it costs
+// something between them (context.h).
 struct Cost {
-  double near = 0, far = 0;  // near <= far
-  double between() const { return (near + far) / 2; }
+  double near = 0;
+  std::vector<double> later;  // none below 0
+
+  double far() const;
+  double between() const { return (near + far()) / 2; }
   bool operator==(const Cost&) const = default;
 };
 
@@ -34,8 +39,8 @@ double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed
 
 // One for each instruction. Measuring takes no memory from the current pool; it holds the buffers
 // of one instruction, which every plan holds at once too. Inputs that the step makes are zeros.
-// What cannot run on zeros, and what writes into its inputs, has the model's cost, which is the
-// same near and far. So are all costs of CostModel::model, and on a GPU.
+// What cannot run on zeros, and what writes into its inputs, has the model's cost, the same near and
+// far. So are all costs of CostModel::model, and on a GPU.
 std::vector<Cost> instruction_costs(const Program& program, CostModel model);
 
 }  // namespace plimsoll

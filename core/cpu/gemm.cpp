@@ -282,6 +282,7 @@ void multiply_deep(const Round<T>& all) {
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c, int64_t c_stride,
           Store store) {
+  if (m == 0 || n == 0) return;
   if (k == 0 && store == Store::overwrite)
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, T(0));
   const Round<T> all{.a = a,
