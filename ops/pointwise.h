@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/apply.h"
+#include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
@@ -26,6 +27,7 @@ constexpr Tiling tiling_of() {
 template <class F>
 struct Unary {
   using Constants = ConstantsOf<F>;
+  static constexpr bool kLight = requires { F::light; };
 
   static Metas infer(std::span<const Meta> in, const Attrs&) {
     check<DTypeError>(is_floating(in[0].dtype), F::name, ": a floating type is needed: got ", in[0],
@@ -54,8 +56,12 @@ struct Unary {
       parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
         const Constants c = own;  // a copy that no store can change: read once per piece
         with_compute_type(x, begin, end, [&]<class C>() {
+          const auto run = [=](int64_t first, int64_t last) {
 #pragma omp simd
-          for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(value<F>(static_cast<C>(x[i]), c));
+            for (int64_t i = first; i < last; ++i)
+              y[i] = narrow<T>(value<F>(static_cast<C>(x[i]), c));
+          };
+          kLight ? run(begin, end) : in_runs(begin, end, run, x);
         });
       });
     });
@@ -70,13 +76,16 @@ struct Unary {
       parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
         const Constants c = own;
         with_compute_type(saved, begin, end, [&]<class C>() {
+          const auto run = [=](int64_t first, int64_t last) {
 #pragma omp simd
-          for (int64_t i = begin; i < end; ++i) {
-            // Both are loaded before anything is decided: a conditional load is not vectorised.
-            const C g = static_cast<C>(dy[i]);
-            const C s = static_cast<C>(saved[i]);
-            dx[i] = narrow<T>(gradient<F>(g, s, c));
-          }
+            for (int64_t i = first; i < last; ++i) {
+              // Both are loaded before anything is decided: a conditional load is not vectorised.
+              const C g = static_cast<C>(dy[i]);
+              const C s = static_cast<C>(saved[i]);
+              dx[i] = narrow<T>(gradient<F>(g, s, c));
+            }
+          };
+          kLight ? run(begin, end) : in_runs(begin, end, run, dy, saved);
         });
       });
     });

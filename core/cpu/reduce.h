@@ -38,6 +38,9 @@ V load_as(const T* p) {
     return load<V>(p);
   } else if constexpr (std::is_same_v<V, C>) {
     return static_cast<C>(*p);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    typedef T Other __attribute__((vector_size(sizeof(V) / sizeof(C) * sizeof(T))));
+    return __builtin_convertvector(load<Other>(p), V);
   } else {
     C wide[sizeof(V) / sizeof(C)];
 #pragma omp simd

@@ -16,6 +16,7 @@ struct SlopeAttrs {
 
 struct LeakyRelu {
   static constexpr const char *name = "leaky_relu", *grad_name = "leaky_relu_grad";
+  static constexpr bool light = true;
   static constexpr Reads reads = Reads::input;
   using Constants = SlopeAttrs;
   template <class T>
@@ -95,6 +96,7 @@ struct Mish {
 
 struct Hardsigmoid {
   static constexpr const char *name = "hardsigmoid", *grad_name = "hardsigmoid_grad";
+  static constexpr bool light = true;
   static constexpr Reads reads = Reads::input;
   template <class T>
   static constexpr T f(T x) {
@@ -108,6 +110,7 @@ struct Hardsigmoid {
 
 struct Hardswish {
   static constexpr const char *name = "hardswish", *grad_name = "hardswish_grad";
+  static constexpr bool light = true;
   static constexpr Reads reads = Reads::input;
   template <class T>
   static constexpr T f(T x) {

@@ -86,6 +86,7 @@ namespace formulas {
 
 struct Affine {
   static constexpr const char* name = "affine";
+  static constexpr bool light = true;
   using Constants = AffineAttrs;
   template <class T>
   static constexpr T f(T x, const AffineAttrs& a) {

@@ -1,10 +1,14 @@
 #include "ops/batch_norm/kernels.h"
 
+#include "core/cpu/by_columns.h"
+#include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
 #include "ops/broadcast.h"
 
 namespace plimsoll::batch_norm_detail {
 namespace {
+
+constexpr int64_t kAhead = 16;  // rows whose lines are asked for before they are read
 
 int64_t chunk_rows(const Rows& r) { return grain_for(r.channels); }
 
@@ -19,19 +23,23 @@ struct Partial {
 // Mean of each channel over some rows, and the sum of squared deviations from it.
 template <class T>
 void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, double* m2) {
-  std::fill_n(mean, channels, 0.0);
-  std::fill_n(m2, channels, 0.0);
-  for (int64_t i = 0; i < rows; ++i)
-#pragma omp simd
-    for (int64_t c = 0; c < channels; ++c)
-      mean[c] += static_cast<double>(static_cast<Compute<T>>(x[i * channels + c]));
-  for (int64_t c = 0; c < channels; ++c) mean[c] /= static_cast<double>(rows);
-  for (int64_t i = 0; i < rows; ++i)
-#pragma omp simd
-    for (int64_t c = 0; c < channels; ++c) {
-      const double d = static_cast<double>(static_cast<Compute<T>>(x[i * channels + c])) - mean[c];
-      m2[c] += d * d;
+  by_columns<double>(channels, [=]<class V, int W>(int64_t c) {
+    V m[W] = {}, squares[W] = {};
+    for (int64_t i = 0; i < rows; ++i) {
+      const T* const from = x + i * channels + c;
+      fetch(from + kAhead * channels, W * kColumnsOf<V>);
+#pragma GCC unroll 4
+      for (int w = 0; w < W; ++w) m[w] += load_column<V>(from, w);
     }
+    for (int w = 0; w < W; ++w) store_column(mean + c, w, m[w] /= static_cast<double>(rows));
+    for (int64_t i = 0; i < rows; ++i)
+#pragma GCC unroll 4
+      for (int w = 0; w < W; ++w) {
+        const V d = load_column<V>(x + i * channels + c, w) - m[w];
+        squares[w] += d * d;
+      }
+    for (int w = 0; w < W; ++w) store_column(m2 + c, w, squares[w]);
+  });
 }
 
 // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
@@ -72,13 +80,21 @@ void forward_typed(const Call& call, double eps) {
     chunk_statistics(x + begin * channels, end - begin, channels, part.first, part.second);
   });
   combine(call.workspace, r, eps, mean, call.out[2].as<S>(), inverse_std, tail);
-  parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-#pragma omp simd
-      for (int64_t c = 0; c < channels; ++c) {
-        const S normal = (static_cast<S>(x[i * channels + c]) - mean[c] - tail[c]) * inverse_std[c];
-        y[i * channels + c] = narrow<T>(normal * gamma[c] + beta[c]);
+  parallel_for(r.rows, chunk_rows(r), [=](int64_t begin, int64_t end) {
+    by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
+      V m[W], t[W], inv[W], scale[W], shift[W];
+      for (int w = 0; w < W; ++w) {
+        m[w] = load_column<V>(mean + c, w), t[w] = load_column<V>(tail + c, w);
+        inv[w] = load_column<V>(inverse_std + c, w);
+        scale[w] = load_column<V>(gamma + c, w), shift[w] = load_column<V>(beta + c, w);
       }
+      for (int64_t i = begin; i < end; ++i)
+#pragma GCC unroll 4
+        for (int w = 0; w < W; ++w) {
+          const V normal = (load_column<V>(x + i * channels + c, w) - m[w] - t[w]) * inv[w];
+          store_column<V>(y + i * channels + c, w, normal * scale[w] + shift[w]);
+        }
+    });
   });
 }
 
@@ -96,15 +112,28 @@ void backward_typed(const Call& call) {
   S *dgamma = call.out[1].as<S>(), *dbeta = call.out[2].as<S>();
   parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
     const Partial part(call.workspace, r, begin);
-    std::fill_n(part.first, 2 * channels, 0.0);
-    for (int64_t i = begin; i < end; ++i)
-#pragma omp simd
-      for (int64_t c = 0; c < channels; ++c) {
-        const S g = static_cast<S>(dy[i * channels + c]);
-        const S normal = (static_cast<S>(x[i * channels + c]) - mean[c] - tail[c]) * inv[c];
-        part.first[c] += static_cast<double>(g);
-        part.second[c] += static_cast<double>(g * normal);
+    by_columns<double>(channels, [&]<class V, int W>(int64_t c) {
+      V m[W], t[W], factor[W], sum[W] = {}, weighted[W] = {};
+      for (int w = 0; w < W; ++w) {
+        m[w] = load_column<V>(mean + c, w), t[w] = load_column<V>(tail + c, w);
+        factor[w] = load_column<V>(inv + c, w);
       }
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i * channels + c;
+        fetch(dy + at + kAhead * channels, W * kColumnsOf<V>);
+        fetch(x + at + kAhead * channels, W * kColumnsOf<V>);
+#pragma GCC unroll 4
+        for (int w = 0; w < W; ++w) {
+          const V g = load_column<V>(dy + at, w);
+          sum[w] += g;
+          weighted[w] += g * ((load_column<V>(x + at, w) - m[w] - t[w]) * factor[w]);
+        }
+      }
+      for (int w = 0; w < W; ++w) {
+        store_column(part.first + c, w, sum[w]);
+        store_column(part.second + c, w, weighted[w]);
+      }
+    });
   });
   parallel_for(channels, 64, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
@@ -118,15 +147,24 @@ void backward_typed(const Call& call) {
     }
   });
   const S share = S(1) / static_cast<S>(r.rows);
-  parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-#pragma omp simd
-      for (int64_t c = 0; c < channels; ++c) {
-        const S g = static_cast<S>(dy[i * channels + c]);
-        const S normal = (static_cast<S>(x[i * channels + c]) - mean[c] - tail[c]) * inv[c];
-        dx[i * channels + c] =
-            narrow<T>(gamma[c] * inv[c] * (g - share * (dbeta[c] + normal * dgamma[c])));
+  parallel_for(r.rows, chunk_rows(r), [=](int64_t begin, int64_t end) {
+    by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
+      V m[W], t[W], factor[W], scale[W], sum[W], weighted[W];
+      for (int w = 0; w < W; ++w) {
+        m[w] = load_column<V>(mean + c, w), t[w] = load_column<V>(tail + c, w);
+        factor[w] = load_column<V>(inv + c, w);
+        scale[w] = load_column<V>(gamma + c, w) * factor[w];
+        sum[w] = load_column<V>(dbeta + c, w), weighted[w] = load_column<V>(dgamma + c, w);
       }
+      for (int64_t i = begin; i < end; ++i)
+#pragma GCC unroll 4
+        for (int w = 0; w < W; ++w) {
+          const int64_t at = i * channels + c;
+          const V normal = (load_column<V>(x + at, w) - m[w] - t[w]) * factor[w];
+          const V g = load_column<V>(dy + at, w);
+          store_column<V>(dx + at, w, scale[w] * (g - share * (sum[w] + normal * weighted[w])));
+        }
+    });
   });
 }
 

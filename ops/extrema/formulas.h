@@ -44,6 +44,7 @@ namespace formulas {
 
 struct Clamp {
   static constexpr const char *name = "clamp", *grad_name = "clamp_grad";
+  static constexpr bool light = true;
   using Constants = ClampAttrs;
   template <class C>
   static constexpr C f(C x, const ClampAttrs& a) {

@@ -1,7 +1,8 @@
 #include "ops/layer_norm/kernels.h"
 
+#include "core/cpu/by_columns.h"
+#include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
-#include "core/cpu/reduce.h"
 #include "ops/broadcast.h"
 
 namespace plimsoll::layer_norm_detail {
@@ -41,22 +42,16 @@ int64_t rows_per_piece(int64_t rows, int64_t n) {
   return std::max(grain_for(2 * n), pieces(rows, 64));
 }
 
-// One row of the gradient; adds dy * xhat to dgamma and dy to dbeta, in double: there may be many
-// rows. With xhat = (x - mean) * inverse and g = dy * gamma: dx = inverse * (g - mean(g) - xhat *
-// mean(g * xhat)).
+// One row of the gradient. With xhat = (x - mean) * inverse and g = dy * gamma: dx = inverse *
+// (g - mean(g) - xhat * mean(g * xhat)).
 template <class T, class C>
 void backward_row(const T* dy, const T* x, const C* gamma, Split<C> mean, C inverse, int64_t n,
-                  T* dx, double* dgamma, double* dbeta) {
-  C sum_g = 0, sum_gx = 0;
-#pragma omp simd reduction(+ : sum_g, sum_gx)
-  for (int64_t i = 0; i < n; ++i) {
-    const C xhat = (static_cast<C>(x[i]) - mean.high - mean.rest) * inverse;
-    const C d = static_cast<C>(dy[i]), g = d * gamma[i];
-    sum_g += g;
-    sum_gx += g * xhat;
-    dgamma[i] += static_cast<double>(d * xhat);
-    dbeta[i] += static_cast<double>(d);
-  }
+                  T* dx) {
+  const auto [sum_g, sum_gx] = sums_of<C, 2>(n, [&]<class V>(int64_t i) {
+    const V xhat = (load_as<V>(x + i) - mean.high - mean.rest) * inverse;
+    const V g = load_as<V>(dy + i) * load_as<V>(gamma + i);
+    return std::array<V, 2>{g, g * xhat};
+  });
   const C mean_g = sum_g / static_cast<C>(n), mean_gx = sum_gx / static_cast<C>(n);
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
@@ -64,6 +59,37 @@ void backward_row(const T* dy, const T* x, const C* gamma, Split<C> mean, C inve
     const C g = static_cast<C>(dy[i]) * gamma[i];
     dx[i] = narrow<T>(inverse * (g - mean_g - xhat * mean_gx));
   }
+}
+
+constexpr int64_t kGroup = 8;  // rows that are still near when they are read once more
+
+// Adds dy * xhat of some rows to dgamma and dy to dbeta, in double: there may be many rows.
+template <class T, class C>
+void add_columns(const T* dy, const T* x, const double* means, const C* inverses, int64_t rows,
+                 int64_t n, double* dgamma, double* dbeta) {
+  by_columns<double>(n, [=]<class V, int W>(int64_t c) {
+    V weighted[W], sum[W];
+    for (int w = 0; w < W; ++w) {
+      weighted[w] = load_column<V>(dgamma + c, w);
+      sum[w] = load_column<V>(dbeta + c, w);
+    }
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t at = row * n + c;
+      fetch(dy + at + kGroup * n, W * kColumnsOf<V>);
+      fetch(x + at + kGroup * n, W * kColumnsOf<V>);
+#pragma GCC unroll 4
+      for (int w = 0; w < W; ++w) {
+        const V d = load_column<V>(dy + at, w);
+        const V centred = load_column<V>(x + at, w) - means[row];
+        weighted[w] += d * (centred * static_cast<double>(inverses[row]));
+        sum[w] += d;
+      }
+    }
+    for (int w = 0; w < W; ++w) {
+      store_column(dgamma + c, w, weighted[w]);
+      store_column(dbeta + c, w, sum[w]);
+    }
+  });
 }
 
 }  // namespace
@@ -86,6 +112,7 @@ void forward(const Call& call, double eps) {
           for (int64_t row = begin; row < end; ++row) {
             const T* from = x + row * n;
             T* to = y + row * n;
+            fetch(from + n, n);
             const Row<C> stats = statistics(from, n, eps);
             means[row] = stats.mean;
             inverses[row] = stats.inverse;
@@ -121,9 +148,14 @@ void backward(const Call& call) {
     parallel_for(rows, step, [&](int64_t begin, int64_t end) {
       double* dgamma = partial + begin / step * 2 * n;
       std::fill_n(dgamma, 2 * n, 0.0);
-      for (int64_t row = begin; row < end; ++row)
-        backward_row(dy + row * n, x + row * n, gamma, Split<C>(means[row]), inverses[row], n,
-                     dx + row * n, dgamma, dgamma + n);
+      for (int64_t first = begin; first < end; first += kGroup) {
+        const int64_t last = std::min(end, first + kGroup);
+        add_columns(dy + first * n, x + first * n, means + first, inverses + first, last - first, n,
+                    dgamma, dgamma + n);
+        for (int64_t row = first; row < last; ++row)  // now: dx may lie on dy
+          backward_row(dy + row * n, x + row * n, gamma, Split<C>(means[row]), inverses[row], n,
+                       dx + row * n);
+      }
     });
     for (int output = 1; output <= 2; ++output) {
       C* result = call.out[output].as<C>();

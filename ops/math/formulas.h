@@ -51,6 +51,7 @@ struct Sqrt {
 
 struct Square {
   static constexpr const char *name = "square", *grad_name = "square_grad";
+  static constexpr bool light = true;
   static constexpr Reads reads = Reads::input;
   template <class T>
   static constexpr T f(T x) {
@@ -90,6 +91,7 @@ struct Sigmoid {
 
 struct Abs {
   static constexpr const char *name = "abs", *grad_name = "abs_grad";
+  static constexpr bool light = true;
   static constexpr Reads reads = Reads::input;
   template <class T>
   static constexpr T f(T x) {
@@ -158,6 +160,7 @@ struct Erf {
 
 struct Sign {
   static constexpr const char* name = "sign";
+  static constexpr bool light = true;
   template <class T>
   static constexpr T f(T x) {
     return x > 0 ? T(1) : (x < 0 ? T(-1) : x);

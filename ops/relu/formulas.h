@@ -7,6 +7,7 @@ namespace plimsoll::formulas {
 
 struct Relu {
   static constexpr const char *name = "relu", *grad_name = "relu_grad";
+  static constexpr bool light = true;
   static constexpr Reads reads = Reads::output;
   template <class T>
   static constexpr T f(T x) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/apply.h"
+#include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/reduce.h"
 #include "core/math.h"
@@ -37,6 +38,7 @@ template <class T>
 void softmax_row(const T* x, int64_t n, T* y) {
   using C = Compute<T>;
   constexpr bool keep = std::is_same_v<T, C>;
+  fetch(x + n, n);
   const C m = highest_of(x, n);
   C total = 0;
   if constexpr (keep) {
