@@ -1,10 +1,9 @@
 #include "data/loader.h"
 
 #include <algorithm>
-#include <deque>
 #include <numeric>
 
-#include "core/cuda_queue.h"
+#include "data/packed_batch.h"
 #include "data/pinned_memory.h"
 #include "data/pipeline.h"
 #include "data/random.h"
@@ -13,7 +12,16 @@ namespace plimsoll::data {
 namespace {
 
 constexpr int64_t kMostAhead = 1024;
-constexpr int64_t kMostSent = 2;  // batches on their way to a GPU
+
+// A packed batch of `count` images: their labels i64 [count], what is cut out of each i32
+// [count, 4], and the images u8 [count, H, W, C].
+struct Packed {
+  int64_t count, image_bytes;
+
+  int64_t blanks() const { return count * int64_t{sizeof(int64_t)}; }  // where they begin
+  int64_t images() const { return blanks() + 4 * count * int64_t{sizeof(int32_t)}; }
+  int64_t bytes() const { return images() + count * image_bytes; }
+};
 
 }  // namespace
 
@@ -47,33 +55,14 @@ Loader::Loader(const ImageDataset& dataset, LoaderAttrs attrs) : dataset_(datase
     }
   if (attrs.device != Device::cuda) return;
   pinned_ = std::make_unique<PinnedMemory>();
-  sent_ = std::make_unique<Sent>();
+  sent_ = std::make_unique<InFlight>();
 }
 
 // Memory of the host, which any thread may fill. (A vector made by a move keeps its memory.)
 struct Loader::HostBatch {
-  std::pmr::vector<float> x;
-  std::pmr::vector<uint8_t> bytes;   // for a GPU, instead of x
-  std::pmr::vector<int32_t> blanks;  // for a GPU, [N, 4]: what is cut out
-  std::pmr::vector<int64_t> y;
-};
-
-struct Loader::Sent {
-  struct OnItsWay {
-    HostBatch batch;
-    CudaMark copied;
-  };
-  std::deque<OnItsWay> batches;
-
-  ~Sent() {
-    try {
-      leave(0);
-    } catch (const DeviceError&) {  // a device that has failed copies no more
-    }
-  }
-  void leave(size_t most) {
-    for (; batches.size() > most; batches.pop_front()) cuda_queue().wait(batches.front().copied);
-  }
+  std::vector<float> x;
+  std::vector<int64_t> y;
+  std::pmr::vector<std::byte> packed;  // for a GPU, instead of both
 };
 
 struct Loader::Epoch {
@@ -87,44 +76,50 @@ int64_t Loader::batches() const {
   return attrs_.drop_last ? n / attrs_.batch : (n + attrs_.batch - 1) / attrs_.batch;
 }
 
+int64_t Loader::packed_bytes() const {
+  return Packed{std::min(attrs_.batch, dataset_.count()), dataset_.image_bytes()}.bytes();
+}
+
 int64_t Loader::host_bytes() const {
+  const int64_t image = dataset_.image_bytes() * int64_t{sizeof(float)} + int64_t{sizeof(int64_t)};
   const bool there = attrs_.device == Device::cuda;
-  const int64_t x = there ? dataset_.image_bytes() + 4 * int64_t{sizeof(int32_t)}
-                          : dataset_.image_bytes() * int64_t{sizeof(float)};
-  const int64_t image = x + int64_t{sizeof(int64_t)}, sent = there ? kMostSent : 0;
-  return (attrs_.workers * attrs_.prefetch + 1 + sent) * std::min(attrs_.batch, dataset_.count()) *
-         image;
+  return (attrs_.workers * attrs_.prefetch + 1 + (there ? InFlight::kMost : 0)) *
+         (there ? packed_bytes() : std::min(attrs_.batch, dataset_.count()) * image);
 }
 
 Loader::HostBatch Loader::gather(const std::vector<int64_t>& order, uint64_t epoch,
                                  int64_t index) const {
-  const int64_t begin = index * attrs_.batch;
-  const int64_t end = std::min(begin + attrs_.batch, dataset_.count());
+  const int64_t begin = index * attrs_.batch, image_bytes = dataset_.image_bytes();
+  const int64_t count = std::min(attrs_.batch, dataset_.count() - begin);
   std::pmr::memory_resource* const memory =
       pinned_ ? pinned_.get() : std::pmr::new_delete_resource();
-  HostBatch batch{std::pmr::vector<float>(memory), std::pmr::vector<uint8_t>(memory),
-                  std::pmr::vector<int32_t>(memory), std::pmr::vector<int64_t>(memory)};
-  const auto images = static_cast<size_t>(end - begin);
+  HostBatch batch{.x = {}, .y = {}, .packed = std::pmr::vector<std::byte>(memory)};
+  const Packed packed{count, image_bytes};
   if (pinned_) {
-    batch.bytes.resize(images * static_cast<size_t>(dataset_.image_bytes()));
-    batch.blanks.reserve(4 * images);
+    batch.packed.resize(static_cast<size_t>(packed.bytes()));
   } else {
-    batch.x.resize(images * static_cast<size_t>(dataset_.image_bytes()));
+    batch.x.resize(static_cast<size_t>(count * image_bytes));
+    batch.y.resize(static_cast<size_t>(count));
   }
-  batch.y.reserve(images);
-  for (int64_t i = begin, at = 0; i < end; ++i, at += dataset_.image_bytes()) {
+  std::byte* const bytes = batch.packed.data();
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t image = order[begin + i];
     const Augmentation augmentation =
         draw_augmentation(attrs_.augment, dataset_.height, dataset_.width, attrs_.seed, epoch,
-                          static_cast<uint64_t>(order[i]));
+                          static_cast<uint64_t>(image));
     if (pinned_) {
-      augment_image(dataset_, order[i], bytes_.data(), augmentation, batch.bytes.data() + at);
+      augment_image(dataset_, image, bytes_.data(), augmentation,
+                    reinterpret_cast<uint8_t*>(bytes + packed.images()) + i * image_bytes);
+      auto* blank = reinterpret_cast<int32_t*>(bytes + packed.blanks()) + 4 * i;
       for (const int64_t side : {augmentation.cut_top, augmentation.cut_bottom,
                                  augmentation.cut_left, augmentation.cut_right})
-        batch.blanks.push_back(static_cast<int32_t>(side));
+        *blank++ = static_cast<int32_t>(side);
+      reinterpret_cast<int64_t*>(bytes)[i] = dataset_.labels[image];
     } else {
-      augment_image(dataset_, order[i], normalized_.data(), augmentation, batch.x.data() + at);
+      augment_image(dataset_, image, normalized_.data(), augmentation,
+                    batch.x.data() + i * image_bytes);
+      batch.y[i] = dataset_.labels[image];
     }
-    batch.y.push_back(dataset_.labels[order[i]]);
   }
   return batch;
 }
@@ -148,33 +143,49 @@ void Loader::start(uint64_t epoch, int64_t first) {
 
 std::optional<Batch> Loader::next() {
   check<StateError>(epoch_ != nullptr, "loader: no epoch was begun. Call start(epoch) first.");
-  std::optional<HostBatch> host = epoch_->batches();
+  if (sent_) {  // the GPU reads what the workers wrote
+    std::optional<PackedBatch> packed = next_packed();
+    if (!packed) return std::nullopt;
+    const Batch batch = packed->unpack(packed->bytes.data());
+    sent_->add(std::move(*packed), cuda_queue().mark());
+    return batch;
+  }
+  const std::optional<HostBatch> host = epoch_->batches();
   if (!host) return std::nullopt;
   const MemoryScope scope(MemoryClass::input);
   const auto n = static_cast<int64_t>(host->y.size());
-  const Shape shape{n, dataset_.height, dataset_.width, dataset_.channels};  // [N, H, W, C]
-  if (sent_) return send(std::move(*host), shape);
-  return Batch{Tensor::of<float>(std::span(host->x), shape),
-               Tensor::of<int64_t>(std::span(host->y), {n})};
+  return Batch{Tensor::of<float>(host->x, {n, dataset_.height, dataset_.width, dataset_.channels}),
+               Tensor::of<int64_t>(host->y, {n})};
 }
 
-// The GPU reads what the workers wrote; nobody waits for it, but for the last batch but two.
-Batch Loader::send(HostBatch host, const Shape& images) {
-  const Batch batch{Tensor::empty({images, DType::f32, attrs_.device}, "loader"),
-                    Tensor::empty({{images[0]}, DType::i64, attrs_.device}, "loader")};
-  cuda_queue().normalize({.bytes = host.bytes.data(),
-                          .blanks = host.blanks.data(),
-                          .count = images[0],
-                          .height = dataset_.height,
-                          .width = dataset_.width,
-                          .channels = dataset_.channels,
-                          .mean = dataset_.normalization.mean,
-                          .stddev = dataset_.normalization.stddev},
-                         static_cast<float*>(view_of(batch.x.value()).data));
-  cuda_queue().copy_pinned(view_of(batch.y.value()).data, host.y.data(), bytes_of(batch.y.meta()));
-  sent_->batches.push_back({std::move(host), cuda_queue().mark()});
-  sent_->leave(kMostSent);
-  return batch;
+std::optional<PackedBatch> Loader::next_packed() {
+  check<StateError>(epoch_ != nullptr, "loader: no epoch was begun. Call start(epoch) first.");
+  check<StateError>(sent_ != nullptr,
+                    "loader: batches are packed for a GPU only: this one's lie on the ",
+                    attrs_.device, ". Use next().");
+  std::optional<HostBatch> host = epoch_->batches();
+  if (!host) return std::nullopt;
+  const int64_t one = Packed{1, dataset_.image_bytes()}.bytes();
+  const Packed packed{std::ssize(host->packed) / one, dataset_.image_bytes()};
+  const Shape shape{packed.count, dataset_.height, dataset_.width, dataset_.channels};
+  return PackedBatch{
+      std::move(host->packed),
+      [packed, shape, normalization = dataset_.normalization](const std::byte* from) {
+        const MemoryScope scope(MemoryClass::input);
+        const Batch batch{Tensor::empty({shape, DType::f32, Device::cuda}, "loader"),
+                          Tensor::empty({{packed.count}, DType::i64, Device::cuda}, "loader")};
+        cuda_queue().normalize({.bytes = reinterpret_cast<const uint8_t*>(from + packed.images()),
+                                .blanks = reinterpret_cast<const int32_t*>(from + packed.blanks()),
+                                .count = packed.count,
+                                .height = shape[1],
+                                .width = shape[2],
+                                .channels = shape[3],
+                                .mean = normalization.mean,
+                                .stddev = normalization.stddev},
+                               static_cast<float*>(view_of(batch.x.value()).data));
+        cuda_queue().copy_direct(view_of(batch.y.value()).data, from, packed.blanks());
+        return batch;
+      }};
 }
 
 }  // namespace plimsoll::data

@@ -17,7 +17,9 @@
 
 namespace plimsoll::data {
 
+class InFlight;
 class PinnedMemory;
+struct PackedBatch;
 
 struct LoaderAttrs {
   int64_t batch = 32;           // images in a batch
@@ -63,9 +65,13 @@ class Loader {
   // here.
   std::optional<Batch> next();
 
+  // For a GPU: the next batch before it is sent there (device_prefetcher.h), which the loader must
+  // outlive; and the bytes of one of attrs.batch images. StateError for the CPU.
+  std::optional<PackedBatch> next_packed();
+  int64_t packed_bytes() const;
+
  private:
   struct HostBatch;  // a batch before it is tensors
-  Batch send(HostBatch batch, const Shape& images);
   HostBatch gather(const std::vector<int64_t>& order, uint64_t epoch, int64_t index) const;
 
   const ImageDataset& dataset_;
@@ -73,9 +79,8 @@ class Loader {
   std::vector<float> normalized_;         // [C, 256]: what each byte of each channel becomes
   std::vector<uint8_t> bytes_;            // the same for a GPU, which normalises by itself: itself
   std::unique_ptr<PinnedMemory> pinned_;  // for a GPU; gone after all batches
-  struct Sent;                            // batches that the GPU may be copying
-  std::unique_ptr<Sent> sent_;
-  struct Epoch;  // a stream of batches (data/pipeline.h)
+  std::unique_ptr<InFlight> sent_;        // batches that the GPU may be reading
+  struct Epoch;                           // a stream of batches (data/pipeline.h)
   std::unique_ptr<Epoch> epoch_;
 };
 

@@ -134,13 +134,15 @@ void train(const Options& options, int64_t epochs) {
   const Meta image = {
       {options.batch, feed.size.height, feed.size.width, feed.size.channels}, DType::f32, device};
   const Metas metas{image, {{options.batch}, DType::i64, device}, make_key(0, 0, device).meta()};
-  session.planned(budget.plan(step,
-                              {metas,
-                               {steps - (windows - 1) * most, most},
-                               evaluation_inputs(metas, options.batch, feed.test_images),
-                               feed.data_bytes},
-                              model->parameters(), window,
-                              {train_step, evaluation, with_gradients}));
+  const Planned planned =
+      budget.plan(step,
+                  {metas,
+                   {steps - (windows - 1) * most, most},
+                   evaluation_inputs(metas, options.batch, feed.test_images),
+                   feed.data_bytes,
+                   feed.next_batch},
+                  model->parameters(), window, {train_step, evaluation, with_gradients});
+  session.planned(planned);
   pictures.draw_plan(step, metas, train_step(precision), window);
   if (options.plan_only) return;
 
@@ -155,7 +157,8 @@ void train(const Options& options, int64_t epochs) {
   const int64_t left_out = ended(first) - optimizer.steps_made();  // by loss scaling
   while (session.running()) {
     const int64_t number = session.batches(), in_epoch = number % steps, part = in_epoch % most;
-    if (in_epoch == 0 || number == first) feed.start(number / steps, in_epoch);
+    if (in_epoch == 0 || number == first)
+      feed.start(number / steps, in_epoch, /*ahead=*/planned.next_batch > 0);
     if (part == 0) {  // only where another one may be left out is the device asked, and waited for
       const int64_t made =
           scaler.current().defined() ? optimizer.steps_made() : ended(number) - left_out;

@@ -13,6 +13,7 @@
 #include "examples/common/options.h"
 #include "examples/common/session.h"
 #include "examples/common/synthetic.h"
+#include "examples/common/text_feed.h"
 #include "examples/common/transformer_models.h"
 #include "examples/common/weights.h"
 #include "examples/pictures/pictures.h"
@@ -28,7 +29,7 @@ namespace {
 // A task: where batches come from and how they are judged. Both models are the same to train().
 struct Task {
   std::unique_ptr<Staged> model;
-  std::function<data::Batch(int64_t step)> batch;
+  TextFeed::Make batch;
   std::function<data::Batch(int64_t index)> test_batch;
   int64_t test_batches;
   int64_t data_bytes;
@@ -72,7 +73,7 @@ GptSize size_of(const TextOptions& options, int64_t context) {
 // One batch that is there already, in every step and for evaluation.
 Task synthetic_task(std::unique_ptr<Staged> model, data::Batch batch, int64_t context) {
   return {.model = std::move(model),
-          .batch = [batch](int64_t) { return batch; },
+          .batch = [batch](int64_t, Device) { return batch; },
           .test_batch = [batch](int64_t) { return batch; },
           .test_batches = 1,
           .data_bytes = 0,
@@ -102,8 +103,8 @@ Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Bui
                    text->vocabulary, ", and ", options.model, " has one of ", size.vocabulary,
                    ". Make them with GPT-2's tokenizer.");
   return {make_gpt(size, options.checkpoint, build),
-          [=](int64_t step) {
-            return data::random_windows(text->train, window, options.seed,
+          [=](int64_t step, Device device) {
+            return data::random_windows(text->train, {window.batch, context, device}, options.seed,
                                         static_cast<uint64_t>(step));
           },
           [=](int64_t index) { return data::evaluation_windows(text->validation, window, index); },
@@ -130,9 +131,9 @@ Task make_passage_task(const TextOptions& options, data::WindowAttrs window, nn:
       hash = fnv1a(std::as_bytes(std::span(part)), hash);
     }
   return {make_text_classifier(size, options.checkpoint, build),
-          [=](int64_t step) {
-            return data::random_passages(*passages, window, options.seed,
-                                         static_cast<uint64_t>(step));
+          [=](int64_t step, Device device) {
+            return data::random_passages(*passages, {window.batch, size.context, device},
+                                         options.seed, static_cast<uint64_t>(step));
           },
           [=](int64_t index) { return data::test_passages(*passages, window, index); },
           data::test_passage_batches(*passages, window),
@@ -161,7 +162,7 @@ Session::Batches in_turn(const Task& task) {
 }
 
 Metas training_inputs(const Task& task, Device device) {
-  const data::Batch batch = task.batch(0);
+  const data::Batch batch = task.batch(0, device);
   return {batch.x.meta(), batch.y.meta(), make_key(0, 0, device).meta()};
 }
 
@@ -261,12 +262,16 @@ void train(const TextOptions& options) {
   const auto with_gradients = [&](Precision type) {
     return options.histograms > 0 ? train_step(type, /*return_gradients=*/true) : StepFunction();
   };
-  Runner step(train_step(precision), options.captured(), budget.step_options(/*host_bytes=*/0),
-              &window, evaluation(precision), with_gradients(precision));
+  const Metas metas = training_inputs(task, device);
+  const bool ahead = device == Device::cuda && options.data != kSynthetic && !options.no_prefetch;
+  const int64_t next_batch = ahead ? bytes_of(metas[0]) + bytes_of(metas[1]) : 0;
+  Runner step(train_step(precision), options.captured(),
+              budget.step_options(next_batch * data::DevicePrefetcher::kPinned), &window,
+              evaluation(precision), with_gradients(precision));
 
   const std::string data =
       options.data == kSynthetic
-          ? cat("one synthetic batch, ", task.batch(0).x.shape(), ", in every step")
+          ? cat("one synthetic batch, ", task.batch(0, device).x.shape(), ", in every step")
           : options.data;
   std::printf("%s, %lld parameters, %s, %s, %s\n", options.model.c_str(),
               static_cast<long long>(task.model->parameter_count()), data.c_str(),
@@ -298,15 +303,17 @@ void train(const TextOptions& options) {
       .tensors("window.", window.state(), [&] { return session.batches() % parts != 0; });
   session.begin();
 
-  const Metas metas = training_inputs(task, device);
-  session.planned(budget.plan(step, {metas, {parts}, evaluation_inputs(task), task.data_bytes},
-                              parameters, window, {train_step, evaluation, with_gradients}));
+  const Planned planned =
+      budget.plan(step, {metas, {parts}, evaluation_inputs(task), task.data_bytes, next_batch},
+                  parameters, window, {train_step, evaluation, with_gradients});
+  session.planned(planned);
   pictures.draw_plan(step, metas, train_step(precision), window);
   if (options.plan_only) return;
 
   ApplyMode mode = apply_mode();
   mode.check_finite = options.find_nan;
   const ApplyModeScope scope(mode);
+  TextFeed feed(task.batch, device, /*ahead=*/planned.next_batch > 0);
   double rate = optimizer.learning_rate().item();
   const int64_t left_out = session.batches() / parts - optimizer.steps_made();  // by loss scaling
   while (session.running()) {
@@ -319,7 +326,7 @@ void train(const TextOptions& options) {
     window.at(part, parts);
     const bool drawn = part + 1 == parts && session.histograms_due(number / parts);
     {  // no evaluation is planned beside the batch
-      const data::Batch batch = task.batch(number);
+      const data::Batch batch = feed.batch(number, session.next_evaluation());
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
       const auto [loss, gradients] = step.train(number, {batch.x, batch.y, key}, drawn);
       pictures.draw_pool(pool);

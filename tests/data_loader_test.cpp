@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "data/builtin_images.h"
+#include "data/packed_batch.h"
 #include "tests/data_testing.h"
 
 namespace plimsoll::data {
@@ -168,6 +169,12 @@ TEST(DataLoader, SaysWhatBatchesInPreparationTake) {
 
 TEST(DataLoader, RefusesBadArguments) {
   const ImageDataset dataset = numbered(4);
+  Loader packing(dataset, {.batch = 4});
+  EXPECT_EQ(error_of<StateError>([&] { packing.next_packed(); }),
+            "loader: no epoch was begun. Call start(epoch) first.");
+  packing.start(0);
+  EXPECT_EQ(error_of<StateError>([&] { packing.next_packed(); }),
+            "loader: batches are packed for a GPU only: this one's lie on the cpu. Use next().");
   EXPECT_EQ(error_of<DataError>([&] { Loader(dataset, {.batch = 5}); }),
             "loader: the batch is larger than the data: 5 images wanted, numbered has 4. "
             "Use a smaller batch.");

@@ -83,10 +83,12 @@ namespace plimsoll {
 const CudaQueue& cuda_queue_backend() {
   static constexpr CudaQueue queue{.record = cuda::record,
                                    .launch = cuda::launch,
-                                   .copy_pinned = cuda::copy_pinned,
+                                   .copy_direct = cuda::copy_direct,
                                    .normalize = cuda::normalize,
                                    .mark = cuda::mark,
                                    .wait = cuda::wait_for,
+                                   .copy_beside = cuda::copy_beside,
+                                   .follow = cuda::follow,
                                    .fetch = cuda::fetch,
                                    .take = cuda::take,
                                    .counts = cuda::counts};

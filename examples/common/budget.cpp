@@ -85,8 +85,7 @@ Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options
 
 StepOptions Budget::step_options(int64_t host_bytes) {
   host_bytes_ = host_bytes;
-  const bool none = bytes_ == StepOptions::kNoBudget;
-  return {.budget = none ? bytes_ : std::max<int64_t>(1, bytes_ - host_share()),
+  return {.budget = step_budget(),
           .planning = planning(options_),
           .fusion = {.elements = options_.fuse == "elements" || options_.fuse == "all",
                      .rows = options_.fuse == "rows" || options_.fuse == "all"},
@@ -95,11 +94,32 @@ StepOptions Budget::step_options(int64_t host_bytes) {
 
 int64_t Budget::host_share() const { return pool_.device() == Device::cpu ? host_bytes_ : 0; }
 
+int64_t Budget::step_budget() const {
+  return bytes_ == StepOptions::kNoBudget ? bytes_ : std::max<int64_t>(1, bytes_ - host_share());
+}
+
+// With the next batch on the GPU, or without it where only that fits. BudgetError.
+Planned Budget::plan_all(Runner& step, Workload work, optim::Accumulation& window) const {
+  const int64_t next = block_bytes(work.next_batch);
+  if (bytes_ == StepOptions::kNoBudget || next == 0) return step.plan_all(work, window);
+  try {
+    step.set_budget(std::max<int64_t>(1, step_budget() - next));
+    return step.plan_all(work, window);
+  } catch (const BudgetError&) {
+  }
+  step.set_budget(step_budget());
+  work.next_batch = 0;
+  const Planned planned = step.plan_all(work, window);
+  std::printf("  the next batch is not copied while the step runs: --budget %lld has room for it\n",
+              static_cast<long long>(bytes_ + next));
+  return planned;
+}
+
 Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
                      optim::Accumulation& window, const Functions& functions) {
   const std::string host = bytes_text(host_bytes_);
   try {
-    const Planned planned = step.plan_all(work, window);
+    const Planned planned = plan_all(step, work, window);
     if (bytes_ == StepOptions::kNoBudget) {
       if (options_.captured() && host_bytes_ > 0)
         std::printf("  batches in preparation take %s of host memory besides\n", host.c_str());
@@ -117,6 +137,9 @@ Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor>
     fail<UsageError>("--budget ", options_.budget, ": it is too small: ", bytes_,
                      " bytes, and the smallest plan found takes ", smallest + host_share(),
                      host_share() > 0 ? cat(" with batches in preparation of ", host) : "",
+                     work.next_batch > 0 ? cat(", and ", smallest + block_bytes(work.next_batch),
+                                               " with the next batch copied while the step runs")
+                                         : "",
                      ". Allow that many, or search longer.",
                      advice(work, parameters, window, functions));
   }

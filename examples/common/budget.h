@@ -35,14 +35,17 @@ class Budget {
 
   // Prints the plan and returns its bytes; from here on the budget, less batches in preparation, is
   // the pool's hard limit, so that what no plan foresaw is an OutOfMemory and not a byte more. One
-  // that is too small is a UsageError naming the smallest that would do, and what a short search
+  // that has no room for the next batch is planned without, and says so. One that is too small even
+  // for that is a UsageError naming the smallest that would do, and what a short search
   // fits into it: a smaller batch, one that is accumulated, a shorter type; the window is then
   // another one. The first two inputs of all functions have the batch as their first axis.
   Planned plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
                optim::Accumulation& window, const Functions& functions);
 
  private:
-  int64_t host_share() const;  // of the budget
+  int64_t host_share() const;   // of the budget
+  int64_t step_budget() const;  // the rest of it
+  Planned plan_all(Runner& step, Workload work, optim::Accumulation& window) const;
   std::string advice(const Workload& work, std::span<const Tensor> parameters,
                      optim::Accumulation& window, const Functions& functions) const;
 

@@ -1,6 +1,7 @@
 #include "examples/common/image_feed.h"
 
 #include "core/hash.h"
+#include "data/device_prefetcher.h"
 #include "data/loader.h"
 #include "data/source.h"
 #include "examples/common/synthetic.h"
@@ -25,10 +26,12 @@ std::string hash_of(const data::ImageSource& images) {
   return cat(fnv1a(std::as_bytes(std::span(images.train.labels)), hash));
 }
 
-// Images and the loaders that refer to them: what holds one of them holds all.
+// Images and what refers to them: what holds one of them holds all.
 struct Loaded {
   data::ImageSource images;
   data::Loader train, test;
+  data::DevicePrefetcher prefetcher;  // of the training
+  bool ahead = false;
 
   Loaded(data::ImageSource source, const Options& options, Device device)
       : images(std::move(source)),
@@ -59,7 +62,8 @@ ImageFeed synthetic_feed(const Options& options, Device device) {
           .test_images = options.batch,
           .data_bytes = 0,
           .host_bytes = 0,
-          .start = [](int64_t, int64_t) {},
+          .next_batch = 0,
+          .start = [](int64_t, int64_t, bool) {},
           .next = [batch] { return batch; },
           .start_test = [left] { *left = 1; },
           .next_test = [=]() -> std::optional<data::Batch> {
@@ -88,9 +92,15 @@ ImageFeed make_image_feed(const Options& options, Device device) {
       // The other loader takes its batches' memory when this one has given back its own; but
       // pinned memory is kept.
       .host_bytes = all->train.host_bytes() + (device == Device::cuda ? all->test.host_bytes() : 0),
-      .start = [all](int64_t epoch,
-                     int64_t first) { all->train.start(static_cast<uint64_t>(epoch), first); },
-      .next = [all] { return *all->train.next(); },
+      .next_batch = device == Device::cuda && !options.no_prefetch ? all->train.packed_bytes() : 0,
+      .start =
+          [all](int64_t epoch, int64_t first, bool ahead) {
+            all->train.start(static_cast<uint64_t>(epoch), first);
+            all->ahead = ahead;
+            if (ahead)
+              all->prefetcher.start([all = all.get()] { return all->train.next_packed(); });
+          },
+      .next = [all] { return all->ahead ? *all->prefetcher.next() : *all->train.next(); },
       .start_test = [all] { all->test.start(0); },
       .next_test = [all] { return all->test.next(); }};
 }

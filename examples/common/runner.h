@@ -22,11 +22,13 @@ struct Workload {
   std::vector<int64_t> windows;   // batches whose gradients make an update, of each kind of window
   std::vector<Metas> evaluation;  // inputs, of each size of batch
   int64_t data_bytes = 0;         // of the data set: plain memory, in no plan
+  int64_t next_batch = 0;  // bytes on the GPU: copied there while the step runs; 0: not ahead of it
 };
 
-// Bytes; 0 in eager mode, which has no plan.
+// Bytes; 0 in eager mode, which has no plan. The next batch is part of the training.
 struct Planned {
   int64_t training = 0, evaluation = 0;
+  int64_t next_batch = 0;  // in eager mode too
 };
 
 // The loss of a batch. A GPU is still at work on it when the host goes on.
@@ -67,15 +69,14 @@ class Runner {
   Runner(StepFunction step, bool captured, StepOptions options = {},
          const optim::Accumulation* window = nullptr, StepFunction evaluation = {},
          StepFunction with_gradients = {})
-      : functions_{std::move(step), std::move(with_gradients), std::move(evaluation)} {
+      : functions_{std::move(step), std::move(with_gradients), std::move(evaluation)},
+        options_(std::move(options)) {
     if (window || functions_[kWithGradients] || functions_[kEvaluation])
-      options.variant = [this, window] {
+      options_.variant = [this, window] {
         if (kind_ == kEvaluation) return int64_t{-1};
         return (window ? window->phase() : 0) + (kind_ == kWithGradients ? kPhases : 0);
       };
-    if (captured)
-      step_.emplace([this](std::span<const Tensor> in) { return function()(in); },
-                    std::move(options));
+    if (captured) make_step();
   }
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -86,6 +87,12 @@ class Runner {
   std::vector<Tensor> evaluate(std::initializer_list<Tensor> inputs) {
     const Scope scope(*this, kEvaluation);
     return run(std::span(inputs.begin(), inputs.size()));
+  }
+
+  // Another one: whatever was planned is planned anew.
+  void set_budget(int64_t bytes) {
+    options_.budget = bytes;
+    if (step_) make_step();
   }
 
   // Gives back the memory of a captured step until the next run.
@@ -112,10 +119,11 @@ class Runner {
     return {loss, std::move(results)};
   }
 
-  // Plans all of it and prints the plan for the last batch of a window. Training takes what all
-  // phases take together: one arena, as large as the largest.
+  // Plans all of it and prints the plan for the last batch of a window, with the next batch among
+  // the inputs. Training takes what all phases take together: one arena, as large as the largest.
   Planned plan_all(const Workload& work, optim::Accumulation& window) {
-    if (!step_) return {};
+    const int64_t next = block_bytes(work.next_batch);
+    if (!step_) return {.next_batch = next};
     int64_t outside = 0, arena = 0, pinned = 0, evaluation = 0;
     // Twice: under a budget a program is planned anew when it is known what the others hold.
     for (const bool known : {false, true})
@@ -130,11 +138,19 @@ class Runner {
           pinned = std::max(pinned, plan.pinned_bytes);
         }
       });
-    step_->plan(work.inputs).print();
+    Plan shown = step_->plan(work.inputs);
+    shown.input_bytes += next;
+    at(shown.at_peak, MemoryClass::input) += next;
+    if (shown.recompute.budget > 0) shown.recompute.budget += next;
+    shown.print();
+    if (next > 0)
+      std::printf("  %s of the inputs are the next batch, copied while the step runs\n",
+                  bytes_text(next).c_str());
+    const int64_t training = outside + arena + next;
     if (functions_[kWithGradients])
       std::printf("  up to %s in steps that return their gradients\n",
-                  bytes_text(outside + arena).c_str());
-    return {outside + arena, pinned + evaluation};
+                  bytes_text(training).c_str());
+    return {training, pinned + evaluation, next};
   }
   // Every program of it, as the functions wrote them.
   std::vector<Program> capture_all(const Workload& work, optim::Accumulation& window) {
@@ -158,6 +174,9 @@ class Runner {
     Runner& runner;
   };
   const StepFunction& function() const { return functions_[kind_]; }
+  void make_step() {
+    step_.emplace([this](std::span<const Tensor> in) { return function()(in); }, options_);
+  }
 
   // visit(inputs) in each phase of training, the last of a window last; the same with gradients,
   // where there may be some; and of each evaluation.
@@ -179,6 +198,7 @@ class Runner {
   }
 
   std::array<StepFunction, 3> functions_;  // of each kind
+  StepOptions options_;
   std::optional<Step> step_;
   Kind kind_ = kTraining;
 };

@@ -4,8 +4,9 @@
 // can be tested, with sanitizers too, on a machine that has no GPU.
 //
 // What is queued on a stream runs when somebody waits for it, so that whoever reads too early reads
-// something else than on a good day. A stream can be recorded as a graph; what the real runtime
-// forbids meanwhile is refused.
+// something else than on a good day. On other streams than the first it runs as late as that or as
+// early as it may, in turns: so whoever writes too early is found too. A stream can be recorded as
+// a graph; what the real runtime forbids meanwhile is refused.
 //
 // What it cannot show: speed, what the hardware reorders between barriers, and the vendor's
 // libraries. A barrier that only some threads reach ends the program.
@@ -116,7 +117,12 @@ enum cudaError_t {
   cudaErrorStreamCaptureUnsupported,
   cudaErrorStreamCaptureInvalidated
 };
-enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum cudaMemcpyKind {
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault  // to the device, from pinned memory or the device
+};
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
 using cudaStream_t = struct simulated::Stream*;
 using cudaEvent_t = struct simulated::Event*;
@@ -152,6 +158,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);

@@ -1,0 +1,21 @@
+#include "examples/common/text_feed.h"
+
+namespace plimsoll::examples {
+
+TextFeed::TextFeed(Make make, Device device, bool ahead) : make_(std::move(make)), device_(device) {
+  if (ahead) ahead_.emplace();
+}
+
+data::Batch TextFeed::batch(int64_t number, int64_t end) {
+  if (!ahead_) return make_(number, device_);
+  if (ahead_->next == ahead_->end || ahead_->next != number) {
+    ahead_->prefetcher.start(data::mapped(data::numbers(number, end), [this](int64_t next) {
+      return data::pack(make_(next, Device::cpu), &ahead_->memory);
+    }));
+    ahead_->end = end;
+  }
+  ahead_->next = number + 1;
+  return *ahead_->prefetcher.next();
+}
+
+}  // namespace plimsoll::examples
