@@ -2,6 +2,7 @@
 
 #include "core/cpu/finite.h"
 #include "core/trace.h"
+#include "core/workspaces.h"
 
 namespace plimsoll {
 namespace {
@@ -46,8 +47,13 @@ void run(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
   }
   std::shared_ptr<Storage> scratch;
   if (op.workspace) {
-    for (const View& view : in) in_metas.push_back(view.meta);
+    std::vector<Strides> strides;
+    for (const View& view : in) {
+      in_metas.push_back(view.meta);
+      strides.push_back(view.strides);
+    }
     for (const View& view : out) out_metas.push_back(view.meta);
+    const AskedStrides scope(strides);
     scratch = Storage::allocate(device, workspace_bytes(op, in_metas, out_metas, attrs),
                                 MemoryClass::workspace, op.name);
   }

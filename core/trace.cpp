@@ -1,6 +1,7 @@
 #include "core/trace.h"
 
 #include "core/apply.h"
+#include "core/workspaces.h"
 
 namespace plimsoll {
 namespace {
@@ -76,10 +77,8 @@ Operand Trace::operand(const Value& value) {
 std::vector<Value> Trace::append(const OpDef& op, const Attrs& attrs, std::span<const Tensor> in,
                                  const Metas& out) {
   Instruction instruction{.op = &op, .attrs = attrs};
-  Metas in_metas;
   for (const Tensor& tensor : in) {
     instruction.in.push_back(operand(tensor.value()));
-    in_metas.push_back(tensor.meta());
     program_.device = tensor.device();
   }
   std::vector<Value> values;
@@ -88,7 +87,6 @@ std::vector<Value> Trace::append(const OpDef& op, const Attrs& attrs, std::span<
     instruction.out.push_back(operand(values.back()));
     program_.device = meta.device;
   }
-  instruction.workspace = workspace_bytes(op, in_metas, out, attrs);
   program_.instructions.push_back(std::move(instruction));
   return values;
 }
@@ -104,6 +102,7 @@ Program Trace::finish(std::span<const Tensor> results) {
                       "Return only tensors that were computed.");
     program_.results.push_back(operand(tensor.value()));
   }
+  find_workspaces(program_);
   return std::move(program_);
 }
 
