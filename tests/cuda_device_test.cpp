@@ -2,11 +2,13 @@
 // simulated_cuda_tests runs them everywhere.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <utility>
 
 #include "core/apply.h"
+#include "core/autotune.h"
 #include "core/cuda_queue.h"
 #include "core/trace.h"
 #include "core/transfer.h"
@@ -47,8 +49,8 @@ TEST_F(CudaDevice, ValuesGoInAndComeBack) {
     const Tensor here = cast(Tensor::of<float>({0, 1, 2, 3, 4, 5}, {2, 3}), dtype);
     const Tensor there = to_device(here, Device::cuda);
     EXPECT_EQ(there.meta(), (Meta{{2, 3}, dtype, Device::cuda}));
-    EXPECT_EQ(there.to_vector<double>(), here.to_vector<double>());
-    EXPECT_EQ(to_device(there, Device::cpu).to_vector<double>(), here.to_vector<double>());
+    EXPECT_EQ(there.to_vector<float>(), here.to_vector<float>());
+    EXPECT_EQ(to_device(there, Device::cpu).to_vector<float>(), here.to_vector<float>());
   }
   const Tensor x = to_device(Tensor::of<float>({0, 1, 2, 3, 4, 5}, {2, 3}), Device::cuda);
   EXPECT_EQ(transpose(x).to_vector<float>(), (std::vector<float>{0, 3, 1, 4, 2, 5}));
@@ -287,6 +289,37 @@ TEST_F(CudaDevice, UpdatesOfAStepAreJoined) {
   };
   EXPECT_EQ(train(true), train(false));
   EXPECT_LT(calls, kParameters + 20);  // but for the gradients: one for each step of the way
+}
+
+// Products and convolutions by the fastest of the libraries' algorithms, where there are any: as the
+// CPU computes them, op by op and captured.
+TEST_F(CudaDevice, TimedAlgorithmsComputeTheSame) {
+  struct Timed {
+    Timed() { set_autotune(true); }
+    ~Timed() { set_autotune(false); }
+  };
+  const Timed timed;
+  const auto compute = [](const Tensor& x, const Tensor& w, const Tensor& m) {
+    const Tensor y = conv2d(x, w, {.padding = 1});  // [2, 9, 9, 24]
+    return cast(sum(matmul(reshape(y, {162, 24}), m), {0}), DType::f32);
+  };
+  for (const auto& [dtype, most] : {std::pair{DType::f32, 1e-5}, {DType::bf16, 2e-2}}) {
+    std::vector<Tensor> here, there;
+    for (const Shape& shape : {Shape{2, 9, 9, 16}, Shape{24, 3, 3, 16}, Shape{24, 40}}) {
+      here.push_back(cast(uniform(shape, -1, 1, 4), dtype));
+      there.push_back(to_device(here.back(), Device::cuda));
+    }
+    const auto expected = compute(here[0], here[1], here[2]).to_vector<float>();
+    Step step(compute);
+    double largest = 0;
+    for (const float value : expected) largest = std::max(largest, std::abs(double{value}));
+    for (const Tensor& result :
+         {compute(there[0], there[1], there[2]), step(there[0], there[1], there[2])}) {
+      const auto values = result.to_vector<float>();
+      for (size_t i = 0; i < expected.size(); ++i)
+        EXPECT_NEAR(values[i], expected[i], most * largest) << name_of(dtype) << " " << i;
+    }
+  }
 }
 
 }  // namespace

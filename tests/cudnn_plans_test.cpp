@@ -1,13 +1,18 @@
 // Which algorithm cuDNN chooses for every convolution of the examples, and with how much workspace:
 // asked for an H100 that is only described (h100.json), on any machine, and compared with a table
-// (cudnn_plans.txt). Skipped by name where there is no cuDNN. On the way every graph is built.
+// (cudnn_plans.txt). Skipped by name where there is no cuDNN. On the way every graph is built. By
+// several threads too, and as if candidates had been timed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <span>
 #include <sstream>
 
+#include "core/cpu/parallel.h"
 #include "core/cuda/attention.h"
 #include "core/cuda/convolution.h"
 #include "tests/data_testing.h"
@@ -64,6 +69,10 @@ std::string contents_of(const std::string& name) {
   return text.str();
 }
 
+std::string described(const std::optional<cuda::LibraryPlan>& plan) {
+  return plan ? cat("engine ", plan->engine, ", ", plan->workspace, " bytes") : "none";
+}
+
 // q, k and v are slices of one tensor [B, T, 3 H, D].
 std::string attention_table(const std::string& device) {
   std::string result;
@@ -81,8 +90,7 @@ std::string attention_table(const std::string& device) {
         const auto plan = cuda::attention_plan_for(a, device);
         result += cat("attention ", heads, " x ", length, " x ", features,
                       gradient ? " gradient " : " forward ", dtype, ": ");
-        result += plan ? cat("engine ", plan->engine, ", ", plan->workspace, " bytes\n")
-                       : std::string("none\n");
+        result += described(plan) + "\n";
       }
   return result;
 }
@@ -101,10 +109,16 @@ std::string table() {
                                         {DType::bf16, false}}) {
         const auto plan = cuda::convolution_plan_for(convolution(layer, kind, dtype, tf32), device);
         result += cat(layer.name, " ", name, " ", dtype, tf32 ? " as TF32" : "", ": ");
-        result += plan ? cat("engine ", plan->engine, ", ", plan->workspace, " bytes\n")
-                       : std::string("none\n");
+        result += described(plan) + "\n";
       }
   return result + attention_table(device);
+}
+
+std::map<std::filesystem::path, Bytes> files_in(const TemporaryFolder& folder) {
+  std::map<std::filesystem::path, Bytes> all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    all[entry.path().filename()] = read_file(entry.path());
+  return all;
 }
 
 class CudnnPlans : public testing::Test {
@@ -149,31 +163,128 @@ TEST_F(CudnnPlans, AreKeptInAFileEach) {
     EXPECT_TRUE(plan);
     return plan ? std::pair(plan->engine, plan->workspace) : std::pair<int64_t, int64_t>();
   };
-  const auto files = [&] {
-    std::map<std::filesystem::path, Bytes> all;
-    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-      all[entry.path()] = read_file(entry.path());
-    return all;
-  };
   const auto made = ask();
-  const auto kept = files();
+  const auto kept = files_in(folder);
   ASSERT_EQ(kept.size(), size_t{1});
-  const auto& [path, bytes] = *kept.begin();
-  const auto age = std::filesystem::last_write_time(path);
+  const auto& [name, bytes] = *kept.begin();
+  const auto age = std::filesystem::last_write_time(folder / name);
   EXPECT_EQ(ask(), made);
-  EXPECT_EQ(std::filesystem::last_write_time(path), age);  // it was not made again
+  EXPECT_EQ(std::filesystem::last_write_time(folder / name), age);  // it was not made again
 
   Bytes damaged = bytes;
   damaged[damaged.size() / 2] ^= 1;
-  folder.write(path.filename(), damaged);
+  folder.write(name, damaged);
   EXPECT_EQ(ask(), made);
-  EXPECT_EQ(files(), kept);
+  EXPECT_EQ(files_in(folder), kept);
 
   v.tf32 = true;  // another question
   ask();
   v.stride = {2, 2}, v.p = v.q = 16;
   ask();
-  EXPECT_EQ(files().size(), size_t{3});
+  EXPECT_EQ(files_in(folder).size(), size_t{3});
+}
+
+// Those of resnet8 in f16 and of attention, which is compiled: the same plans and files as one
+// thread makes, one after another.
+TEST_F(CudnnPlans, OfSeveralThreadsAreThoseOfOne) {
+  const std::string device = contents_of("h100.json");
+  std::vector<std::function<std::optional<cuda::LibraryPlan>()>> questions;
+  for (const Layer& layer : std::span(kLayers).subspan(2, 8))
+    for (const Kind kind : {Kind::forward, Kind::input_grad, Kind::weight_grad})
+      questions.emplace_back([v = convolution(layer, kind, DType::f16), &device] {
+        return cuda::convolution_plan_for(v, device);
+      });
+  for (const int64_t length : {64, 128})
+    for (const bool gradient : {false, true}) {
+      cuda::Attention a{
+          .gradient = gradient, .batch = 2, .heads = 2, .length = length, .features = 64};
+      a.q = a.k = a.v = a.dense();
+      questions.emplace_back([a, &device] { return cuda::attention_plan_for(a, device); });
+    }
+  const int before = num_threads();
+  std::map<std::filesystem::path, Bytes> kept;
+  std::vector<std::string> plans;
+  for (const int threads : {1, 4}) {
+    const TemporaryFolder folder;
+    setenv("PLIMSOLL_CUDA_PLANS", folder.path().c_str(), 1);
+    set_num_threads(threads);
+    std::vector<std::string> found(questions.size());
+    parallel_for(std::ssize(questions), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        found[static_cast<size_t>(i)] = described(questions[static_cast<size_t>(i)]());
+    });
+    set_num_threads(before);
+    EXPECT_EQ(std::ranges::count(found, "none"), 0);
+    if (threads == 1) {
+      plans = found;
+      kept = files_in(folder);
+      EXPECT_GE(kept.size(), size_t{24});
+    } else {
+      EXPECT_EQ(found, plans);
+      EXPECT_EQ(files_in(folder), kept);
+    }
+  }
+}
+
+// A clock that says what it is told takes the place of the one of a GPU.
+TEST_F(CudnnPlans, TheFastestIsKeptApartFromTheFirst) {
+  const TemporaryFolder folder;
+  setenv("PLIMSOLL_CUDA_PLANS", folder.path().c_str(), 1);
+  const std::string device = contents_of("h100.json");
+  const Convolution v = convolution(kLayers[3], Kind::weight_grad, DType::f16);
+  std::vector<cuda::LibraryPlan> proposed;
+  int asked = 0;
+  const auto with_winner = [&](size_t winner) {
+    return described(cuda::convolution_plan_for(
+        v, device, [&, winner](std::span<const cuda::LibraryPlan> candidates) {
+          ++asked;
+          proposed.assign(candidates.begin(), candidates.end());
+          cuda::Times times(candidates.size(), {2, 2, 2});
+          if (winner < times.size()) times[winner] = {1, 1, 1};
+          return times;
+        }));
+  };
+  const auto of_the_heuristic = [&] { return described(cuda::convolution_plan_for(v, device)); };
+  const std::string first = of_the_heuristic();
+  const std::string fastest = with_winner(2);
+  ASSERT_GE(proposed.size(), size_t{3});
+  EXPECT_LE(proposed.size(), cuda::kMostCandidates);
+  EXPECT_EQ(first, described(proposed[0]));
+  EXPECT_EQ(fastest, described(proposed[2]));
+  EXPECT_NE(fastest, first);
+  for (const cuda::LibraryPlan& plan : proposed) EXPECT_LE(plan.workspace, cuda::kMostScratch);
+  EXPECT_EQ(files_in(folder).size(), size_t{2});
+
+  EXPECT_EQ(with_winner(1), fastest);  // found again: nothing is timed
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(of_the_heuristic(), first);
+
+  for (auto [name, bytes] : files_in(folder)) {
+    bytes[bytes.size() / 2] ^= 1;
+    folder.write(name, bytes);
+  }
+  EXPECT_EQ(of_the_heuristic(), first);
+  EXPECT_EQ(with_winner(1), described(proposed[1]));  // damaged: timed again
+  EXPECT_EQ(asked, 2);
+}
+
+// Where there is no memory to time in the first is taken, and nothing is kept.
+TEST_F(CudnnPlans, WhatCouldNotBeTimedIsTimedNextTime) {
+  const TemporaryFolder folder;
+  setenv("PLIMSOLL_CUDA_PLANS", folder.path().c_str(), 1);
+  const std::string device = contents_of("h100.json");
+  const Convolution v = convolution(kLayers[3], Kind::forward, DType::f16);
+  int asked = 0;
+  const auto none = [&](std::span<const cuda::LibraryPlan> candidates) {
+    ++asked;
+    return cuda::Times(candidates.size());
+  };
+  const std::string first = described(cuda::convolution_plan_for(v, device));
+  const auto kept = files_in(folder);
+  EXPECT_EQ(described(cuda::convolution_plan_for(v, device, none)), first);
+  EXPECT_EQ(described(cuda::convolution_plan_for(v, device, none)), first);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(files_in(folder), kept);
 }
 
 TEST_F(CudnnPlans, RefuseADeviceThatIsNoDescription) {

@@ -11,6 +11,7 @@ set -uo pipefail
 bin=$(cd "${1:-build}" && pwd)/bin || exit 1
 logs=$bin/../on_gpu
 mkdir -p "$logs"
+rm -rf "$logs/plans"
 failed=0
 images=builtin text=builtin
 if [ -d "${PLIMSOLL_DATA:-}/mnist" ]; then images=mnist:$PLIMSOLL_DATA/mnist; fi
@@ -42,6 +43,14 @@ row resnet8_checkpoint 'test accuracy' "$bin/train_cnn" --device cuda --model re
   --checkpoint
 row gpt_no_graph 'validation loss' "$bin/train_transformer" --device cuda --model gpt \
   --data "$text" --no-graph
+# The first times algorithms, the second finds them: the same loss.
+for again in first again; do
+  row "autotune_$again" 'validation loss' env PLIMSOLL_CUDA_PLANS="$logs/plans" \
+    "$bin/train_transformer" --device cuda --model gpt --data "$text" --steps 200 \
+    --precision bf16 --autotune
+  row "autotune_cnn_$again" 'test accuracy' env PLIMSOLL_CUDA_PLANS="$logs/plans" \
+    "$bin/train_cnn" --device cuda --model resnet8 --epochs 1 --precision bf16 --autotune
+done
 row eager 'validation loss' "$bin/train_transformer" --device cuda --model gpt --steps 100 --mode eager
 row planned_is_measured 'captured' "$bin/compare_memory" --device cuda --models lenet,resnet8,gpt \
   --batches 32

@@ -195,7 +195,7 @@ std::optional<Plan> plan_of(const Attention& a, const Target& target) {
 }
 
 // Never destroyed: when a process ends the library may have gone before.
-Plans<Attention>& plans = *new Plans<Attention>(plan_of);
+Plans<Attention>& plans = *new Plans<Attention>([](const Attention& a) { return plan_of(a, {}); });
 
 }  // namespace
 

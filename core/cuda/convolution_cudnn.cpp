@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/autotune.h"
 #include "core/cuda/convolution.h"
 #include "core/cuda/graph_cudnn.h"
 
@@ -145,7 +146,9 @@ std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
 }
 
 // Never destroyed: when a process ends the library may have gone before.
-Plans<Convolution>& plans = *new Plans<Convolution>(plan_of);
+Plans<Convolution>& plans = *new Plans<Convolution>([](const Convolution& v) {
+  return plan_of(v, {.clock = autotune() ? time_on_device : Clock()});
+});
 
 const Plan* plan_for(Convolution v) {
   v.tf32 = v.dtype == DType::f32 && tf32_wanted();
@@ -157,8 +160,16 @@ const Plan* plan_for(Convolution v) {
 std::optional<LibraryPlan> convolution_plan(const Convolution& v) { return summary(plan_for(v)); }
 
 std::optional<LibraryPlan> convolution_plan_for(const Convolution& v,
-                                                const std::string& description) {
-  const std::optional<Plan> plan = plan_of(v, {description});
+                                                const std::string& description,
+                                                const PlanClock& clock) {
+  Target target{.description = description};
+  if (clock)
+    target.clock = [&](const Graph&, std::span<const Plan> candidates) {
+      std::vector<LibraryPlan> summaries;
+      for (const Plan& plan : candidates) summaries.push_back(*summary(&plan));
+      return clock(summaries);
+    };
+  const std::optional<Plan> plan = plan_of(v, target);
   return summary(plan ? &*plan : nullptr);
 }
 

@@ -15,9 +15,7 @@
 
 #include <concepts>
 #include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +23,8 @@
 
 #include "core/cuda/libraries.h"
 #include "core/cuda/library_plan.h"
+#include "core/cuda/tuning.h"
+#include "core/once_map.h"
 
 namespace plimsoll::cuda {
 
@@ -51,6 +51,20 @@ struct Cudnn {
 const Cudnn& cudnn();
 // Whether it can be had; why not is said once.
 bool cudnn_usable();
+
+// A handle of the library, which one thread may use at a time. The next one has it afterwards: it
+// stays open, as plans refer to it.
+class Handle {
+ public:
+  Handle();
+  ~Handle();
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  cudnnHandle_t raw() const { return handle_; }
+
+ private:
+  cudnnHandle_t handle_ = nullptr;
+};
 
 class Descriptor {
  public:
@@ -100,27 +114,38 @@ class Graph {
   }
 
   std::span<const cudnnBackendDescriptor_t> operations() const { return operations_; }
-  std::span<const int64_t> numbers() const {
-    return numbers_;
-  }  // of all tensors but the virtual ones
+  // Of all tensors but the virtual ones; of those in memory.
+  std::span<const int64_t> numbers() const { return numbers_; }
+  std::span<const int64_t> bytes() const { return bytes_; }
 
  private:
   std::deque<Descriptor> parts_;
   std::vector<cudnnBackendDescriptor_t> operations_;
-  std::vector<int64_t> numbers_;
+  std::vector<int64_t> numbers_, bytes_;
   int64_t next_ = 1;
 };
 
-// What a plan is for: the device that is open, or one that is only described, in JSON, on a machine
-// that may have none; such plans cannot be executed.
-struct Target {
-  std::string description{};  // empty: the device
-};
+// Of what plans work in. Workspaces lie on smaller ones, so plans ask for as much more.
+constexpr int64_t kWorkspaceBoundary = 256;
 
 struct Plan {
   std::unique_ptr<Descriptor> descriptor;
   std::vector<int64_t> numbers;
   int64_t engine, workspace;
+};
+
+// How long some plans for a graph take.
+using Clock = std::function<Times(const Graph& graph, std::span<const Plan> candidates)>;
+
+// On the device, in memory from the current pool. What needs more workspace than that has is left
+// out, and everything where it has none for the operands, which is said once.
+Times time_on_device(const Graph& graph, std::span<const Plan> candidates);
+
+// What a plan is for: the device that is open, or one that is only described, in JSON, on a machine
+// that may have none; such plans cannot be executed.
+struct Target {
+  std::string description{};  // empty: the device
+  Clock clock{};              // empty: plans are taken as cuDNN orders them
 };
 
 // What a plan may do to its operands: nothing; round f32 to TF32, of 10 bits, for the tensor cores;
@@ -129,35 +154,34 @@ enum class Rounding { none, tf32, any };
 
 // The first of the plans that cuDNN's heuristics propose which it can build, which gives the same
 // result in every run, rounds no more than it may, and needs no more workspace than `limit` bytes.
-// Nothing: there is none.
+// With a clock the fastest of the first kMostCandidates such plans. Nothing: there is none.
+// From any thread; while one times, no other one builds.
 //
 // Plans are kept on disk (core/cache.h), by all of this, the device and the version of cuDNN: the
-// next process neither searches nor compiles, and runs the same algorithm. PLIMSOLL_CUDA_PLANS is
-// their folder, else $XDG_CACHE_HOME/plimsoll or ~/.cache/plimsoll. "none": they are not kept.
-// `name` says what the graph computes, sizes included: equal names are equal graphs.
+// next process neither searches nor compiles nor times, and runs the same algorithm.
+// PLIMSOLL_CUDA_PLANS is their folder, else $XDG_CACHE_HOME/plimsoll or ~/.cache/plimsoll. "none":
+// they are not kept. `name` says what the graph computes, sizes included: equal names are equal
+// graphs.
 std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const Target& target,
                               Rounding rounding, int64_t limit);
 
-// Of what was asked for once; safe from any thread.
+// Of what was asked for once, for the device; from any thread.
 template <class Key>
 class Plans {
  public:
-  using Make = std::optional<Plan> (*)(const Key& key, const Target& target);
+  using Make = std::optional<Plan> (*)(const Key& key);
   explicit Plans(Make make) : make_(make) {}
 
-  // Made for the device when it is asked for first. nullptr: there is none.
+  // Made when it is asked for first. nullptr: there is none.
   const Plan* find(const Key& key) {
     if (!cudnn_usable()) return nullptr;
-    const std::lock_guard lock(mutex_);
-    auto known = plans_.find(key);
-    if (known == plans_.end()) known = plans_.emplace(key, make_(key, {})).first;
-    return known->second ? &*known->second : nullptr;
+    const std::optional<Plan>& plan = plans_.find(key, make_);
+    return plan ? &*plan : nullptr;
   }
 
  private:
   const Make make_;
-  std::mutex mutex_;
-  std::map<Key, std::optional<Plan>> plans_;
+  OnceMap<Key, std::optional<Plan>> plans_;
 };
 
 inline std::optional<LibraryPlan> summary(const Plan* plan) {

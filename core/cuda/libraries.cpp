@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "core/cuda/runtime.h"
+
 namespace plimsoll::cuda {
 namespace {
 
@@ -62,6 +64,12 @@ std::filesystem::path cache_folder() {
     return caches + "/plimsoll";
   const std::string home = setting("HOME");
   return home.empty() ? "" : home + "/.cache/plimsoll";
+}
+
+std::string device_identity() {
+  const cudaDeviceProp& p = device_properties();
+  return cat(p.name, " ", p.major, ".", p.minor, " ", p.multiProcessorCount, " ",
+             p.sharedMemPerBlockOptin, " ", p.l2CacheSize);
 }
 
 Library::Library(const LibraryName& name) : name_(name) {

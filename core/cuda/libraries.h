@@ -52,6 +52,9 @@ bool tf32_wanted();
 // `plimsoll` in $XDG_CACHE_HOME or ~/.cache. Empty, for PLIMSOLL_CUDA_PLANS=none: nowhere.
 std::filesystem::path cache_folder();
 
+// What a choice for the device depends on: not only its name, as a part of one may be lent.
+std::string device_identity();
+
 // Says once, on stderr, that a library cannot be used and what that means.
 void report_missing(const std::string& why);
 

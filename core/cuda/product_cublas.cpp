@@ -2,14 +2,18 @@
 #include <cublasLt.h>
 
 #include <bit>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "core/autotune.h"
+#include "core/cache.h"
 #include "core/cuda/libraries.h"
 #include "core/cuda/product.h"
 #include "core/cuda/runtime.h"
+#include "core/cuda/tuning.h"
 
 namespace plimsoll::cuda {
 namespace {
@@ -22,6 +26,7 @@ struct CublasLt {
   PLIMSOLL_FUNCTION(cublasLtGetStatusString);
   PLIMSOLL_FUNCTION(cublasLtCreate);
   PLIMSOLL_FUNCTION(cublasLtMatmul);
+  PLIMSOLL_FUNCTION(cublasLtMatmulAlgoCheck);
   PLIMSOLL_FUNCTION(cublasLtMatmulAlgoGetHeuristic);
   PLIMSOLL_FUNCTION(cublasLtMatmulDescCreate);
   PLIMSOLL_FUNCTION(cublasLtMatmulDescDestroy);
@@ -75,9 +80,25 @@ struct Key {
   Matrix a, b, c;
   int64_t batch;
   int bias;  // alignment of its address; 0: there is none
-  bool accumulate;
   uint64_t workspace;
   auto operator<=>(const Key&) const = default;
+};
+
+std::string name_of(const Key& key) {
+  std::string name = cat("product ", key.batch, " ", key.bias, " ", key.workspace);
+  for (const Matrix& x : {key.a, key.b, key.c})
+    name += cat(" ", static_cast<int>(x.type), " ", x.rows, " ", x.columns, " ", x.leading, " ",
+                x.batch_step, " ", x.turned, " ", x.alignment);
+  return name + (tf32_wanted() ? " tf32" : "");
+}
+
+// The operands of a call.
+struct Operands {
+  const void *a, *b;
+  void* c;
+  const void* bias;
+  bool accumulate;
+  std::span<std::byte> workspace;
 };
 
 template <class T>
@@ -118,58 +139,120 @@ std::optional<Matrix> transposed(const Matrices& x, int64_t rows, int64_t column
   return std::nullopt;
 }
 
-// A product made ready: descriptors, and the algorithm the heuristic prefers.
+// A product made ready: descriptors, and the algorithm: the one that the heuristic prefers, or the
+// fastest of those that it proposes.
 class Plan {
  public:
   Plan(const CublasLt& lt, const Key& key, const void* bias)
       : lt_(lt),
+        key_(key),
         operation_(operation(lt, key, bias)),
         a_(layout(lt, key.a, key.batch)),
         b_(layout(lt, key.b, key.batch)),
         c_(layout(lt, key.c, key.batch)) {
-    cublasLtMatmulPreference_t made = nullptr;
-    lt.run(lt.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
-    const Owned<std::remove_pointer_t<cublasLtMatmulPreference_t>> preference(
-        made, lt.cublasLtMatmulPreferenceDestroy);
-    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, const auto& value) {
-      lt.run(lt.cublasLtMatmulPreferenceSetAttribute(made, name, &value, sizeof value),
-             "cublasLtMatmulPreferenceSetAttribute");
-    };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, key.workspace);
-    // Sums that are cut are added in order, in the type that they are computed in.
-    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-           static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(key.a.alignment));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(key.b.alignment));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<uint32_t>(key.c.alignment));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(key.c.alignment));
-    cublasLtMatmulHeuristicResult_t found{};
-    int n = 0;
-    const cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(
-        lt.handle, operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(), made, 1, &found, &n);
-    if (status != CUBLAS_STATUS_SUCCESS || n == 0 || found.state != CUBLAS_STATUS_SUCCESS)
-      return;  // not by cuBLAS
-    algorithm_ = found.algo;
+    if (const std::vector<Algorithm> found = proposals(1); !found.empty()) algorithm_ = found[0];
   }
 
   bool possible() const { return algorithm_.has_value(); }
 
-  // The bias of this call; the caller holds the lock under which descriptors are used.
-  void run(const Key& key, const void* a, const void* b, void* c, const void* bias,
-           std::span<std::byte> workspace) const {
-    if (key.bias) set_bias(lt_, operation_.get(), bias);
-    const double one64 = 1, zero64 = 0;
-    const float one32 = 1, zero32 = 0;
-    const bool wide = key.c.type == CUDA_R_64F;
-    const void* one = wide ? static_cast<const void*>(&one64) : &one32;
-    const void* zero = wide ? static_cast<const void*>(&zero64) : &zero32;
-    lt_.run(lt_.cublasLtMatmul(lt_.handle, operation_.get(), one, a, a_.get(), b, b_.get(),
-                               key.accumulate ? one : zero, c, c_.get(), c, c_.get(), &*algorithm_,
-                               workspace.data(), workspace.size(), stream()),
-            "cublasLtMatmul");
+  // The caller holds the lock under which descriptors are used. The first product that does not add
+  // to c is where algorithms are timed, if that is wanted: each of them writes the same c, so that
+  // no more memory is needed.
+  void run(const Operands& operands) {
+    if (key_.bias) set_bias(lt_, operation_.get(), operands.bias);
+    if (!chosen_ && !operands.accumulate && autotune() && !recording()) choose(operands);
+    run(*algorithm_, operands);
   }
 
  private:
+  using Algorithm = cublasLtMatmulAlgo_t;
+
+  static bool recording() {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check_cuda(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
+    return status != cudaStreamCaptureStatusNone;
+  }
+
+  void run(const Algorithm& algorithm, const Operands& o) const {
+    const double one64 = 1, zero64 = 0;
+    const float one32 = 1, zero32 = 0;
+    const bool wide = key_.c.type == CUDA_R_64F;
+    const void* one = wide ? static_cast<const void*>(&one64) : &one32;
+    const void* zero = wide ? static_cast<const void*>(&zero64) : &zero32;
+    lt_.run(lt_.cublasLtMatmul(lt_.handle, operation_.get(), one, o.a, a_.get(), o.b, b_.get(),
+                               o.accumulate ? one : zero, o.c, c_.get(), o.c, c_.get(), &algorithm,
+                               o.workspace.data(), o.workspace.size(), stream()),
+            "cublasLtMatmul");
+  }
+
+  // The first `most` algorithms that the heuristic proposes, best first.
+  std::vector<Algorithm> proposals(size_t most) const {
+    cublasLtMatmulPreference_t made = nullptr;
+    lt_.run(lt_.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
+    const Owned<std::remove_pointer_t<cublasLtMatmulPreference_t>> preference(
+        made, lt_.cublasLtMatmulPreferenceDestroy);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, const auto& value) {
+      lt_.run(lt_.cublasLtMatmulPreferenceSetAttribute(made, name, &value, sizeof value),
+              "cublasLtMatmulPreferenceSetAttribute");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, key_.workspace);
+    // Sums that are cut are added in order, in the type that they are computed in.
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(key_.a.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(key_.b.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<uint32_t>(key_.c.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(key_.c.alignment));
+    std::vector<cublasLtMatmulHeuristicResult_t> found(most);
+    int n = 0;
+    const cublasStatus_t status = lt_.cublasLtMatmulAlgoGetHeuristic(
+        lt_.handle, operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(), made,
+        static_cast<int>(most), found.data(), &n);
+    std::vector<Algorithm> usable;  // none: not by cuBLAS
+    for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < n; ++i)
+      if (found[static_cast<size_t>(i)].state == CUBLAS_STATUS_SUCCESS)
+        usable.push_back(found[static_cast<size_t>(i)].algo);
+    return usable;
+  }
+
+  struct NotTimed {};  // thrown where there is nothing to keep
+
+  // The fastest, or what an earlier process found so: what it kept are the bytes of the algorithm,
+  // which cuBLAS of the same version takes back.
+  void choose(const Operands& operands) {
+    chosen_ = true;
+    const auto time = [&] {
+      const std::vector<Algorithm> found = proposals(kMostCandidates);
+      const Times times = time_candidates(found.size(), [&](size_t i) { run(found[i], operands); });
+      const std::optional<size_t> best = fastest(times);
+      if (!best) throw NotTimed();
+      const auto* bytes = reinterpret_cast<const uint8_t*>(&found[*best]);
+      return CachedBytes(bytes, bytes + sizeof(Algorithm));
+    };
+    const std::filesystem::path folder = cache_folder();
+    try {
+      const CachedBytes bytes =
+          folder.empty()
+              ? time()
+              : cached_file(folder,
+                            {"products 1", cat("cuBLAS ", lt_.cublasLtGetVersion()),
+                             device_identity(), name_of(key_), cat("fastest of ", kMostCandidates)},
+                            time, [&](const CachedBytes& kept) { return fits(kept); });
+      std::memcpy(&*algorithm_, bytes.data(), sizeof(Algorithm));
+    } catch (const NotTimed&) {
+    }
+  }
+
+  bool fits(const CachedBytes& kept) const {
+    Algorithm algorithm;
+    if (kept.size() != sizeof algorithm) return false;
+    std::memcpy(&algorithm, kept.data(), sizeof algorithm);
+    cublasLtMatmulHeuristicResult_t result{};
+    return lt_.cublasLtMatmulAlgoCheck(lt_.handle, operation_.get(), a_.get(), b_.get(), c_.get(),
+                                       c_.get(), &algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
+           result.workspaceSize <= key_.workspace;
+  }
+
   using Operation = Owned<std::remove_pointer_t<cublasLtMatmulDesc_t>>;
   using Layout = Owned<std::remove_pointer_t<cublasLtMatrixLayout_t>>;
 
@@ -218,9 +301,11 @@ class Plan {
   }
 
   const CublasLt& lt_;
+  const Key key_;
   Operation operation_;
   Layout a_, b_, c_;
-  std::optional<cublasLtMatmulAlgo_t> algorithm_;
+  std::optional<Algorithm> algorithm_;
+  bool chosen_ = false;  // among the proposals
 };
 
 std::mutex mutex;
@@ -292,8 +377,7 @@ bool product_by_library(const Product& p, std::span<std::byte> workspace) {
     if (!left || !right) return false;
     const Matrix result{*type_of(p.c.dtype),      p.n, p.m, p.n, p.m * p.n, false,
                         alignment_of(part.c.data)};
-    const Key key{*left,        *right,        result, inner.size, bias ? alignment_of(bias) : 0,
-                  p.accumulate, scratch.size()};
+    const Key key{*left, *right, result, inner.size, bias ? alignment_of(bias) : 0, scratch.size()};
     const std::lock_guard lock(mutex);
     auto known = plans.find(key);
     if (known == plans.end())
@@ -302,7 +386,7 @@ bool product_by_library(const Product& p, std::span<std::byte> workspace) {
                            std::forward_as_tuple(*lt, key, bias))
                   .first;
     if (!known->second.possible()) return false;  // whoever asks does the whole batch again
-    known->second.run(key, part.b.data, part.a.data, part.c.data, bias, scratch);
+    known->second.run({part.b.data, part.a.data, part.c.data, bias, p.accumulate, scratch});
   }
   return true;
 }
