@@ -51,17 +51,19 @@ struct Round {
   bool row_major = a.col_stride == 1;
   int64_t pitch = row_major ? kRowPitch : kTermPitch;
 
-  // Some rows and columns of C, and some terms of each sum; 0 of them if there are no more.
-  Round part(int64_t row, int64_t rows, int64_t column, int64_t width, int64_t term) const {
+  // Some rows and columns of C, and some terms of each sum.
+  Round part(int64_t row, int64_t rows, int64_t column, int64_t width, int64_t term,
+             int64_t terms) const {
     return {.a = {a.data + row * a.row_stride + term * a.col_stride, a.row_stride, a.col_stride},
             .b = {b.data + term * b.row_stride + column * b.col_stride, b.row_stride, b.col_stride},
             .m = rows,
             .n = width,
-            .depth = terms_from(term),
+            .depth = terms,
             .c = c + row * c_stride + column,
             .c_stride = c_stride,
             .add = add || term > 0};
   }
+  // Of the round that begins with a term; 0 if there are no more.
   int64_t terms_from(int64_t term) const { return std::clamp<int64_t>(depth - term, 0, kDepth); }
 
   int64_t width(int64_t panel) const { return std::min(columns, n - panel * columns); }
@@ -252,7 +254,7 @@ void multiply_deep(const Round<T>& all) {
       const int64_t row = all.strips.first(down.first(d)), column = across.first(x) * all.columns;
       const int64_t width = std::min(across.size(x) * all.columns, all.n - column);
       const auto round_at = [&](int64_t term) {
-        return all.part(row, all.rows(down, d), column, width, term);
+        return all.part(row, all.rows(down, d), column, width, term, all.terms_from(term));
       };
       for (int64_t term = 0; term < all.depth; term += kDepth) {
         const Round<T> r = round_at(term), next = round_at(term + kDepth);
@@ -294,13 +296,15 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
                      .c_stride = c_stride,
                      .add = store == Store::accumulate};
   constexpr int64_t wide = kWidePanels * kBlockColumns<T>;
-  if (m <= kHigh && n <= wide && k > kDepth && m * n * kDepth > kSmall &&
-      m * n <= kTile * num_threads())
-    return multiply_deep(all);
-  for (int64_t j = 0; j < n; j += wide)
+  for (int64_t j = 0; j < n; j += wide) {
+    const int64_t width = std::min(wide, n - j), size = m * width;
+    if (m <= kHigh && k > kDepth && size * kDepth > kSmall && size <= kTile * num_threads()) {
+      multiply_deep(all.part(0, m, j, width, 0, k));
+      continue;
+    }
     for (int64_t t = 0; t < k; t += kDepth)
       for (int64_t i = 0; i < m; i += kHigh) {
-        Round<T> round = all.part(i, std::min(kHigh, m - i), j, std::min(wide, n - j), t);
+        Round<T> round = all.part(i, std::min(kHigh, m - i), j, width, t, all.terms_from(t));
         if (b.col_stride == 1 && i + kHigh >= m) round.next_depth = all.terms_from(t + kDepth);
         if (round.m * round.n * round.depth <= kSmall)
           multiply_small(round);
@@ -309,6 +313,7 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
         else
           multiply_high(round, i > 0);
       }
+  }
 }
 
 template void gemm<float>(int64_t, int64_t, int64_t, MatrixRef<float>, MatrixRef<float>, float*,
