@@ -111,7 +111,7 @@ endfunction()
 
 # What kernels that are compiled at run time include, as text within the library.
 function(plimsoll_embed_headers result)
-  plimsoll_included(ops/element.cuh headers)
+  plimsoll_included(ops/element_rows.cuh headers)
   list(APPEND headers core/cuda/nvrtc_standard.h)
   set(file ${PROJECT_BINARY_DIR}/generated/cuda/embedded_headers.cpp)
   list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)

@@ -15,6 +15,7 @@ namespace plimsoll {
 
 struct GeneratedKernel {
   std::string name, text;  // of the function, and its definition in the terms of ops/element.cuh
+  int threads = 0;         // of a block, if a block takes a piece of work; 0: a thread takes one
   mutable std::atomic<const void*> compiled = nullptr;  // where the CUDA half has it, for good
 };
 
@@ -22,7 +23,8 @@ struct GeneratedKernel {
 // that is not possible it says why, once, on stderr, and returns false.
 [[gnu::weak]] bool compile_generated(std::span<const GeneratedKernel* const> kernels);
 
-// Queues one that is ready, with a thread for each of `pieces` pieces, or fewer.
+// Queues one that is ready, with a block for each of `pieces` pieces, or a thread for each or for
+// several.
 [[gnu::weak]] void launch_generated(const GeneratedKernel& kernel, int64_t pieces,
                                     const KernelArguments& arguments);
 

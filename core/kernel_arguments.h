@@ -7,14 +7,14 @@
 namespace plimsoll {
 
 struct KernelArguments {
-  static constexpr int kMost = 64;
+  static constexpr int kMost = 96;
   void* at[kMost];  // the inputs, then the outputs
   // Bits of attributes that are not written into the kernel, so that ops that differ in them share
   // one.
   static constexpr int kMostWords = 32;
   uint64_t words[kMostWords];
   // How many packs of elements, from the first one on, are moved at once: 0 where an operand does
-  // not lie on the boundary of a pack.
+  // not lie on the boundary of a pack. Kernels of rows: whether a thread takes packs, not how many.
   int64_t packs;
 };
 

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "ops/columns.cuh"
-#include "ops/layer_norm/kernels.h"
+#include "ops/layer_norm/attrs.h"
 #include "ops/row_norm_grad.h"
 #include "ops/rows.cuh"
 

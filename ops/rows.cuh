@@ -15,6 +15,7 @@
 
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
+#include "core/row_threads.h"
 
 namespace plimsoll::cuda {
 
@@ -44,6 +45,16 @@ __device__ void read_row(int64_t n, bool packs, const F& f, const Row<C>& in, co
     else
       f(i, in.get(i), more.get(i)...);
   }
+}
+
+// each(f) calls f(in[i]...) for the same elements: so formulas of rows (ops/layer_norm/row.cuh),
+// which do not know where a row lies, see it.
+template <class... Rows>
+__device__ auto each_of(int64_t n, bool packs, const Rows&... in) {
+  return [=](const auto& f) {
+    read_row(
+        n, packs, [&](int64_t, auto... v) { f(v...); }, in...);
+  };
 }
 
 // out[i] = f(i, in[i]...) for the same elements.
@@ -87,8 +98,7 @@ inline int whole_warps(int64_t pieces, int most) {
   return kWarp *
          static_cast<int>(std::clamp<int64_t>((pieces + kWarp - 1) / kWarp, 1, most / kWarp));
 }
-// One for each pack.
-inline int row_threads(int64_t n) { return whole_warps((n + kTogether - 1) / kTogether, kThreads); }
+static_assert(kTogether == kRowPack && row_threads(1 << 20) == kThreads);
 
 template <class... Views>
 bool in_packs(int64_t n, const Views&... views) {

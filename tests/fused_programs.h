@@ -45,7 +45,7 @@ inline Tensor next(std::mt19937& random, const std::vector<Tensor>& values, cons
     y = cast(uniform(random_shape(random, x.shape()), -1, 1, random(), {.device = x.device()}),
              x.dtype());
   constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::f16, DType::f64};
-  switch (random() % 14) {
+  switch (random() % 16) {
     case 0:
       return x + y;
     case 1:
@@ -72,6 +72,10 @@ inline Tensor next(std::mt19937& random, const std::vector<Tensor>& values, cons
       return layer_norm(x, ones({x.size(2)}, {wide.dtype(), x.device()}),
                         zeros({x.size(2)}, {wide.dtype(), x.device()}));
     case 12:
+      return softmax(x, -1);
+    case 13:
+      return log_softmax(x, 2);
+    case 14:
       return rms_norm(x, ones({x.size(2)}, {wide.dtype(), x.device()}));
     default:
       return cast(amax(wide, {2}, Keep::ones), x.dtype()) *

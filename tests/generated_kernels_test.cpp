@@ -176,6 +176,43 @@ TEST_F(GeneratedKernels, OfEveryOpCompile) {
     EXPECT_EQ(ops.contains(op->name), op->code != nullptr) << op->name;
 }
 
+// Of rows of any length the elements stay in registers.
+TEST_F(GeneratedKernels, OfRowsCompile) {
+  std::vector<const GeneratedKernel*> kernels;
+  for (const int64_t n : {1, 7, 32, 768, 1024, 1025, 4096, 8192})
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+      const Meta x{{4, n}, dtype, Device::cuda}, weight{{n}, DType::f32, Device::cuda};
+      const Program program = remove_dead(capture(
+          [](std::span<const Tensor> in) {
+            const Tensor h = in[0] + in[1];
+            return std::vector{h, layer_norm(h, in[2], in[2])};
+          },
+          Metas{x, x, weight}));
+      for (const GeneratedKernel* kernel : kernels_of(program).all) kernels.push_back(kernel);
+    }
+  const auto once = distinct(kernels);
+  for (const int architecture : {80, 90}) {
+    const auto start = std::chrono::steady_clock::now();
+    const cuda::CompiledModule module = compile(cuda::module_text(once), architecture);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    EXPECT_EQ(module.log.find("warning"), std::string::npos) << module.log;
+    std::printf("%zu kernels of rows for %d: %.1f s\n", once.size(), architecture, time.count());
+    const std::regex line("([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores"),
+        used("Used ([0-9]+) registers");
+    int functions = 0, registers = 0;
+    for (std::sregex_iterator m(module.log.begin(), module.log.end(), line), end; m != end; ++m) {
+      ++functions;
+      EXPECT_EQ((*m)[1], "0");
+      EXPECT_EQ((*m)[2], "0");
+    }
+    for (std::sregex_iterator m(module.log.begin(), module.log.end(), used), end; m != end; ++m)
+      registers = std::max(registers, std::stoi((*m)[1]));
+    EXPECT_EQ(functions, static_cast<int>(once.size()));
+    EXPECT_LT(registers, 128);
+    std::printf("%d registers at most\n", registers);
+  }
+}
+
 template <class F>
 std::string ptx_of(F f, const Metas& metas) {
   const Program program =

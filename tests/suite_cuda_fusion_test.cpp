@@ -6,38 +6,14 @@
 
 #include "core/apply.h"
 #include "core/cuda.h"
-#include "core/trace.h"
-#include "memory/dead_code.h"
-#include "memory/fusion/fuse.h"
-#include "memory/fusion/source.h"
 #include "memory/step.h"
-#include "tests/fused_programs.h"
-#include "tests/suite.h"
+#include "tests/fused_kernels.h"
 
 namespace plimsoll {
 namespace {
 
 using namespace fused_programs;
 using fusion::Fused;
-
-Meta on_cuda(const Shape& shape, DType dtype = DType::f32) { return {shape, dtype, Device::cuda}; }
-
-// As fuse() does, but for the comparison of plans and without compiling.
-template <class F>
-Program fused_program(F f, const Metas& metas) {
-  const Program program =
-      remove_dead(capture([&](std::span<const Tensor> in) { return f(in); }, metas));
-  return fusion::rewrite(program, fusion::find_groups(program, kFuseAll));
-}
-
-const Fused& only_group(const Program& program) {
-  EXPECT_EQ(program.instructions.size(), 1u);
-  return program.instructions.back().attrs.as<Fused>();
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST(FusedKernels, AreWrittenFromTheirMembers) {
   const auto text = [](auto f) {
@@ -115,35 +91,22 @@ TEST(FusedKernels, LargeTensorsCountInSixtyFourBits) {
 }
 
 TEST(FusedKernels, OpsThatJoinOrHaveNoFormulaStayAlone) {
-  const auto names = [](auto f) {
-    std::string text;
-    for (const Instruction& i : fused_program(f, {on_cuda({4, 8})}).instructions)
-      text += cat(text.empty() ? "" : " ", i.op->name);
-    return text;
-  };
-  EXPECT_EQ(names([](auto in) { return std::vector{relu(sin(relu(-in[0])))}; }),
+  const auto fused = [](auto f) { return names(fused_program(f, {on_cuda({4, 8})})); };
+  EXPECT_EQ(fused([](auto in) { return std::vector{relu(sin(relu(-in[0])))}; }),
             "affine+relu sin relu");
-  EXPECT_EQ(names([](auto in) {
+  EXPECT_EQ(fused([](auto in) {
               const Tensor norm = global_norm(std::array{in[0]});
               return std::vector{relu(scale_to_norm(relu(in[0]), norm, 1))};
             }),
             "global_norm relu scale_to_norm relu");
 }
 
-TEST(FusedKernels, EveryPointwiseOpHasOne) {
+TEST(FusedKernels, EveryOpThatIsTiledHasOne) {
   const std::set<std::string> alone{"div_trunc"};  // integers that are divided by zero are a fault
   for (const OpDef* op : all_ops()) {
-    const bool can_be_fused = op->tiling == Tiling::elements && !op->joins;
+    const bool can_be_fused = op->tiling != Tiling::none && !op->joins;
     EXPECT_EQ(op->code != nullptr, can_be_fused && !alone.contains(op->name)) << op->name;
   }
-}
-
-// Why generated kernels cannot run here; empty where they can.
-std::string why_no_kernels() {
-  if (const std::string why = why_no_cuda(); !why.empty()) return why;
-  static const GeneratedKernel probe{.name = "probe", .text = "PLIMSOLL_KERNEL(probe) {}\n"};
-  static const bool compiles = compile_generated(std::array{&probe});
-  return compiles ? "" : "cuda: there is no compiler for generated kernels";
 }
 
 TEST(FusedKernels, ProgramsStayAsTheyAreWhereNoneCanRun) {
@@ -152,7 +115,7 @@ TEST(FusedKernels, ProgramsStayAsTheyAreWhereNoneCanRun) {
               Metas(2, on_cuda({96}))));
   const Program fused = fuse(program, kFuseAll);
   EXPECT_EQ(fused.instructions.size(), why_no_kernels().empty() ? 1u : 2u);
-  EXPECT_EQ(fuse(program, {.rows = true}), program);  // not on a GPU
+  EXPECT_EQ(fuse(program, {.rows = true}), program);  // no op over rows is among them
 }
 
 // A tiny replayer on the device: every buffer has memory of its own.
@@ -213,8 +176,8 @@ class OnCuda {
   std::vector<std::byte*> memory_;
 };
 
-// Every case of every op with its gradients, each pointwise op in a generated kernel, if only
-// alone.
+// Every case of every op with its gradients, each op that is tiled in a generated kernel, if only
+// alone: ops over rows in f32.
 TEST(FusedOnCuda, EveryOpHasItsBits) {
   if (const std::string why = why_no_kernels(); !why.empty()) GTEST_SKIP() << why;
   struct Trial {
@@ -227,11 +190,19 @@ TEST(FusedOnCuda, EveryOpHasItsBits) {
   std::set<std::string> reached;
   for (const SuiteParam& param : all_cases()) {
     const OpCase& c = param.op_case;
-    const std::vector<Tensor> inputs = make_inputs(c, c.dtypes.front());
-    Metas metas;
-    for (const Tensor& x : inputs) metas.push_back(x.meta());
-    const Program plain = moved_to_cuda(remove_dead(
-        capture([&](std::span<const Tensor> in) { return outputs_and_gradients(c, in); }, metas)));
+    std::vector<Tensor> inputs;
+    const auto captured = [&](DType dtype) {
+      inputs = make_inputs(c, dtype);
+      Metas metas;
+      for (const Tensor& x : inputs) metas.push_back(x.meta());
+      const auto f = [&](std::span<const Tensor> in) { return outputs_and_gradients(c, in); };
+      return moved_to_cuda(remove_dead(capture(f, metas)));
+    };
+    Program plain = captured(c.dtypes.front());
+    const auto over_rows = [](const Instruction& i) { return i.op->tiling == Tiling::rows; };
+    if (std::ranges::any_of(plain.instructions, over_rows) &&
+        std::ranges::count(c.dtypes, DType::f32) > 0)
+      plain = captured(DType::f32);
     const bool runs = std::ranges::all_of(
         plain.instructions, [](const Instruction& i) { return i.op->cuda != nullptr; });
     const auto groups = fusion::find_groups(plain, kFuseAll, /*least_members=*/1);

@@ -132,7 +132,7 @@ void compile(std::span<const GeneratedKernel* const> kernels) {
 }  // namespace
 
 std::string module_text(std::span<const GeneratedKernel* const> kernels) {
-  std::string text = "#include \"ops/element.cuh\"\n\nnamespace plimsoll {\n\n";
+  std::string text = "#include \"ops/element_rows.cuh\"\n\nnamespace plimsoll {\n\n";
   for (const GeneratedKernel* kernel : kernels) text += kernel->text + "\n";
   return text + "}  // namespace plimsoll\n";
 }
@@ -183,10 +183,13 @@ void launch_generated(const GeneratedKernel& kernel, int64_t pieces,
   // As the kernels compiled before: blocks of 256 threads, not more than keep the device busy.
   constexpr int64_t kThreads = 256, kBlocksEach = 16;
   const int64_t most = kBlocksEach * cuda::device_properties().multiProcessorCount;
-  const int64_t blocks = std::clamp<int64_t>((pieces + kThreads - 1) / kThreads, 1, most);
+  const bool by_blocks = kernel.threads > 0;
+  const auto threads = static_cast<unsigned>(by_blocks ? kernel.threads : kThreads);
+  const int64_t blocks =
+      by_blocks ? pieces : std::clamp<int64_t>((pieces + kThreads - 1) / kThreads, 1, most);
   KernelArguments own = arguments;
   void* parameters[] = {&own};
-  cuda::check_cuda(cudaLaunchKernel(kernel.compiled.load(), cuda::grid_of(blocks), dim3(kThreads),
+  cuda::check_cuda(cudaLaunchKernel(kernel.compiled.load(), cuda::grid_of(blocks), dim3(threads),
                                     parameters, 0, cuda::stream()),
                    "cudaLaunchKernel");
 }

@@ -1,5 +1,5 @@
-// Fusion: pointwise ops that follow each other, and norms of rows among them, become one
-// instruction that runs them tile by tile in the cache (fused.h).
+// Fusion: pointwise ops that follow each other, and ops over rows among them, become one
+// instruction that runs them tile by tile in the cache (fused.h), or on a GPU in registers.
 //
 //   program = fuse(std::move(program), kFuseAll);
 #pragma once
@@ -10,8 +10,8 @@ namespace plimsoll {
 
 // The program with its chains fused, or as it was where nothing can be. Every value that is left
 // has its bits, and the plan of the result takes no more bytes than that of the program: groups
-// that would are left out. On a GPU it is pointwise ops that are fused, and their kernels are
-// compiled here; where they cannot be (core/generated.h), the program stays as it is.
+// that would are left out. On a GPU their kernels are compiled here; where they cannot be
+// (core/generated.h), the program stays as it is.
 Program fuse(Program program, Fusion passes);
 
 namespace fusion {

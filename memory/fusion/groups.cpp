@@ -51,16 +51,20 @@ std::optional<Grid> grid_of_rows(const Instruction& instruction) {
 }
 
 // Whether there is a kernel that can run it together with others.
-bool can_join(const OpDef& op, Device device) {
+bool can_join(const Instruction& instruction, Device device) {
+  const OpDef& op = *instruction.op;
   if (device == Device::cpu) return op.tiling != Tiling::none && op.cpu;
   // Calls of an op that joins go together in one launch already, which saves more.
-  return device == Device::cuda && op.tiling == Tiling::elements && op.code && !op.joins;
+  if (device != Device::cuda || op.tiling == Tiling::none || !op.code || op.joins) return false;
+  if (op.tiling == Tiling::elements || instruction.out.empty()) return true;
+  const Meta& y = instruction.out[0].meta;  // a row, which a block holds; f64 falls to it otherwise
+  return y.dtype != DType::f64 && y.shape.rank() > 0 && y.shape.back() <= kMostHeldColumns;
 }
 
 // Nothing: it has to run by itself.
 std::optional<Grid> grid_of(const Instruction& instruction, Device device, Fusion passes) {
   const OpDef& op = *instruction.op;
-  if (!can_join(op, device) || op.mutates || instruction.workspace > 0) return {};
+  if (!can_join(instruction, device) || op.mutates || instruction.workspace > 0) return {};
   if (instruction.out.empty() || count(instruction.out[0].meta.shape) == 0) return {};
   const bool rows = op.tiling == Tiling::rows;
   if (rows && !passes.rows) return {};
@@ -135,6 +139,9 @@ class Finder {
         if (maker < 0 || !is_in(group, maker)) continue;
         const Operand& made =
             *std::ranges::find(program_.instructions[maker].out, in.buffer, &Operand::buffer);
+        if (program_.device == Device::cuda &&
+            in.buffer != program_.instructions[maker].out[0].buffer)
+          return false;  // statistics of a row
         if (is_whole(*reader.op, k) || in.offset != 0 || !is_dense(in) ||
             in.meta.dtype != made.meta.dtype || count(in.meta.shape) != count(made.meta.shape))
           return false;

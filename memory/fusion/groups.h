@@ -24,6 +24,10 @@ struct Group {
 
 constexpr size_t kMostMembers = 16;  // a longer chain is cut: its tiles would not stay in the cache
 
+// Of a row that a block of a GPU holds in its registers: 32 elements in each thread. There, ops
+// over longer rows stay alone.
+constexpr int64_t kMostHeldColumns = 8192;
+
 // The groups of at least `least_members`, in the order of their last members. None shares a member
 // with another. In each group
 //  - every op can be run tile by tile (OpDef::tiling) and needs no scratch of its own;

@@ -9,7 +9,7 @@ namespace plimsoll {
 
 struct Fusion {
   bool elements = false;  // chains of pointwise ops
-  bool rows = false;      // a norm of rows with the pointwise ops around it
+  bool rows = false;      // an op over rows with the pointwise ops around it
   bool operator==(const Fusion&) const = default;
 };
 

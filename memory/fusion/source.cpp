@@ -5,37 +5,15 @@
 #include <mutex>
 #include <tuple>
 
-#include "core/cpu/parallel.h"
 #include "core/hash.h"
+#include "core/row_threads.h"
 #include "memory/fusion/groups.h"
+#include "memory/fusion/source_text.h"
 
 namespace plimsoll::fusion {
 namespace {
 
-const char* type_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return "double";
-    case DType::f32:
-      return "float";
-    case DType::f16:
-      return "Half";
-    case DType::bf16:
-      return "BFloat16";
-    case DType::i64:
-      return "int64_t";
-    case DType::i32:
-      return "int32_t";
-    case DType::u8:
-      return "uint8_t";
-    case DType::boolean:
-      break;
-  }
-  return "bool";
-}
-
-// What moves with the elements: neighbours lie side by side.
-bool is_along(const Slice& slice) { return !slice.whole && slice.column_step == 1; }
+bool is_over_rows(const Member& member) { return member.op->tiling == Tiling::rows; }
 
 class Writer {
  public:
@@ -57,7 +35,7 @@ class Writer {
     for (const auto& [number, value] : outputs_)
       text += cat("    element::store(arguments.at[", fused_.inputs + number, "], i, out", number,
                   ");\n");
-    return {text + "  });\n", std::move(words_)};
+    return {text + "  });\n", std::move(words_), 0};
   }
 
  private:
@@ -68,16 +46,10 @@ class Writer {
 
   void write(const Member& member) {
     const std::string m = cat(next_++);
-    std::string object = member.op->code(member.attrs), arguments;
-    if (member.op->whole) take_words(object);
-    object.pop_back();  // the brace: pointers go before it
+    std::string arguments;
     for (const Slice& in : member.in)
-      if (in.whole)
-        object += cat(object.back() == '{' ? "" : ", ", "static_cast<const ", type_of(in.dtype),
-                      "*>(arguments.at[", in.number, "])");
-      else
-        arguments += cat(arguments.empty() ? "" : ", ", value(in));
-    objects_ += cat("  const auto f", m, " = ", object, "};\n");
+      if (!in.whole) arguments += cat(arguments.empty() ? "" : ", ", value(in));
+    objects_ += cat("  const auto f", m, " = ", object_of(member, words_), ";\n");
     if (member.op->whole) {
       loads_ += cat("    const auto p", m, " = f", m, ".prepare<P>(i);\n");
       arguments = cat("p", m, ".at[j], ", arguments);
@@ -87,17 +59,6 @@ class Writer {
     const Named made{cat("v", m), out.dtype};
     values_[{out.of, out.number}] = made;
     if (out.of == Slice::Of::output) outputs_[out.number] = made;  // the last one stays
-  }
-
-  // "Dropout{constants<DropoutAttrs>({1u, 2u})}": arguments take the place of the numbers.
-  void take_words(std::string& object) {
-    const size_t open = object.find("({") + 2, close = object.find("})", open);
-    std::string names;
-    for (size_t at = open; at < close; at = object.find_first_of(",}", at) + 1) {
-      names += cat(names.empty() ? "" : ", ", "arguments.words[", words_.size(), "]");
-      words_.push_back(std::stoull(object.substr(at)));
-    }
-    object.replace(open, close - open, names);
   }
 
   std::string value(const Slice& in) {
@@ -134,8 +95,8 @@ class Writer {
 
 }  // namespace
 
-static_assert(kMostMembers * (3 + 1) <= KernelArguments::kMost);  // of at most three inputs each
-static_assert(kMostMembers * 2 <= KernelArguments::kMostWords);   // and two attributes
+static_assert(kMostMembers * (3 + 3) <= KernelArguments::kMost);  // most are layer_norm's
+static_assert(kMostMembers * 2 <= KernelArguments::kMostWords);   // dropout's attributes
 
 int together(const Fused& fused) {
   constexpr int64_t kPackBytes = 16;
@@ -152,7 +113,10 @@ int together(const Fused& fused) {
   return static_cast<int>(most);
 }
 
-KernelText kernel_text(const Fused& fused) { return Writer(fused).text(); }
+KernelText kernel_text(const Fused& fused) {
+  return std::ranges::any_of(fused.members, is_over_rows) ? row_kernel_text(fused)
+                                                          : Writer(fused).text();
+}
 
 void add_kernel(Fused& fused) {
   static std::mutex mutex;
@@ -163,6 +127,7 @@ void add_kernel(Fused& fused) {
   GeneratedKernel& kernel = entry->second;
   if (is_new) {
     kernel.name = cat("fused_", fnv1a(text.body));
+    kernel.threads = text.threads;
     kernel.text = cat("PLIMSOLL_KERNEL(", kernel.name, ") {\n", text.body, "}\n");
   }
   fused.kernel = &kernel;
@@ -176,17 +141,28 @@ void run_generated(const Call& call) {
   int next = 0;
   for (const auto& side : {call.in, call.out})
     for (const View& view : side) arguments.at[next++] = view.data;
-  const int64_t count = fused.rows * fused.columns, most = together(fused);
+  const auto lies_on = [&](const Slice& slice, int64_t neighbours) {
+    if (slice.of == Slice::Of::scratch) return true;
+    const int number = slice.number + (slice.of == Slice::Of::output ? fused.inputs : 0);
+    const auto bytes =
+        static_cast<uintptr_t>(std::min<int64_t>(16, neighbours * size_of(slice.dtype)));
+    return reinterpret_cast<uintptr_t>(arguments.at[number]) % bytes == 0;
+  };
   bool packs = true;
+  if (fused.kernel->threads > 0) {
+    // As each op over rows would have it by itself (cuda::in_packs): then sums have its bits.
+    for (const Member& member : fused.members) {
+      if (!is_over_rows(member)) continue;
+      for (const Slice& in : member.in) packs = packs && lies_on(in, kRowPack);
+      packs = packs && lies_on(member.out[0], kRowPack);
+    }
+    arguments.packs = packs && fused.columns % kRowPack == 0;
+    return launch_generated(*fused.kernel, fused.rows, arguments);
+  }
+  const int64_t count = fused.rows * fused.columns, most = together(fused);
   for (const Member& member : fused.members)
     for (const auto* side : {&member.in, &member.out})
-      for (const Slice& slice : *side) {
-        if (!is_along(slice) || slice.of == Slice::Of::scratch) continue;
-        const int number = slice.number + (slice.of == Slice::Of::output ? fused.inputs : 0);
-        const auto bytes =
-            static_cast<uintptr_t>(std::min<int64_t>(16, most * size_of(slice.dtype)));
-        packs = packs && reinterpret_cast<uintptr_t>(arguments.at[number]) % bytes == 0;
-      }
+      for (const Slice& slice : *side) packs = packs && (!is_along(slice) || lies_on(slice, most));
   arguments.packs = packs ? count / most : 0;
   const int64_t rest = count - arguments.packs * most;
   launch_generated(*fused.kernel, std::max(arguments.packs, rest), arguments);

@@ -4,6 +4,7 @@
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/layer_norm/kernels.h"
+#include "ops/row_code.h"
 #include "ops/row_norm_grad.h"
 
 namespace plimsoll {
@@ -67,7 +68,8 @@ constexpr OpDef layer_norm_op{.name = "layer_norm",
                               .saves = {.inputs = bits(0, 1), .outputs = bits(1, 2)},
                               .inplace = 0,
                               .tiling = Tiling::rows,
-                              .whole = bits(1, 2)};
+                              .whole = bits(1, 2),
+                              .code = code_of<element::LayerNorm, LayerNormAttrs>};
 
 }  // namespace
 

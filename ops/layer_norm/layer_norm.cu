@@ -1,45 +1,26 @@
+#include "core/op.h"
+#include "ops/layer_norm/row.cuh"
 #include "ops/row_norm_grad.cuh"
 
 namespace plimsoll {
 namespace {
 
 using namespace cuda;
-using layer_norm_detail::LayerNormAttrs, layer_norm_detail::Split;
+using layer_norm_detail::LayerNormAttrs;
 
-// As on the CPU, the mean of the deviations from a first mean corrects it and the variance.
 template <class C>
 __global__ void layer_norm_kernel(Elements<C> x, Elements<C> gamma, Elements<C> beta, Elements<C> y,
                                   double* means, C* inverses, int64_t n, bool packs, double eps) {
   const Row<C> from{x, blockIdx.x * n};
-  C sum = 0, first = 0, second = 0;
-  read_row(
-      n, packs, [&](int64_t, C v) { sum += v; }, from);
-  const C about = over_block(sum, Plus()) / static_cast<C>(n);
-  read_row(
-      n, packs,
-      [&](int64_t, C v) {
-        const C d = v - about;
-        first += d;
-        second += d * d;
-      },
-      from);
-  const auto count = static_cast<double>(n);
-  const double correction = static_cast<double>(over_block(first, Plus())) / count;
-  const double variance =
-      static_cast<double>(over_block(second, Plus())) / count - correction * correction;
-  const double mean = static_cast<double>(about) + correction;
-  const C inverse = static_cast<C>(1 / std::sqrt((variance < 0 ? 0 : variance) + eps));
+  const layer_norm_detail::RowStatistics<C> s(each_of(n, packs, from), n, eps);
   if (threadIdx.x == 0) {
-    means[blockIdx.x] = mean;
-    inverses[blockIdx.x] = inverse;
+    means[blockIdx.x] = s.mean;
+    inverses[blockIdx.x] = s.inverse;
   }
-  const Split<C> m(mean);
   write_row(
       n, packs, Row<C>{y, blockIdx.x * n},
-      [&](int64_t, C v, C scale, C shift) {
-        return (v - m.high - m.rest) * inverse * scale + shift;
-      },
-      from, Row<C>{gamma, 0}, Row<C>{beta, 0});
+      [&](int64_t, C v, C scale, C shift) { return s.normal(v, scale, shift); }, from,
+      Row<C>{gamma, 0}, Row<C>{beta, 0});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/rms_norm/attrs.h"
+#include "ops/row_code.h"
 #include "ops/row_norm_grad.h"
 
 namespace plimsoll {
@@ -142,7 +143,8 @@ constexpr OpDef rms_norm_op{.name = "rms_norm",
                             .saves = {.inputs = bits(0, 1), .outputs = bits(1)},
                             .inplace = 0,
                             .tiling = Tiling::rows,
-                            .whole = bits(1)};
+                            .whole = bits(1),
+                            .code = code_of<element::RmsNorm, RmsNormAttrs>};
 
 }  // namespace
 

@@ -1,8 +1,6 @@
-#include <limits>
-
-#include "core/math.h"
 #include "core/op.h"
-#include "ops/online_softmax.cuh"
+#include "ops/rows.cuh"
+#include "ops/softmax/row.cuh"
 
 namespace plimsoll {
 namespace {
@@ -13,14 +11,9 @@ template <bool kLog, class C>
 __global__ void softmax_kernel(Elements<C> x, Elements<C> y, int64_t n, bool packs) {
   const int64_t at = blockIdx.x * n;
   const Row<C> from{x, at}, to{y, at};
-  const auto [highest, total] = online_softmax(from, n, packs);
-  const C m = highest, inverse = 1 / total, log_total = std::log(total);
+  const softmax_detail::RowSums<kLog, C> sums(each_of(n, packs, from));
   write_row(
-      n, packs, to,
-      [&](int64_t, C v) {
-        return kLog ? v - m - log_total : math::exp_of_negative(v - m) * inverse;
-      },
-      from);
+      n, packs, to, [&](int64_t, C v) { return sums.result(v); }, from);
 }
 
 template <bool kLog, class C>
@@ -28,14 +21,10 @@ __global__ void softmax_grad_kernel(Elements<C> dy, Elements<C> y, Elements<C> d
                                     bool packs) {
   const int64_t at = blockIdx.x * n;
   const Row<C> gradient{dy, at}, result{y, at};
-  C partial = 0;
-  read_row(
-      n, packs, [&](int64_t, C g, C v) { partial += kLog ? g : g * v; }, gradient, result);
-  const C total = over_block(partial, Plus());
+  const softmax_detail::GradientSum<kLog, C> sum(each_of(n, packs, gradient, result));
   write_row(
-      n, packs, Row<C>{dx, at},
-      [&](int64_t, C g, C v) { return kLog ? g - math::exp(v) * total : v * (g - total); },
-      gradient, result);
+      n, packs, Row<C>{dx, at}, [&](int64_t, C g, C v) { return sum.result(g, v); }, gradient,
+      result);
 }
 
 template <bool kLog>

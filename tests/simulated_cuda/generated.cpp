@@ -26,7 +26,8 @@ bool compile_generated(std::span<const GeneratedKernel* const> kernels) {
   if (!mkdtemp(folder.data())) return false;
   {
     std::ofstream file(folder + "/fused.cpp");
-    file << "#include \"cuda_runtime.h\"\n#include \"ops/element.cuh\"\n\nnamespace plimsoll {\n";
+    file << "#include \"cuda_runtime.h\"\n#include \"ops/element_rows.cuh\"\n\nnamespace plimsoll "
+            "{\n";
     for (const GeneratedKernel* kernel : missing) file << "\n" << kernel->text;
     file << "\n}  // namespace plimsoll\n";
   }
@@ -47,6 +48,7 @@ void launch_generated(const GeneratedKernel& kernel, int64_t pieces,
   constexpr int kThreads = 32, kMostBlocks = 3;  // few: threads take several pieces each
   const auto run =
       reinterpret_cast<void (*)(KernelArguments)>(const_cast<void*>(kernel.compiled.load()));
+  if (kernel.threads > 0) return cuda::launch(run, pieces, kernel.threads, arguments);
   cuda::launch(run, std::min<int64_t>((pieces + kThreads - 1) / kThreads, kMostBlocks), kThreads,
                arguments);
 }

@@ -1,0 +1,234 @@
+// Fusion of ops over rows on a GPU: what kernels are generated, and that fused steps have the bits
+// of plain ones. Runs as suite_cuda_fusion_test.cpp does, on a device or in the simulation.
+#include <algorithm>
+
+#include "autograd/gradients.h"
+#include "core/apply.h"
+#include "memory/step.h"
+#include "ops/rms_norm/attrs.h"
+#include "tests/fused_kernels.h"
+
+namespace plimsoll {
+namespace {
+
+using namespace fused_programs;
+
+// Layer norm of a sum that others read too.
+std::vector<Tensor> residual_norm(std::span<const Tensor> in) {
+  const Tensor h = in[0] + in[1];
+  return {layer_norm(h, in[2], in[3]), h};
+}
+
+Metas residual_metas(int64_t rows, int64_t n, DType dtype = DType::f32) {
+  return {on_cuda({rows, n}, dtype), on_cuda({rows, n}, dtype), on_cuda({n}), on_cuda({n})};
+}
+
+TEST(FusedRows, AreWrittenFromTheirMembers) {
+  const Program program = fused_program(residual_norm, residual_metas(8, 768));
+  EXPECT_EQ(names(program), "add+layer_norm");
+  const fusion::KernelText kernel = kernel_text(only_group(program));
+  EXPECT_EQ(kernel.threads, 192);  // four elements each
+  EXPECT_EQ(kernel.words, std::vector{std::bit_cast<uint64_t>(1e-5)});
+  EXPECT_EQ(kernel.body,
+            R"(  const auto f0 = element::Binary<formulas::Add>{};
+  const auto f1 = element::LayerNorm{constants<layer_norm_detail::LayerNormAttrs>({arguments.words[0]}), static_cast<const float*>(arguments.at[2]), static_cast<const float*>(arguments.at[3])};
+  element::each_row<768, uint32_t>(arguments, [&]<int P>(element::Part<768, P, uint32_t> row) {
+    element::Held<float, 768, P> in0;
+    element::Held<float, 768, P> in1;
+    element::Held<float, 768, P> v0;
+    element::Held<float, 768, P> v1;
+    row.each([&](int h, [[maybe_unused]] uint32_t i, [[maybe_unused]] int c) {
+      in0[h] = element::load_any<float, P>(arguments.at[0], i);
+      in1[h] = element::load_any<float, P>(arguments.at[1], i);
+#pragma unroll
+      for (int j = 0; j < P; ++j) {
+        v0[h].at[j] = f0(in0[h].at[j], in1[h].at[j]);
+      }
+      element::store_any(arguments.at[4], i, v0[h]);
+    });
+    const auto s1 = f1.over_row(row, v0);
+    row.each([&](int h, [[maybe_unused]] uint32_t i, [[maybe_unused]] int c) {
+      const auto p1 = f1.template prepare<P>(c);
+#pragma unroll
+      for (int j = 0; j < P; ++j) {
+        v1[h].at[j] = f1(s1, p1.at[j], v0[h].at[j]);
+      }
+      element::store_any(arguments.at[5], i, v1[h]);
+    });
+  });
+)");
+}
+
+TEST(FusedRows, ShareAKernelForAnyNumberOfThem) {
+  const auto kernel = [](int64_t rows) {
+    return only_group(fused_program(residual_norm, residual_metas(rows, 96))).kernel;
+  };
+  EXPECT_EQ(kernel(3), kernel(5));
+}
+
+TEST(FusedRows, AreHeldByABlockOrStayAlone) {
+  const auto fused = [](const Shape& shape, DType dtype) {
+    return names(fused_program(
+        [](std::span<const Tensor> in) { return std::vector{softmax(2.0 * in[0], -1)}; },
+        {on_cuda(shape, dtype)}));
+  };
+  EXPECT_EQ(fused({3, 8192}, DType::bf16), "affine+softmax");
+  EXPECT_EQ(fused({3, 8193}, DType::bf16), "affine softmax");
+  EXPECT_EQ(fused({3, 8}, DType::f64), "affine softmax");
+}
+
+// Statistics have one element for each row, as if they were elements where rows have only one.
+TEST(FusedRows, HandOnNoStatistics) {
+  const auto is_norm = [](const OpDef* op) { return std::string_view(op->name) == "rms_norm"; };
+  const OpDef& norm = **std::ranges::find_if(all_ops(), is_norm);
+  const auto statistics = [&](std::span<const Tensor> in) {
+    const std::vector<Tensor> out = apply(norm, {in[0], in[1]}, RmsNormAttrs{1e-6});
+    return std::vector{out[0], relu(out[1])};
+  };
+  EXPECT_EQ(names(fused_program(statistics, {on_cuda({4, 1}), on_cuda({1})})), "rms_norm relu");
+}
+
+struct Chain {
+  const char* name;
+  std::vector<Tensor> (*f)(std::span<const Tensor> in);
+  const char* fused;  // a group that it has, by name
+};
+
+// in: x, f, dy [R, N], of one type; gamma, beta [N] and scale [R, 1], in f32; a key.
+const Chain kChains[] = {
+    {"residual sum and layer norm, with gradients",
+     [](std::span<const Tensor> in) {
+       const Tensor x = in[0].require_grad(), gamma = in[3].require_grad();
+       const Tensor h = x + dropout(in[1], 0.25, in[6], 3);
+       const Tensor y = layer_norm(h, gamma, in[4]);
+       std::vector<Tensor> results = gradients(y, std::array{x, gamma}, {.seed = in[2]});
+       results.insert(results.end(), {y.detach(), h.detach()});
+       return results;
+     },
+     "dropout+add+layer_norm"},
+    {"a norm in the middle, read again behind the next",
+     [](std::span<const Tensor> in) {
+       const Tensor a = rms_norm(gelu(in[0]), in[3]) * in[1];
+       return std::vector{layer_norm(a + in[0], in[3], in[4]) - a};
+     },
+     "gelu+rms_norm+mul+add+layer_norm+sub"},
+    {"a norm first, of another type than what follows",
+     [](std::span<const Tensor> in) {
+       const Tensor wide = cast(layer_norm(in[0], in[3], in[4]), DType::f32);
+       return std::vector{cast(wide * in[5] + in[4], DType::f64), relu(in[0])};
+     },
+     "+mul+add+cast"},
+    {"softmax of scaled scores, and its gradient",
+     [](std::span<const Tensor> in) {
+       const Tensor x = in[0].require_grad();
+       const Tensor y = softmax(3.0 * x, -1);
+       return std::vector{gradients(y, std::array{x}, {.seed = 0.5 * in[2]})[0], y.detach()};
+     },
+     "softmax_grad"},
+    {"log_softmax, its gradient, and rows that are masked",
+     [](std::span<const Tensor> in) {
+       const Tensor x = in[0].require_grad();
+       const Tensor y = log_softmax(x + in[1], -1);
+       const Tensor masked = where(lt(in[1], cast(in[5], in[1].dtype())), in[0], -1e4 * in[1]);
+       return std::vector{gradients(y, std::array{x}, {.seed = in[2]})[0], softmax(masked, -1)};
+     },
+     "log_softmax"}};
+
+struct Trial {
+  const Chain& chain;
+  std::vector<Tensor> inputs;
+  Metas metas;
+};
+
+Trial make_trial(const Chain& chain, int64_t n, DType dtype) {
+  const int64_t rows = 3;
+  Trial trial{chain, {}, {}};
+  uint64_t seed = static_cast<uint64_t>(n);
+  const auto add = [&](const Tensor& x) {
+    trial.inputs.push_back(to_device(x, Device::cuda));
+    trial.metas.push_back(trial.inputs.back().meta());
+  };
+  for (int k = 0; k < 3; ++k) add(cast(uniform({rows, n}, -2, 2, seed++), dtype));
+  add(uniform({n}, 0.5, 2, seed++));
+  add(uniform({n}, -1, 1, seed++));
+  add(uniform({rows, 1}, -1, 1, seed++));
+  add(make_key(seed, 3));
+  return trial;
+}
+
+// In rows of one warp and of many, of whole packs and not, held in one piece and in several.
+TEST(FusedRowsOnCuda, LeaveTheSameBits) {
+  if (const std::string why = why_no_kernels(); !why.empty()) GTEST_SKIP() << why;
+  std::vector<Trial> trials;
+  std::vector<const GeneratedKernel*> kernels;
+  for (const Chain& chain : kChains)
+    for (const int64_t n : {1, 7, 32, 768, 1024, 1025, 4096})
+      for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+        trials.push_back(make_trial(chain, n, dtype));
+        const Program program = fused_program(chain.f, trials.back().metas);
+        EXPECT_TRUE(contains(names(program), chain.fused)) << names(program);
+        add_kernels(program, kernels);
+      }
+  ASSERT_TRUE(compile_generated(kernels));
+  for (const Trial& trial : trials) {
+    SCOPED_TRACE(cat(trial.chain.name, ": ", trial.metas[0]));
+    const StepFunction f(trial.chain.f);
+    Step plain{f}, fused{f, {.fusion = kFuseAll}};
+    EXPECT_LE(fused.plan(trial.metas).arena_bytes, plain.plan(trial.metas).arena_bytes);
+    EXPECT_LT(fused.plan(trial.metas).instructions, plain.plan(trial.metas).instructions);
+    const std::vector<Tensor> expected = plain.run(trial.inputs), actual = fused.run(trial.inputs);
+    for (size_t k = 0; k < expected.size(); ++k) expect_same_bits(actual[k], expected[k]);
+  }
+}
+
+// What an op over rows reads decides which thread has which elements, as when it is alone; what
+// others read need not lie on a boundary.
+TEST(FusedRowsOnCuda, InputsMayLieAnywhere) {
+  if (const std::string why = why_no_kernels(); !why.empty()) GTEST_SKIP() << why;
+  constexpr int64_t kRows = 2, kColumns = 160;
+  const Tensor all = uniform({kRows * kColumns + 4}, -1, 1, 5, {.device = Device::cuda});
+  const Tensor ones_and = uniform({kColumns + 4}, 0.5, 2, 6, {.device = Device::cuda});
+  const auto from = [](const Tensor& x, int64_t first, const Shape& shape) {
+    return reshape(slice(x, 0, first, first + count(shape)), shape);
+  };
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (int64_t first = 0; first < 4; ++first)
+      for (int64_t weight = 0; weight < 4; weight += 2) {
+        SCOPED_TRACE(cat(dtype, " ", first, " ", weight));
+        const Tensor x = from(cast(all, dtype), first, {kRows, kColumns});
+        const Tensor aligned = from(cast(all, dtype), 0, {kRows, kColumns});
+        const std::vector<Tensor> inputs{x, aligned, from(ones_and, weight, {kColumns}),
+                                         from(ones_and, 0, {kColumns})};
+        const auto both = [](std::span<const Tensor> in) {
+          return std::vector{layer_norm(in[1] + in[0], in[2], in[3]),
+                             rms_norm(in[0], in[2]) * in[1]};
+        };
+        Step plain{StepFunction(both)}, fused{StepFunction(both), {.fusion = kFuseAll}};
+        const std::vector<Tensor> expected = plain.run(inputs), actual = fused.run(inputs);
+        for (size_t k = 0; k < expected.size(); ++k) expect_same_bits(actual[k], expected[k]);
+        Metas metas;
+        for (const Tensor& in : inputs) metas.push_back(in.meta());
+        EXPECT_EQ(fused.plan(metas).instructions, 2);
+      }
+}
+
+// NaN, infinities, and rows that are nothing but -infinity.
+TEST(FusedRowsOnCuda, PassOnWhatIsNotFinite) {
+  if (const std::string why = why_no_kernels(); !why.empty()) GTEST_SKIP() << why;
+  const float inf = std::numeric_limits<float>::infinity();
+  std::vector<float> values(5 * 40, 1);
+  values[3] = NAN, values[43] = inf, values[83] = -inf, values[124] = 1e38f;
+  std::fill(values.end() - 40, values.end(), -inf);
+  const Tensor x =
+      to_device(Tensor::of<float>(std::span<const float>(values), {5, 40}), Device::cuda);
+  const auto f = [](std::span<const Tensor> in) {
+    return std::vector{softmax(-(-in[0]), -1), relu(log_softmax(in[0], -1))};
+  };
+  Step plain{StepFunction(f)}, fused{StepFunction(f), {.fusion = kFuseAll}};
+  const std::vector<Tensor> expected = plain.run(std::array{x}), actual = fused.run(std::array{x});
+  for (size_t k = 0; k < expected.size(); ++k) expect_same_bits(actual[k], expected[k]);
+  EXPECT_EQ(fused.plan({x.meta()}).instructions, 2);
+}
+
+}  // namespace
+}  // namespace plimsoll
