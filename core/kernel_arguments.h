@@ -16,6 +16,9 @@ struct KernelArguments {
   // How many packs of elements, from the first one on, are moved at once: 0 where an operand does
   // not lie on the boundary of a pack. Kernels of rows: whether a thread takes packs, not how many.
   int64_t packs;
+  // Of a row, in kernels of rows: what the compiler knows, it divides by in its own way, and then
+  // contracts other products and sums than those of the op by itself.
+  int64_t columns;
 };
 
 }  // namespace plimsoll

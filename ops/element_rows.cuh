@@ -43,9 +43,10 @@ namespace plimsoll::element {
 // The elements of a row of N that fall to this thread: kPieces times P neighbours, or fewer.
 template <int N, int P, class Index>
 struct Part {
-  static constexpr int kColumns = N, kTogether = P, kThreads = row_threads(N);
+  static constexpr int kTogether = P, kThreads = row_threads(N);
   static constexpr int kPieces = (N + kThreads * P - 1) / (kThreads * P);
-  Index number;  // of the row
+  Index number;     // of the row
+  int64_t columns;  // N, which the compiler does not know (KernelArguments::columns)
 
   // f(h, i, c) for piece h, which begins with element i of the matrix, in column c.
   template <class F>
@@ -111,7 +112,7 @@ struct LayerNorm {
 
   template <class P, class X>
   __device__ auto over_row(const P& row, const X& x) const {
-    return layer_norm_detail::RowStatistics<float>(each_of(row, x), P::kColumns, eps);
+    return layer_norm_detail::RowStatistics<float>(each_of(row, x), row.columns, eps);
   }
   // gamma and beta for columns c ... c + P - 1.
   struct Weights {
@@ -148,7 +149,7 @@ struct RmsNorm {
 
   template <class P, class X>
   __device__ auto over_row(const P& row, const X& x) const {
-    return rms_norm_detail::RowStatistics<float>(each_of(row, x), P::kColumns, eps);
+    return rms_norm_detail::RowStatistics<float>(each_of(row, x), row.columns, eps);
   }
   template <int P>
   __device__ Pack<float, P> prepare(int c) const {
@@ -194,8 +195,8 @@ template <int N, class Index, class Body>
 __device__ void each_row(const KernelArguments& arguments, const Body& body) {
   const auto row = static_cast<Index>(blockIdx.x);
   if constexpr (N % kRowPack == 0)
-    if (arguments.packs > 0) return body(Part<N, kRowPack, Index>{row});
-  body(Part<N, 1, Index>{row});
+    if (arguments.packs > 0) return body(Part<N, kRowPack, Index>{row, arguments.columns});
+  body(Part<N, 1, Index>{row, arguments.columns});
 }
 
 }  // namespace plimsoll::element

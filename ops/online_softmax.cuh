@@ -6,6 +6,7 @@
 //   p = math::exp_of_negative(x - highest) / total;
 #pragma once
 
+#include <cmath>
 #include <limits>
 
 #include "core/cuda/block.cuh"
@@ -25,10 +26,11 @@ __device__ SoftmaxSum<C> online_softmax(const Each& each) {
   C m = -std::numeric_limits<C>::infinity(), total = 0;
   each([&](C v) {
     if (v > m) {
-      total *= math::exp_of_negative(m - v);
+      total = std::fma(total, math::exp_of_negative(m - v), C(1));
       m = v;
+    } else {
+      total += v == m ? C(1) : math::exp_of_negative(v - m);
     }
-    total += v == m ? C(1) : math::exp_of_negative(v - m);
   });
   const C highest = over_block(m, Larger());
   total = over_block(m == highest ? total : total * math::exp_of_negative(m - highest), Plus());

@@ -243,6 +243,16 @@ TEST_F(GeneratedKernels, ContractNothingBetweenOps) {
   EXPECT_EQ(times(within, "fma.rn.f32"), 5u);
 }
 
+// Known lengths would be divided by as the op by itself does not: 1,024 by a product.
+TEST_F(GeneratedKernels, DivideByTheLengthOfRowsAsOpsDo) {
+  const Metas metas{{{4, 1024}, DType::f32, Device::cuda}, {{1024}, DType::f32, Device::cuda}};
+  const std::string text =
+      ptx_of([](auto in) { return std::vector{relu(layer_norm(in[0], in[1], in[1]))}; }, metas);
+  EXPECT_EQ(times(text, "0d3F50000000000000"), 0u);  // 1 / 1024
+  EXPECT_EQ(times(text, "0f3A800000"), 0u);
+  EXPECT_EQ(times(text, "div.rn.f32"), 2u);  // with packs and without
+}
+
 TEST_F(GeneratedKernels, MoveSixteenBytes) {
   const Metas two(2, {{1024}, DType::f32, Device::cuda});
   const std::string text = ptx_of([](auto in) { return std::vector{relu(in[0] + in[1])}; }, two);

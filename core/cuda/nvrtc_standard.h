@@ -114,6 +114,7 @@ constexpr float abs(float x) { return ::fabsf(x); }
 constexpr double abs(double x) { return ::fabs(x); }
 constexpr float copysign(float x, float sign) { return ::copysignf(x, sign); }
 constexpr double copysign(double x, double sign) { return ::copysign(x, sign); }
+constexpr float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 constexpr float pow(float x, float y) { return ::powf(x, y); }
 constexpr double pow(double x, double y) { return ::pow(x, y); }
 

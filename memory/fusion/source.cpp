@@ -157,6 +157,7 @@ void run_generated(const Call& call) {
       packs = packs && lies_on(member.out[0], kRowPack);
     }
     arguments.packs = packs && fused.columns % kRowPack == 0;
+    arguments.columns = fused.columns;
     return launch_generated(*fused.kernel, fused.rows, arguments);
   }
   const int64_t count = fused.rows * fused.columns, most = together(fused);

@@ -4,7 +4,9 @@
 //   const layer_norm_detail::RowStatistics<C> s(each, n, eps);   // called by a whole block
 //   y = s.normal(x, gamma, beta);
 //
-// each(f) calls f(x) for the elements that fall to a thread, the same ones in every pass.
+// each(f) calls f(x) for the elements that fall to a thread, the same ones in every pass. Products
+// are added by fma: left to the compiler, which of two products keeps its digits depends on how
+// loops are unrolled.
 #pragma once
 
 #include <cmath>
@@ -29,7 +31,7 @@ struct RowStatistics {
     each([&](C v) {
       const C d = v - about;
       first += d;
-      second += d * d;
+      second = std::fma(d, d, second);
     });
     const auto count = static_cast<double>(n);
     const double correction = static_cast<double>(cuda::over_block(first, cuda::Plus())) / count;

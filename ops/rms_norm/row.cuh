@@ -20,7 +20,7 @@ struct RowStatistics {
   template <class Each>
   __device__ RowStatistics(const Each& each, int64_t n, double eps) {
     C squares = 0;
-    each([&](C v) { squares += v * v; });
+    each([&](C v) { squares = std::fma(v, v, squares); });
     const double mean =
         static_cast<double>(cuda::over_block(squares, cuda::Plus())) / static_cast<double>(n);
     inverse = static_cast<C>(1 / std::sqrt(mean + eps));

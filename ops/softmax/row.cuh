@@ -34,7 +34,7 @@ struct GradientSum {
   template <class Each>
   __device__ explicit GradientSum(const Each& each) {
     C partial = 0;
-    each([&](C g, C v) { partial += kLog ? g : g * v; });
+    each([&](C g, C v) { partial = kLog ? partial + g : std::fma(g, v, partial); });
     total = cuda::over_block(partial, cuda::Plus());
   }
 
