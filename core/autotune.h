@@ -11,4 +11,14 @@ namespace plimsoll {
 void set_autotune(bool on);
 bool autotune();
 
+// On this thread nothing is timed until the scope ends: what runs has no operands that a step would
+// have.
+class NoAutotune {
+ public:
+  NoAutotune();
+  ~NoAutotune();
+  NoAutotune(const NoAutotune&) = delete;
+  NoAutotune& operator=(const NoAutotune&) = delete;
+};
+
 }  // namespace plimsoll

@@ -14,7 +14,7 @@ struct KernelArguments {
   static constexpr int kMostWords = 32;
   uint64_t words[kMostWords];
   // How many packs of elements, from the first one on, are moved at once: 0 where an operand does
-  // not lie on the boundary of a pack. Kernels of rows: whether a thread takes packs, not how many.
+  // not lie on the boundary of a pack. Kernels of rows do not ask.
   int64_t packs;
   // Of a row, in kernels of rows: what the compiler knows, it divides by in its own way, and then
   // contracts other products and sums than those of the op by itself.

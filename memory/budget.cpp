@@ -39,7 +39,7 @@ BudgetPlanner::Order::Order(Program given, const BudgetOptions& options, size_t 
     : program(std::move(given)),
       model(options.costs),
       costs(instruction_costs(program, model)),
-      in_context(std::ranges::any_of(costs, [](const Cost& c) { return c.far() != c.near; })),
+      in_context(std::ranges::any_of(costs, [](const Cost& c) { return c.far != c.near; })),
       timeline(recompute::problem_of(program, each(costs, [](auto& c) { return c.between(); }))),
       search(search_options(options, orders)) {}
 

@@ -97,9 +97,10 @@ std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
     for (size_t i = 0; i < seconds.size(); ++i) {
       const std::vector<Range> ranges = touched_by(program, plan, static_cast<int>(i));
       const std::vector<double>& later = costs[i].later;
-      seconds[i] = costs[i].near;
+      double more = 0;
       for (size_t k = 0; k < later.size(); ++k)
-        if (later[k] > 0) seconds[i] += later[k] * recency.farness(ranges[k]);
+        if (later[k] > 0) more += later[k] * recency.farness(ranges[k]);
+      seconds[i] = std::min(costs[i].near + more, costs[i].far);
       for (const Range& range : ranges)
         if (range.bytes >= kLeast) recency.touch(range);
     }

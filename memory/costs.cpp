@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <numeric>
-#include <optional>
 #include <unordered_map>
 
 #include "core/apply.h"
+#include "core/autotune.h"
 #include "core/cpu/caches.h"
 #include "core/cpu/parallel.h"
 #include "memory/in_place.h"
@@ -16,8 +15,8 @@
 namespace plimsoll {
 namespace {
 
-// Runs near, and with one operand far after the other, in turns of which the medians count: until so
-// many seconds are spent. Operands of fewer bytes are near always.
+// Runs near, with all operands far, and with one of them far after the other, in turns of which the
+// medians count: until so many seconds are spent. Operands of fewer bytes are near always.
 constexpr int kFewest = 3, kMost = 9;
 constexpr double kTime = 0.02;
 constexpr int64_t kLeastFar = 32 << 10;
@@ -156,7 +155,7 @@ double median(std::vector<double> values) {
 
 Cost modelled(const Instruction& instruction) {
   const double seconds = modelled_seconds(instruction);
-  return {.near = seconds, .later = {}};
+  return {.near = seconds, .far = seconds, .later = {}};
 }
 
 // Where caches cannot be told what to forget, as on a GPU, the operands are near.
@@ -168,41 +167,49 @@ Cost measured(const Planned& planned, Scratch& scratch) {
   std::vector<View> in, out;
   const Device device = instruction.out[0].meta.device;
   const Kernel kernel = kernel_for(*instruction.op, device);
+  const NoAutotune scope;
   const auto wait = [&] {
     if (device == Device::cuda) cuda_api().synchronize();
   };
   wait();  // what earlier kernels met is thrown here, not taken for an error of this one
   const std::span<std::byte> workspace = scratch.place(planned, in, out);
-  const auto run = [&](std::optional<size_t> far) {
+  // With these places far.
+  const auto seconds = [&](const std::vector<size_t>& places) {
     scratch.bring_near();
-    if (far) scratch.drop(*far);
+    for (const size_t place : places) scratch.drop(place);
     wait();
     const auto start = std::chrono::steady_clock::now();
     kernel({in, out, instruction.attrs, workspace});
     wait();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  std::vector<double> near;
-  std::vector<std::vector<double>> far(scratch.places());
+  std::vector<size_t> all;  // that can be far
+  for (size_t k = 0; k < scratch.places(); ++k)
+    if (kCanDropFromCaches && device == Device::cpu && scratch.bytes(k) >= kLeastFar)
+      all.push_back(k);
+  std::vector<double> near, far;
+  std::vector<std::vector<double>> alone(all.size());
   double spent = 0;
-  const auto note = [&](std::vector<double>& times, std::optional<size_t> place) {
-    times.push_back(run(place));
+  const auto note = [&](std::vector<double>& times, const std::vector<size_t>& places) {
+    times.push_back(seconds(places));
     spent += times.back();
   };
   try {
-    run({});  // to warm up
+    seconds({});  // to warm up
     for (int i = 0; i < kFewest || (i < kMost && spent < kTime); ++i) {
       note(near, {});
-      for (size_t k = 0; k < far.size(); ++k)
-        if (kCanDropFromCaches && device == Device::cpu && scratch.bytes(k) >= kLeastFar)
-          note(far[k], k);
+      if (!all.empty()) note(far, all);
+      for (size_t k = 0; k < all.size(); ++k) note(alone[k], {all[k]});
     }
   } catch (const Error&) {  // zeros are no valid input
     return modelled(instruction);
   }
-  Cost cost{.near = median(near), .later = {}};
-  for (const std::vector<double>& times : far)
-    cost.later.push_back(times.empty() ? 0 : std::max(0.0, median(times) - cost.near));
+  const double least = median(near);
+  Cost cost{.near = least,
+            .far = all.empty() ? least : std::max(least, median(far)),
+            .later = std::vector<double>(scratch.places())};
+  for (size_t k = 0; k < all.size(); ++k)
+    cost.later[all[k]] = std::max(0.0, median(alone[k]) - least);
   return cost;
 }
 
@@ -210,10 +217,19 @@ bool same_kind(const Operand& a, const Operand& b) {
   return a.meta == b.meta && a.strides == b.strides;
 }
 
+// Which of the inputs lies in the buffer of each input first: a Cost tells them apart by it.
+std::vector<int> sharing(const Instruction& instruction) {
+  const std::vector<int> buffers = buffers_of(instruction.in);
+  std::vector<int> first;
+  for (const Operand& operand : instruction.in)
+    first.push_back(static_cast<int>(std::ranges::find(buffers, operand.buffer) - buffers.begin()));
+  return first;
+}
+
 bool same_kind(const Instruction& a, const Instruction& b) {
   const auto same = [](const Operand& x, const Operand& y) { return same_kind(x, y); };
   return a.op == b.op && a.attrs == b.attrs && std::ranges::equal(a.in, b.in, same) &&
-         std::ranges::equal(a.out, b.out, same);
+         std::ranges::equal(a.out, b.out, same) && sharing(a) == sharing(b);
 }
 
 // The cost of an instruction like this one, if it has been measured. The table lives as long as the
@@ -243,8 +259,6 @@ Cost measured_once(const Planned& planned, Scratch& scratch) {
 }
 
 }  // namespace
-
-double Cost::far() const { return std::accumulate(later.begin(), later.end(), near); }
 
 double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed) {
   const Metas in = metas_of(instruction.in), out = metas_of(instruction.out);

@@ -15,16 +15,16 @@ enum class CostModel {
   model      // OpDef::flops at 100 GFLOP/s and bytes at 10 GB/s: deterministic
 };
 
-// Of one instruction. Near: what it touches was used just before. `later` has a place for each of
-// its inputs, then its outputs, then the workspace: how much longer it takes when that one was used
-// so long ago that no cache holds it. Empty: as long. Where an instruction stands in a step it costs
-// something between them (context.h).
+// Of one instruction. Near: what it touches was used just before; far: so long ago that no cache
+// holds it. `later` has a place for each of its inputs, then its outputs, then the workspace: how
+// much longer than near it takes when that one alone is far. Empty: as long. What is fetched
+// together waits together, so the sum of them may be more than far. Where an instruction stands in a
+// step it costs something between near and far (context.h).
 struct Cost {
-  double near = 0;
+  double near = 0, far = 0;   // near <= far
   std::vector<double> later;  // none below 0
 
-  double far() const;
-  double between() const { return (near + far()) / 2; }
+  double between() const { return (near + far) / 2; }
   bool operator==(const Cost&) const = default;
 };
 

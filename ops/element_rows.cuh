@@ -74,8 +74,8 @@ struct Held {
   __device__ const Pack<T, P>& operator[](int h) const { return of[h]; }
 };
 
-// As load() and store(), but from and to anywhere: which elements a thread has is a matter of the
-// op over rows, and other operands may lie differently.
+// As load() and store(), but from and to anywhere: which elements a thread has depends on the length
+// of the row alone.
 template <class T, int P>
 __device__ Pack<T, P> load_any(const void* data, int64_t i) {
   if (reinterpret_cast<uintptr_t>(data) % alignof(Pack<T, P>) == 0) return load<T, P>(data, i);
@@ -120,7 +120,7 @@ struct LayerNorm {
   };
   template <int P>
   __device__ Pack<Weights, P> prepare(int c) const {
-    const auto scales = load<float, P>(gamma, c), shifts = load<float, P>(beta, c);
+    const auto scales = load_any<float, P>(gamma, c), shifts = load_any<float, P>(beta, c);
     Pack<Weights, P> weights;
 #pragma unroll
     for (int j = 0; j < P; ++j) weights.at[j] = {scales.at[j], shifts.at[j]};
@@ -153,7 +153,7 @@ struct RmsNorm {
   }
   template <int P>
   __device__ Pack<float, P> prepare(int c) const {
-    return load<float, P>(gamma, c);
+    return load_any<float, P>(gamma, c);
   }
   template <class S, class T>
   __device__ T operator()(const S& s, float scale, T x) const {
@@ -189,14 +189,11 @@ struct SoftmaxGradient {
   }
 };
 
-// body(part of the row) for the row of this block: in packs where the ops over rows by themselves
-// would go in packs.
+// body(part of the row) for the row of this block.
 template <int N, class Index, class Body>
 __device__ void each_row(const KernelArguments& arguments, const Body& body) {
-  const auto row = static_cast<Index>(blockIdx.x);
-  if constexpr (N % kRowPack == 0)
-    if (arguments.packs > 0) return body(Part<N, kRowPack, Index>{row, arguments.columns});
-  body(Part<N, 1, Index>{row, arguments.columns});
+  constexpr int together = N % kRowPack == 0 ? kRowPack : 1;
+  body(Part<N, together, Index>{static_cast<Index>(blockIdx.x), arguments.columns});
 }
 
 }  // namespace plimsoll::element

@@ -10,7 +10,8 @@
 //   }
 //   launch(centre_kernel<C>, rows, row_threads(n), x, y, n, in_packs(n, x_view, y_view));
 //
-// Threads see the same elements in every pass over a row, so a row may be written over itself.
+// Threads see the same elements in every pass over a row, so a row may be written over itself. Which
+// ones they are, and so the order of sums, depends on n alone: `packs` says how they are moved.
 #pragma once
 
 #include "core/cuda/elements.cuh"
@@ -33,17 +34,20 @@ struct Row {
   }
 };
 
+// Neighbours in a row of n that fall to one thread.
+__device__ inline int64_t neighbours(int64_t n) { return n % kTogether == 0 ? kTogether : 1; }
+
 // f(i, in[i]...) for the elements i of rows of n that fall to this thread.
 template <class F, class C, class... Rows>
 __device__ void read_row(int64_t n, bool packs, const F& f, const Row<C>& in, const Rows&... more) {
-  const int64_t together = packs ? kTogether : 1;
+  const int64_t together = neighbours(n);
   for (int64_t i = threadIdx.x * together; i < n; i += blockDim.x * together) {
     if (kMovesPacks<C> && packs)
       [&](const auto&... x) {
         for (int j = 0; j < kTogether; ++j) f(i + j, x.at[j]...);
       }(in.get_several(i), more.get_several(i)...);
     else
-      f(i, in.get(i), more.get(i)...);
+      for (int64_t j = i; j < i + together; ++j) f(j, in.get(j), more.get(j)...);
   }
 }
 
@@ -60,7 +64,7 @@ __device__ auto each_of(int64_t n, bool packs, const Rows&... in) {
 // out[i] = f(i, in[i]...) for the same elements.
 template <class C, class F, class... Rows>
 __device__ void write_row(int64_t n, bool packs, const Row<C>& out, const F& f, const Rows&... in) {
-  const int64_t together = packs ? kTogether : 1;
+  const int64_t together = neighbours(n);
   for (int64_t i = threadIdx.x * together; i < n; i += blockDim.x * together) {
     if (kMovesPacks<C> && packs)
       [&](const auto&... x) {
@@ -69,7 +73,7 @@ __device__ void write_row(int64_t n, bool packs, const Row<C>& out, const F& f, 
         out.set_several(i, y);
       }(in.get_several(i)...);
     else
-      out.set(i, f(i, in.get(i)...));
+      for (int64_t j = i; j < i + together; ++j) out.set(j, f(j, in.get(j)...));
   }
 }
 

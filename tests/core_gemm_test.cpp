@@ -87,6 +87,8 @@ TEST(Gemm, EqualsEigensBeyondEveryBlock) {
       expect_product<float>({30, 1025, 257, a, b, true}, random);
       expect_product<float>({100, 70, 513, a, b, false}, random);
       expect_product<double>({70, 530, 300, a, b, false}, random);
+      expect_product<float>({64, 1000, 256, a, b, false}, random);   // few rows, one round
+      expect_product<float>({1200, 1000, 300, a, b, true}, random);  // too large for tiles
     }
 }
 
@@ -137,19 +139,27 @@ TEST(Gemm, Of16BitsIsThatOfTheWidenedOperandsRounded) {
   EXPECT_EQ(gemm_16_bit_bytes(DType::f16, 1 << 20, 1 << 20, 1 << 20), 9 << 20);
 }
 
+// Some in rounds that all threads share, some in tiles, and 1100 x 300 in either by their number.
 TEST(Gemm, BitsDoNotDependOnThreads) {
   std::mt19937 random(3);
   const int before = num_threads();
+  struct Sizes {
+    int64_t m, n, k;
+  };
   for (const bool transposed : {false, true})
-    for (const int64_t m : {20, 200, 700}) {
-      const Stored<float> a(random_matrix<float>(m, 300, random), transposed, 0);
-      const Matrix<float> b = random_matrix<float>(300, 190, random);
+    for (const auto& [m, n, k] : {Sizes{20, 190, 300},
+                                  {200, 190, 300},
+                                  {700, 190, 300},
+                                  {700, 190, 200},
+                                  {1100, 300, 600}}) {
+      const Stored<float> a(random_matrix<float>(m, k, random), transposed, 0);
+      const Matrix<float> b = random_matrix<float>(k, n, random);
       std::vector<Matrix<float>> results;
       for (const int threads : {1, 2, 3, 7}) {
         set_num_threads(threads);
-        Matrix<float>& c = results.emplace_back(m, 190);
-        gemm<float>(m, 190, 300, a.ref, {b.data(), 190, 1}, c.data(), 190);
-        EXPECT_EQ(c, results[0]) << m << " rows, " << threads << " threads";
+        Matrix<float>& c = results.emplace_back(m, n);
+        gemm<float>(m, n, k, a.ref, {b.data(), n, 1}, c.data(), n);
+        EXPECT_EQ(c, results[0]) << m << " x " << n << " x " << k << ", " << threads << " threads";
       }
     }
   set_num_threads(before);

@@ -54,12 +54,12 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
   const Plan plan = make_plan(program);
   ASSERT_EQ(plan.arena_bytes, 2 * 4096);
   // The first waits for what it reads, the others for where they write.
-  const std::vector<Cost> costs{{1, {1, 0, 0}}, {10, {0, 10, 0}}, {100, {0, 100, 0}}};
+  const std::vector<Cost> costs{{1, 2, {1, 0, 0}}, {10, 20, {0, 10, 0}}, {100, 180, {0, 100, 0}}};
   // The input was left for two others, then comes what was written last; what the second writes lay
   // behind two; all that the third touches is near.
   EXPECT_EQ(seconds_in_context(program, plan, costs, 4096),
             (std::vector{1 + 0.25, 10 + 2.5, 100.0}));
-  EXPECT_EQ(seconds_in_context(program, plan, costs, 1), (std::vector{2.0, 20.0, 200.0}));
+  EXPECT_EQ(seconds_in_context(program, plan, costs, 1), (std::vector{2.0, 20.0, 180.0}));
   EXPECT_EQ(seconds_in_context(program, plan, costs, 1 << 20), (std::vector{1.0, 10.0, 100.0}));
 }
 

@@ -51,6 +51,18 @@ for again in first again; do
   row "autotune_cnn_$again" 'test accuracy' env PLIMSOLL_CUDA_PLANS="$logs/plans" \
     "$bin/train_cnn" --device cuda --model resnet8 --epochs 1 --precision bf16 --autotune
 done
+figures() { grep -E 'validation loss|test accuracy' "$logs/$1.log" | tail -n 1; }
+same_choices() {
+  for name in autotune autotune_cnn; do
+    if [ -z "$(figures ${name}_first)" ] ||
+      [ "$(figures ${name}_first)" != "$(figures ${name}_again)" ]; then
+      echo "$name: $(figures ${name}_first) / $(figures ${name}_again)"
+      return 1
+    fi
+  done
+  echo 'the same figures'
+}
+row same_choices 'figures|/' same_choices
 row eager 'validation loss' "$bin/train_transformer" --device cuda --model gpt --steps 100 --mode eager
 row planned_is_measured 'captured' "$bin/compare_memory" --device cuda --models lenet,resnet8,gpt \
   --batches 32

@@ -181,8 +181,7 @@ TEST(FusedRowsOnCuda, LeaveTheSameBits) {
   }
 }
 
-// What an op over rows reads decides which thread has which elements, as when it is alone; what
-// others read need not lie on a boundary.
+// Which thread has which elements does not depend on where operands lie, alone and in a group.
 TEST(FusedRowsOnCuda, InputsMayLieAnywhere) {
   if (const std::string why = why_no_kernels(); !why.empty()) GTEST_SKIP() << why;
   constexpr int64_t kRows = 2, kColumns = 160;
@@ -201,14 +200,15 @@ TEST(FusedRowsOnCuda, InputsMayLieAnywhere) {
                                          from(ones_and, 0, {kColumns})};
         const auto both = [](std::span<const Tensor> in) {
           return std::vector{layer_norm(in[1] + in[0], in[2], in[3]),
-                             rms_norm(in[0], in[2]) * in[1]};
+                             rms_norm(in[0], in[2]) * in[1],
+                             layer_norm(rms_norm(in[1], in[2]), in[3], in[3])};
         };
         Step plain{StepFunction(both)}, fused{StepFunction(both), {.fusion = kFuseAll}};
         const std::vector<Tensor> expected = plain.run(inputs), actual = fused.run(inputs);
         for (size_t k = 0; k < expected.size(); ++k) expect_same_bits(actual[k], expected[k]);
         Metas metas;
         for (const Tensor& in : inputs) metas.push_back(in.meta());
-        EXPECT_EQ(fused.plan(metas).instructions, 2);
+        EXPECT_EQ(fused.plan(metas).instructions, 3);
       }
 }
 

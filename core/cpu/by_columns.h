@@ -39,7 +39,7 @@ void store_column(T* p, int w, V v) {
   }
 }
 
-// f is called with V = Vector<T> and W = 4, 2 or 1, and with V = T and W = 1 for what is left.
+// f is called with V = Vector<T> and W = 4, 2 or 1, and with V = T and W = 4 or 1 for what is left.
 template <class T, class F>
 void by_columns(int64_t columns, const F& f) {
   constexpr int64_t lanes = kLanes<T>;
@@ -47,6 +47,7 @@ void by_columns(int64_t columns, const F& f) {
   for (; c + 4 * lanes <= columns; c += 4 * lanes) f.template operator()<Vector<T>, 4>(c);
   for (; c + 2 * lanes <= columns; c += 2 * lanes) f.template operator()<Vector<T>, 2>(c);
   for (; c + lanes <= columns; c += lanes) f.template operator()<Vector<T>, 1>(c);
+  for (; c + 4 <= columns; c += 4) f.template operator()<T, 4>(c);
   for (; c < columns; ++c) f.template operator()<T, 1>(c);
 }
 

@@ -254,6 +254,7 @@ void multiply_deep(const Round<T>& all) {
       const int64_t row = all.strips.first(down.first(d)), column = across.first(x) * all.columns;
       const int64_t width = std::min(across.size(x) * all.columns, all.n - column);
       const auto round_at = [&](int64_t term) {
+        term = std::min(term, all.depth);  // after the last one: a round without terms
         return all.part(row, all.rows(down, d), column, width, term, all.terms_from(term));
       };
       for (int64_t term = 0; term < all.depth; term += kDepth) {

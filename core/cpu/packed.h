@@ -27,6 +27,11 @@ constexpr int64_t kRowPitch = kDepth + 16, kTermPitch = kTall * kBlockRows + 16;
 constexpr int64_t kRows = kTall * kBlockRows * kRowPitch, kTerms = kDepth * kTermPitch;
 constexpr int64_t kBlock = std::max(kRows, kTerms);
 
+inline std::byte* page_of_thread() {
+  thread_local const LargePage page = make_large_page();
+  return page.get();
+}
+
 // This thread's memory for packed operands, kept from call to call: one large page, because a walk
 // through the panels of a round meets 256 small ones. It is the only memory of a kernel that no plan
 // knows of.
@@ -38,8 +43,7 @@ struct Scratch {
 
   T *panels, *blocks;
   static Scratch of_thread() {
-    thread_local const LargePage page = make_large_page();
-    T* const memory = reinterpret_cast<T*>(page.get());
+    T* const memory = reinterpret_cast<T*>(page_of_thread());
     return {memory, memory + kPanels};
   }
 };

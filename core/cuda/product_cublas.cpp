@@ -81,6 +81,7 @@ struct Key {
   int64_t batch;
   int bias;  // alignment of its address; 0: there is none
   uint64_t workspace;
+  bool accumulate;  // never timed: its algorithm stays the one that the heuristic prefers
   auto operator<=>(const Key&) const = default;
 };
 
@@ -160,7 +161,7 @@ class Plan {
   // no more memory is needed.
   void run(const Operands& operands) {
     if (key_.bias) set_bias(lt_, operation_.get(), operands.bias);
-    if (!chosen_ && !operands.accumulate && autotune() && !recording()) choose(operands);
+    if (!chosen_ && !key_.accumulate && autotune() && !recording()) choose(operands);
     run(*algorithm_, operands);
   }
 
@@ -377,7 +378,8 @@ bool product_by_library(const Product& p, std::span<std::byte> workspace) {
     if (!left || !right) return false;
     const Matrix result{*type_of(p.c.dtype),      p.n, p.m, p.n, p.m * p.n, false,
                         alignment_of(part.c.data)};
-    const Key key{*left, *right, result, inner.size, bias ? alignment_of(bias) : 0, scratch.size()};
+    const Key key{*left,          *right,      result, inner.size, bias ? alignment_of(bias) : 0,
+                  scratch.size(), p.accumulate};
     const std::lock_guard lock(mutex);
     auto known = plans.find(key);
     if (known == plans.end())

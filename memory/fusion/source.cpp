@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "core/hash.h"
-#include "core/row_threads.h"
 #include "memory/fusion/groups.h"
 #include "memory/fusion/source_text.h"
 
@@ -148,18 +147,11 @@ void run_generated(const Call& call) {
         static_cast<uintptr_t>(std::min<int64_t>(16, neighbours * size_of(slice.dtype)));
     return reinterpret_cast<uintptr_t>(arguments.at[number]) % bytes == 0;
   };
-  bool packs = true;
   if (fused.kernel->threads > 0) {
-    // As each op over rows would have it by itself (cuda::in_packs): then sums have its bits.
-    for (const Member& member : fused.members) {
-      if (!is_over_rows(member)) continue;
-      for (const Slice& in : member.in) packs = packs && lies_on(in, kRowPack);
-      packs = packs && lies_on(member.out[0], kRowPack);
-    }
-    arguments.packs = packs && fused.columns % kRowPack == 0;
     arguments.columns = fused.columns;
     return launch_generated(*fused.kernel, fused.rows, arguments);
   }
+  bool packs = true;
   const int64_t count = fused.rows * fused.columns, most = together(fused);
   for (const Member& member : fused.members)
     for (const auto* side : {&member.in, &member.out})

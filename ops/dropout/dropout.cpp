@@ -42,7 +42,7 @@ void dropout_cpu(const Call& call) {
       uint32_t words[kRun];
       for (int64_t at = begin; at < end;) {
         const int64_t skipped = (call.first + at) % 4, n = std::min(kRun - skipped, end - at);
-        fetch(x + at + kRun, kRun);
+        fetch(x, at + kRun, kRun);
         bits.draw((call.first + at) / 4, kRun, words);
 #pragma omp simd
         for (int64_t k = 0; k < n; ++k) {

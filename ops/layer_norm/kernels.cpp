@@ -75,8 +75,8 @@ void add_columns(const T* dy, const T* x, const double* means, const C* inverses
     }
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t at = row * n + c;
-      fetch(dy + at + kGroup * n, W * kColumnsOf<V>);
-      fetch(x + at + kGroup * n, W * kColumnsOf<V>);
+      fetch(dy + at, kGroup * n, W * kColumnsOf<V>);
+      fetch(x + at, kGroup * n, W * kColumnsOf<V>);
 #pragma GCC unroll 4
       for (int w = 0; w < W; ++w) {
         const V d = load_column<V>(dy + at, w);
@@ -112,7 +112,7 @@ void forward(const Call& call, double eps) {
           for (int64_t row = begin; row < end; ++row) {
             const T* from = x + row * n;
             T* to = y + row * n;
-            fetch(from + n, n);
+            fetch_next_row(from, n);
             const Row<C> stats = statistics(from, n, eps);
             means[row] = stats.mean;
             inverses[row] = stats.inverse;

@@ -7,8 +7,8 @@ namespace plimsoll::formulas {
 
 struct Relu {
   static constexpr const char *name = "relu", *grad_name = "relu_grad";
-  static constexpr bool light = true;
   static constexpr Reads reads = Reads::output;
+  static constexpr bool light = true;
   template <class T>
   static constexpr T f(T x) {
     return x < 0 ? T(0) : x;

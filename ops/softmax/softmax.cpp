@@ -39,7 +39,7 @@ template <class T>
 void softmax_row(const T* x, int64_t n, T* y) {
   using C = Compute<T>;
   constexpr bool keep = std::is_same_v<T, C>;
-  fetch(x + n, n);
+  fetch_next_row(x, n);
   const C m = highest_of(x, n);
   C total = 0;
   if constexpr (keep) {
@@ -60,6 +60,7 @@ void softmax_row(const T* x, int64_t n, T* y) {
 template <class T>
 void log_softmax_row(const T* x, int64_t n, T* y) {
   using C = Compute<T>;
+  fetch_next_row(x, n);
   const C m = highest_of(x, n);
   C total = 0;
 #pragma omp simd reduction(+ : total)
