@@ -204,6 +204,23 @@ TEST_F(CublasProducts, WhatAccumulatesIsNotTimed) {
   });
 }
 
+// Costs are measured on zeros; the first step is where algorithms are timed.
+TEST_F(CublasProducts, OperandsOfNoStepAreNotTimed) {
+  expect_in_another_process([] {
+    set_autotune(true);
+    const Sizes s{.m = 8};
+    const Counts before = counts();
+    {
+      const NoAutotune scope;
+      EXPECT_TRUE(multiplies(s, false));
+    }
+    const Counts measured = counts();
+    EXPECT_TRUE(multiplies(s, false));
+    return all(measured) == all(before) + 1 && measured.asked_for_more == before.asked_for_more &&
+           counts().asked_for_more == before.asked_for_more + 1;
+  });
+}
+
 // Nobody can wait for what is recorded.
 TEST_F(CublasProducts, WhatIsRecordedIsNotTimed) {
   expect_in_another_process([] {
