@@ -9,17 +9,11 @@
 #include <array>
 #include <utility>
 
+#include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
 #include "core/op.h"
 
 namespace plimsoll {
-
-// A computed value as it is stored. A function, because a struct (f16, bf16) made in the body of a
-// simd loop itself keeps GCC from vectorising the loop.
-template <class T, class C>
-T narrow(C v) {
-  return static_cast<T>(v);
-}
 
 // Neighbouring axes are merged where all operands allow: equal shapes become one long run,
 // [N, H, W, C] with [C] becomes rows of C.

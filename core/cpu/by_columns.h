@@ -9,6 +9,7 @@
 //   });
 #pragma once
 
+#include "core/cpu/narrow.h"
 #include "core/cpu/reduce.h"
 
 namespace plimsoll {
@@ -20,11 +21,6 @@ template <class V, class T>
 V load_column(const T* p, int w) {
   return load_as<V>(p + w * kColumnsOf<V>);
 }
-// A function: a struct (f16, bf16) made in a loop itself keeps GCC from vectorising it.
-template <class T, class C>
-T narrowed(C v) {
-  return static_cast<T>(v);
-}
 template <class V, class T>
 void store_column(T* p, int w, V v) {
   using C = typename ScalarOf<V>::type;
@@ -35,7 +31,7 @@ void store_column(T* p, int w, V v) {
     C wide[kColumnsOf<V>];
     store(wide, v);
 #pragma omp simd
-    for (int64_t lane = 0; lane < kColumnsOf<V>; ++lane) to[lane] = narrowed<T>(wide[lane]);
+    for (int64_t lane = 0; lane < kColumnsOf<V>; ++lane) to[lane] = narrow<T>(wide[lane]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/cpu/gemm_near.h"
 #include "core/cpu/packed.h"
 #include "core/cpu/parallel.h"
 
@@ -94,10 +95,10 @@ struct Round {
   }
 
   // Number i of so many shares of the next round's B, which is packed before it multiplies.
-  Ahead<T> share_of_next_b(int64_t i, int64_t shares, int64_t fetches) const {
+  Ahead share_of_next_b(int64_t i, int64_t shares, int64_t fetches) const {
     const Runs rows(next_depth, shares);
     const T* const first = b.data + (depth + rows.first(i)) * b.row_stride;
-    return {{first, b.row_stride, 1}, rows.size(i), n, fetches};
+    return {MatrixRef<T>{first, b.row_stride, 1}, rows.size(i), n, fetches};
   }
   // Calls of Ahead::fetch in so many products of a strip and a panel.
   int64_t fetches(int64_t products) const {
@@ -105,19 +106,52 @@ struct Round {
   }
   // The strips of run number i, which lie at `block`, times panels `begin` to `end`, which lie at
   // `right`, panel_size apart.
-  template <bool kPacked>
   void multiply(const Runs& blocks, int64_t i, Operand<T> block, int64_t begin, int64_t end,
-                Operand<T> right, Ahead<T>& ahead) const {
-    constexpr int64_t row_step = kPacked ? kRowPitch : 0, term_step = kPacked ? kTermPitch : 0;
+                Operand<T> right, Ahead& ahead) const {
+    const auto products =
+        row_major ? multiply_run<T, true, kRowPitch> : multiply_run<T, false, kTermPitch>;
     const auto product =
-        row_major ? multiply_strip<T, true, row_step> : multiply_strip<T, false, term_step>;
+        row_major ? multiply_strip<T, true, kRowPitch> : multiply_strip<T, false, kTermPitch>;
+    if (begin == end) return;
     const int64_t first = blocks.first(i), last = blocks.first(i + 1);
+    const int64_t whole = width(end - 1) == columns ? end - begin : end - 1 - begin;
     for (int64_t s = first; s < last; ++s) {
       const int64_t row = strips.first(s), below = row - strips.first(first);
       const Operand<T> left{block.data + below * (row_major ? block.step : 1), block.step};
-      for (int64_t p = begin; p < end; ++p)
-        product(left, {right.data + (p - begin) * panel_size, right.step}, strips.size(s), depth,
-                width(p), c + row * c_stride + p * columns, c_stride, add, ahead);
+      T* const to = c + row * c_stride + begin * columns;
+      products(whole, {0, panel_size, columns}, left, right, strips.size(s), depth, 2, to, c_stride,
+               add, ahead);
+      if (begin + whole < end)
+        product(left, {right.data + whole * panel_size, right.step}, strips.size(s), depth,
+                width(end - 1), to + whole * columns, c_stride, add, ahead);
+    }
+  }
+  // Whether panel p may be read where it lies: it is rows of vectors.
+  bool lies_well(int64_t p) const {
+    return b.col_stride == 1 && (width(p) == columns || width(p) == kLanes<T>);
+  }
+  // Strips `first` to `last`, which are read where they lie, times panel p, which lies well or was
+  // packed.
+  void multiply_in_place(int64_t first, int64_t last, int64_t p, const T* packed,
+                         Ahead& ahead) const {
+    const Operand<T> right =
+        lies_well(p) ? Operand<T>{panel_of_b(p).data, b.row_stride} : Operand<T>{packed, columns};
+    const auto products = row_major ? multiply_run<T, true, 0> : multiply_run<T, false, 0>;
+    const auto product = row_major ? multiply_strip<T, true, 0> : multiply_strip<T, false, 0>;
+    const bool whole = width(p) == columns || width(p) == kLanes<T>;
+    for (int64_t s = first; s < last;) {
+      const int64_t row = strips.first(s), rows = strips.size(s);
+      const Operand<T> left{a.data + row * a.row_stride, row_major ? a.row_stride : a.col_stride};
+      T* const to = c + row * c_stride + p * columns;
+      const int64_t count = s < strips.longer ? std::min(last, strips.longer) - s : last - s;
+      if (whole) {
+        products(count, {rows * a.row_stride, 0, rows * c_stride}, left, right, rows, depth,
+                 width(p) / kLanes<T>, to, c_stride, add, ahead);
+        s += count;
+      } else {
+        product(left, right, rows, depth, width(p), to, c_stride, add, ahead);
+        ++s;
+      }
     }
   }
 };
@@ -125,31 +159,34 @@ struct Round {
 // Operands are read where they lie, but for panels that are not rows of vectors.
 template <class T>
 void multiply_small(const Round<T>& r) {
-  constexpr int64_t columns = Round<T>::columns;
-  const auto lies_well = [&](int64_t p) {
-    return r.b.col_stride == 1 && (r.width(p) == columns || r.width(p) == kLanes<T>);
-  };
-  T* const right = Scratch<T>::of_thread().panels;
-  parallel_for(r.panels, grain_for(columns * r.depth), [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p)
-      if (!lies_well(p)) r.pack_panels_of_b(p, p + 1, right + p * r.panel_size);
-  });
-  const int64_t wanted = 3 * num_threads();
+  T* const packed = Scratch<T>::of_thread().panels;
+  if (!r.lies_well(0) || !r.lies_well(r.panels - 1))
+    parallel_for(r.panels, grain_for(r.columns * r.depth), [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p)
+        if (!r.lies_well(p)) r.pack_panels_of_b(p, p + 1, packed + p * r.panel_size);
+    });
+  const int64_t threads = num_threads(), wanted = threads == 1 ? 1 : 3 * threads;
   const Runs down(r.strips.count, std::min(r.strips.count, wanted));
   const Runs across(r.panels, std::min(r.panels, pieces(wanted, down.count)));
   parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
-    Ahead<T> nothing;
+    Ahead nothing;
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t i = piece / across.count, run = piece % across.count;
-      const Operand<T> rows{r.block_of_a(down, i).data,
-                            r.row_major ? r.a.row_stride : r.a.col_stride};
-      for (int64_t p = across.first(run); p < across.first(run + 1); ++p) {
-        const Operand<T> panel = lies_well(p) ? Operand<T>{r.panel_of_b(p).data, r.b.row_stride}
-                                              : Operand<T>{right + p * r.panel_size, r.columns};
-        r.template multiply<false>(down, i, rows, p, p + 1, panel, nothing);
-      }
+      for (int64_t p = across.first(run); p < across.first(run + 1); ++p)
+        r.multiply_in_place(down.first(i), down.first(i + 1), p, packed + p * r.panel_size,
+                            nothing);
     }
   });
+}
+
+// The same on this thread alone.
+template <class T>
+void multiply_near(const Round<T>& r, Ahead& ahead) {
+  T* const packed = Scratch<T>::of_thread().panels;
+  for (int64_t p = 0; p < r.panels; ++p) {
+    if (!r.lies_well(p)) r.pack_panels_of_b(p, p + 1, packed);
+    r.multiply_in_place(0, r.strips.count, p, packed, ahead);
+  }
 }
 
 // A few rows: all of A is packed first, a panel of B by the thread that reads it, into that one's
@@ -168,15 +205,14 @@ void multiply_low(const Round<T>& r) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t d = piece / r.panels, p = piece % r.panels;
       r.pack_panels_of_b(p, p + 1, right);
-      Ahead<T> ahead;
+      Ahead ahead;
       if (piece + threads < down.count * r.panels) {  // pieces go round
         const int64_t next = (piece + threads) % r.panels;
         ahead = {r.panel_of_b(next), r.depth, r.width(next),
                  r.fetches(r.strips.count / down.count)};
       }
       for (int64_t i = down.first(d); i < down.first(d + 1); ++i)
-        r.template multiply<true>(blocks, i, {left + i * kBlock, r.pitch}, p, p + 1,
-                                  {right, r.columns}, ahead);
+        r.multiply(blocks, i, {left + i * kBlock, r.pitch}, p, p + 1, {right, r.columns}, ahead);
     }
   });
 }
@@ -203,7 +239,7 @@ void multiply_high(const Round<T>& r, bool same_b) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t i = piece / across.count, run = piece % across.count, next = i + threads;
       r.pack_block_of_a(blocks, i, left);
-      Ahead<T> ahead;
+      Ahead ahead;
       const int64_t fetches = r.fetches(blocks.size(i) * across.size(run));
       if (next < blocks.count)
         ahead = {r.block_of_a(blocks, next), r.rows(blocks, next), r.depth, fetches};
@@ -212,8 +248,8 @@ void multiply_high(const Round<T>& r, bool same_b) {
                                   (blocks.count - first_last) * across.count, fetches);
       const int64_t last = across.first(run + 1);
       for (int64_t p = across.first(run); p < last; p += kGroup)
-        r.template multiply<true>(blocks, i, {left, r.pitch}, p, std::min(last, p + kGroup),
-                                  {right + p * r.panel_size, r.columns}, ahead);
+        r.multiply(blocks, i, {left, r.pitch}, p, std::min(last, p + kGroup),
+                   {right + p * r.panel_size, r.columns}, ahead);
     }
   });
 }
@@ -268,12 +304,11 @@ void multiply_deep(const Round<T>& all) {
           const bool last = i + 1 == blocks.count;
           const Round<T>& then = last ? next : r;
           const int64_t b = last ? 0 : i + 1, fetches = r.fetches(blocks.size(i) * half);
-          Ahead<T> next_a(then.block_of_a(blocks, b), then.rows(blocks, b), then.depth, fetches);
-          Ahead<T> next_b(next.b, last ? next.depth : 0, r.n, fetches);
-          r.template multiply<true>(blocks, i, {left, r.pitch}, 0, half, {right, r.columns},
-                                    next_a);
-          r.template multiply<true>(blocks, i, {left, r.pitch}, half, r.panels,
-                                    {right + half * r.panel_size, r.columns}, next_b);
+          Ahead next_a(then.block_of_a(blocks, b), then.rows(blocks, b), then.depth, fetches);
+          Ahead next_b(next.b, last ? next.depth : 0, r.n, fetches);
+          r.multiply(blocks, i, {left, r.pitch}, 0, half, {right, r.columns}, next_a);
+          r.multiply(blocks, i, {left, r.pitch}, half, r.panels,
+                     {right + half * r.panel_size, r.columns}, next_b);
         }
       }
     }
@@ -317,9 +352,33 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
   }
 }
 
+template <class T>
+void gemm_near(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
+               int64_t c_stride, Store store, Ahead ahead) {
+  if (m == 0 || n == 0) return;
+  const Round<T> all{.a = a,
+                     .b = b,
+                     .m = m,
+                     .n = n,
+                     .depth = k,
+                     .c = c,
+                     .c_stride = c_stride,
+                     .add = store == Store::accumulate};
+  ahead.complete_after(all.fetches(all.strips.count * all.panels));
+  int64_t t = 0;
+  do {  // without terms, too, C is written
+    multiply_near(all.part(0, m, 0, n, t, all.terms_from(t)), ahead);
+    t += kDepth;
+  } while (t < k);
+}
+
 template void gemm<float>(int64_t, int64_t, int64_t, MatrixRef<float>, MatrixRef<float>, float*,
                           int64_t, Store);
 template void gemm<double>(int64_t, int64_t, int64_t, MatrixRef<double>, MatrixRef<double>, double*,
                            int64_t, Store);
+template void gemm_near<float>(int64_t, int64_t, int64_t, MatrixRef<float>, MatrixRef<float>,
+                               float*, int64_t, Store, Ahead);
+template void gemm_near<double>(int64_t, int64_t, int64_t, MatrixRef<double>, MatrixRef<double>,
+                                double*, int64_t, Store, Ahead);
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
 
 namespace plimsoll {
@@ -23,12 +24,6 @@ struct Pieces {
         c(rows * columns) {}
 };
 
-// A function: a struct made in the loop itself would keep GCC from vectorising it.
-template <class To, class From>
-To converted(From x) {
-  return static_cast<To>(x);
-}
-
 // `lines` lines of n neighbours, `from_step` and `to_step` apart.
 template <class From, class To>
 void convert_lines(int64_t lines, int64_t n, const From* from, int64_t from_step, To* to,
@@ -38,7 +33,7 @@ void convert_lines(int64_t lines, int64_t n, const From* from, int64_t from_step
       const From* x = from + line * from_step;
       To* y = to + line * to_step;
 #pragma omp simd
-      for (int64_t i = 0; i < n; ++i) y[i] = converted<To>(x[i]);
+      for (int64_t i = 0; i < n; ++i) y[i] = narrow<To>(x[i]);
     }
   });
 }

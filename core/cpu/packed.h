@@ -100,8 +100,8 @@ struct Operand {
 // many at once would keep the operands waiting. kStep: the step of A, if it is known when this is
 // compiled, which saves registers for addresses and a tenth of the time; 0: it is a.step.
 template <class T, bool RowMajor, int64_t kStep, int R, int W>
-void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride, bool add,
-              Ahead<T>& ahead) {
+[[gnu::always_inline]] inline void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c,
+                                            int64_t c_stride, bool add, Ahead& ahead) {
   constexpr int64_t lanes = kLanes<T>;
   using V = Vector<T>;
   const int64_t step = kStep > 0 ? kStep : a.step;
@@ -136,21 +136,35 @@ void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c, int64_t c_stride,
     }
 }
 
-// The same for `width` columns: those that are not whole vectors go by way of a block of their own.
+// From one product of a run to the next its operands and its C move by so many elements.
+struct Move {
+  int64_t a, b, c;
+};
+
+// A run of products with the same number of rows, 1 ... kBlockRows, and of vectors, 1 or 2. To
+// choose the code for them takes as long as 80 terms: it is done once for all.
+template <class T, bool RowMajor, int64_t kStep>
+void multiply_run(int64_t count, Move move, Operand<T> a, Operand<T> b, int64_t rows, int64_t depth,
+                  int64_t vectors, T* c, int64_t c_stride, bool add, Ahead& ahead) {
+  const auto all = [&]<int R, int W>() __attribute__((always_inline)) {
+    for (int64_t i = 0; i < count; ++i, a.data += move.a, b.data += move.b, c += move.c)
+      multiply<T, RowMajor, kStep, R, W>(a, b, depth, c, c_stride, add, ahead);
+  };
+  with_count<kBlockRows>(rows, [&]<int R>() {
+    vectors == 1 ? all.template operator()<R, 1>() : all.template operator()<R, 2>();
+  });
+}
+
+// One product of `width` columns: those that are not whole vectors go by way of a block of their
+// own.
 template <class T, bool RowMajor, int64_t kStep>
 void multiply_strip(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width, T* c,
-                    int64_t c_stride, bool add, Ahead<T>& ahead) {
+                    int64_t c_stride, bool add, Ahead& ahead) {
   constexpr int64_t lanes = kLanes<T>, columns = kBlockColumns<T>;
   const bool narrow = width <= lanes, whole = width == (narrow ? lanes : columns);
   alignas(kVectorBytes) T own[kBlockRows * columns];
-  T* to = whole ? c : own;
-  const int64_t c_step = whole ? c_stride : columns;
-  with_count<kBlockRows>(rows, [&]<int R>() {
-    if (narrow)
-      multiply<T, RowMajor, kStep, R, 1>(a, b, depth, to, c_step, add && whole, ahead);
-    else
-      multiply<T, RowMajor, kStep, R, 2>(a, b, depth, to, c_step, add && whole, ahead);
-  });
+  multiply_run<T, RowMajor, kStep>(1, {}, a, b, rows, depth, narrow ? 1 : 2, whole ? c : own,
+                                   whole ? c_stride : columns, add && whole, ahead);
   if (whole) return;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < width; ++j)

@@ -22,6 +22,7 @@ void set_num_threads(int threads) {
 
 int num_threads() {
   static const int cores = omp_get_num_procs();  // a system call: too slow for every small product
+  if (omp_in_parallel()) return 1;
   const int threads = threads_to_use;
   return threads > 0 ? threads : cores;
 }
@@ -29,7 +30,7 @@ int num_threads() {
 void detail::parallel_for(int64_t n, int64_t grain, Body body, const void* context) {
   const int64_t total = pieces(n, grain);
   const int threads = static_cast<int>(std::min<int64_t>(num_threads(), total));
-  if (threads <= 1 || omp_in_parallel()) {
+  if (threads <= 1) {
     for (int64_t begin = 0; begin < n; begin += grain)
       body(context, begin, std::min(n, begin + grain));
     return;

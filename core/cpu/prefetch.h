@@ -1,7 +1,7 @@
-// A matrix that will be packed next. Its lines come nearer bit by bit while products are computed:
-// packing alone would wait for memory.
+// A matrix that will be read next. Its lines come nearer bit by bit while products are computed: to
+// read it alone would be to wait for memory.
 //
-//   Ahead<float> next({b, n, 1}, depth, n, fetches);
+//   Ahead next({b, n, 1}, depth, n, fetches);
 //   ... next.fetch(); ...                              // as often as was said
 #pragma once
 
@@ -10,16 +10,21 @@
 
 namespace plimsoll {
 
-template <class T>
 class Ahead {
  public:
   Ahead() = default;
-  // To be complete after `fetches` calls of fetch.
-  Ahead(const MatrixRef<T>& x, int64_t rows, int64_t columns, int64_t fetches) : run_(x.data) {
+  template <class T>
+  Ahead(const MatrixRef<T>& x, int64_t rows, int64_t columns, int64_t fetches = 1)
+      : run_(reinterpret_cast<const char*>(x.data)) {
+    constexpr auto size = static_cast<int64_t>(sizeof(T));
     const bool row_major = x.col_stride == 1;
-    stride_ = row_major ? x.row_stride : x.col_stride;
-    length_ = row_major ? columns : rows;
+    stride_ = size * (row_major ? x.row_stride : x.col_stride);
+    length_ = size * (row_major ? columns : rows);
     runs_ = row_major ? rows : columns;
+    complete_after(fetches);
+  }
+  // So many calls of fetch.
+  void complete_after(int64_t fetches) {
     portion_ = pieces(runs_ * pieces(length_, kLine), fetches);
   }
   void fetch() {
@@ -34,8 +39,8 @@ class Ahead {
   }
 
  private:
-  static constexpr int64_t kLine = 64 / sizeof(T);
-  const T* run_ = nullptr;
+  static constexpr int64_t kLine = 64;
+  const char* run_ = nullptr;
   int64_t stride_ = 0, length_ = 0, runs_ = 0, portion_ = 0, at_ = 0;
 };
 

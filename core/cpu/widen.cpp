@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
 
 namespace plimsoll {
@@ -29,18 +30,12 @@ bool is_dense(const View& view) {
   return is_row_major(sizes, strides);
 }
 
-// A function: a struct made in the loop itself would keep GCC from vectorising it.
-template <class To, class From>
-To converted(From x) {
-  return static_cast<To>(x);
-}
-
 // y[i] = x[i], where n elements lie one after another.
 template <class From, class To>
 void convert_dense(const From* x, To* y, int64_t n) {
   parallel_for(n, grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
-    for (int64_t i = begin; i < end; ++i) y[i] = converted<To>(x[i]);
+    for (int64_t i = begin; i < end; ++i) y[i] = narrow<To>(x[i]);
   });
 }
 

@@ -83,7 +83,7 @@ Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v, const Attrs& attrs) {
-  AttentionAttrs own = attrs.as<CallAttrs>().own;
+  auto [own, masked, unused] = attrs.as<CallAttrs>();
   if (own.scale == 0) own.scale = 1 / std::sqrt(static_cast<double>(q[3]));
   own.past = std::clamp(own.past, -q[1], k[1]);  // beyond, every query sees nothing, or everything
   return {.batch = q[0],
@@ -93,7 +93,8 @@ Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v, const Attrs& attr
           .kv_heads = k[2],
           .features = q[3],
           .values = v[3],
-          .attrs = own};
+          .attrs = own,
+          .masked = masked};
 }
 Sizes sizes_of(std::span<const Meta> in, const Attrs& attrs) {
   return sizes_of(in[0].shape, in[1].shape, in[2].shape, attrs);

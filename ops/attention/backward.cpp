@@ -6,23 +6,27 @@ namespace {
 template <class T>
 struct Area {
   using C = Compute<T>;
-  C *p, *dp;                 // [queries, kKeyPitch] of a block: probabilities, and their gradients
-  C *dq, *delta;             // [group, T, D] and [group, T]: of all heads that share their keys
-  C *dk, *dv;                // [keys, D] and [keys, E] of a block
-  C *k_columns, *v_columns;  // [D, kKeyPitch] and [E, kKeyPitch] of a block
-  C *q, *k, *v, *dy;         // 16-bit types only: widened blocks
+  Known<C> known;  // of all heads of queries that share their keys, one after the other
+  Turned<C> turned;
+  C* dq;                  // [group, T, D], of the same heads
+  C *p, *ds, *slope;      // [keys, kQueries]
+  C *q_lanes, *dy_lanes;  // [D, kQueries] and [E, kQueries] of a block
+  C *dk, *dv;             // [keys, D] and [keys, E] of a block
+  C *q, *k, *v, *dy;      // 16-bit types only: widened blocks
 
-  Area(Scratch& scratch, const Sizes& sizes) {
+  Area(Scratch& scratch, const Sizes& sizes)
+      : known(scratch, sizes.group() * lanes(sizes.queries)), turned(scratch, sizes) {
     const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
     const int64_t d = sizes.features, e = sizes.values, wide = std::is_same_v<T, C> ? 0 : 1;
-    p = scratch.take<C>(nq * kKeyPitch);
-    dp = scratch.take<C>(nq * kKeyPitch);
     dq = scratch.take<C>(sizes.group() * sizes.queries * d);
-    delta = scratch.take<C>(sizes.group() * sizes.queries);
+    const int64_t block = elements_of_block(sizes);
+    p = scratch.take<C>(block);
+    ds = scratch.take<C>(block);
+    slope = scratch.take<C>(sizes.attrs.softcap > 0 ? block : 0);
+    q_lanes = scratch.take<C>(d * kQueries);
+    dy_lanes = scratch.take<C>(e * kQueries);
     dk = scratch.take<C>(nk * d);
     dv = scratch.take<C>(nk * e);
-    k_columns = scratch.take<C>(d * kKeyPitch);
-    v_columns = scratch.take<C>(e * kKeyPitch);
     q = scratch.take<C>(wide * nq * d);
     k = scratch.take<C>(wide * nk * d);
     v = scratch.take<C>(wide * nk * e);
@@ -44,12 +48,12 @@ void write(const Compute<T>* from, const View& to, int64_t b, int64_t h, int64_t
 // A block of keys, j ... j + m - 1, of one head of keys.
 template <class C>
 struct Keys {
-  Rows<C> k;
-  MatrixRef<C> k_columns, v_columns;
+  Rows<C> k, v;
   int64_t j, m;
 };
 
-// One head of queries of batch b; dq and delta are its own, the rest of the area is shared.
+// One head of queries of batch b; dq and what is known of it are its own, the rest of the area is
+// shared.
 template <class T>
 class Head {
   using C = Compute<T>;
@@ -63,69 +67,59 @@ class Head {
         area_(area),
         b_(b),
         h_(h),
+        known_(area.known.from(h % sizes.group() * lanes(sizes.queries))),
         dq_(area.dq + h % sizes.group() * sizes.queries * sizes.features),
-        delta_(area.delta + h % sizes.group() * sizes.queries),
-        softmax_(softmax_of<C>(call, sizes, b, h)),
         scores_(sizes, extras, b, h),
-        plain_(scores_.plain() && !scores_.drops()),
         scale_(static_cast<C>(sizes.attrs.scale)) {}
 
   void start() const {
-    for (int64_t i = 0; i < sizes_.queries; ++i) delta_[i] = delta_of<T>(call_, extras_, b_, h_, i);
+    known_.template fill<T>(call_, sizes_, extras_, b_, h_, 0, sizes_.queries);
     std::fill_n(dq_, sizes_.queries * sizes_.features, C(0));
   }
 
   // Adds what a block of keys and all queries that see any of them have to do with each other.
   void add(const Keys<C>& keys) const {
-    for (int64_t i = sizes_.first_query(keys.j) / kQueries * kQueries; i < sizes_.queries;
-         i += kQueries)
+    for (int64_t i = first_block(keys) * kQueries; i < sizes_.queries; i += kQueries)
       add(keys, i, std::min(kQueries, sizes_.queries - i));
   }
 
   void finish() const { write<T>(dq_, call_.out[0], b_, h_, 0, sizes_.queries); }
 
  private:
+  // Of queries that see any of the keys.
+  int64_t first_block(const Keys<C>& keys) const { return sizes_.first_query(keys.j) / kQueries; }
+
   void add(const Keys<C>& keys, int64_t i, int64_t n) const {
-    const auto& [k, k_columns, v_columns, j, all] = keys;
     const int64_t d = sizes_.features, e = sizes_.values;
-    const int64_t m = std::min(all, sizes_.seen(i + n - 1) - j);  // what lies beyond no query sees
+    const int64_t m = std::min(keys.m, sizes_.seen(i + n - 1) - keys.j);  // no query sees more
+    if (m <= 0) return;
     const Rows<C> q = head_rows<T>(call_.in[0], b_, h_, i, n, area_.q);
     const Rows<C> dy = head_rows<T>(call_.in[5], b_, h_, i, n, area_.dy);
-    gemm<C>(n, m, d, q.matrix(), k_columns, area_.p, kKeyPitch);
-    gemm<C>(n, m, e, dy.matrix(), v_columns, area_.dp, kKeyPitch);
-    for (int64_t r = 0; r < n; ++r)
-      row(area_.p + r * kKeyPitch, area_.dp + r * kKeyPitch, i + r, j, m);
-    const MatrixRef<C> p_transposed{area_.p, 1, kKeyPitch}, ds_transposed{area_.dp, 1, kKeyPitch};
-    gemm<C>(m, e, n, p_transposed, dy.matrix(), area_.dv, e, Store::accumulate);
-    gemm<C>(m, d, n, ds_transposed, q.matrix(), area_.dk, d, Store::accumulate);
-    gemm<C>(n, d, m, {area_.dp, kKeyPitch, 1}, k.matrix(), dq_ + i * d, d, Store::accumulate);
-  }
-
-  // Raw scores become probabilities, gradients of probabilities those of q . k.
-  void row(C* p, C* dp, int64_t i, int64_t j, int64_t m) const {
-    const int64_t seen = seen_of_block(sizes_, i, j, m, softmax_[i]);
-    if (plain_)
-      plain_row(p, dp, whole_vectors<C>(seen), softmax_[i], delta_[i], scale_);
-    else
-      row_with_options(p, dp, i, j, seen);
-    std::fill(p + seen, p + m, C(0));
-    std::fill(dp + seen, dp + m, C(0));
-  }
-
-  static void plain_row(C* p, C* dp, int64_t n, Softmax<C> softmax, C delta, C scale) {
+    C *const p = area_.p, *const ds = area_.ds;
+    // Meanwhile the next queries come nearer, and a share of what is written at the end.
+    const int64_t next = i + kQueries, more = std::min(kQueries, sizes_.queries - next);
+    const int64_t first = first_block(keys), shares = pieces(sizes_.queries, kQueries) - first;
+    const auto share = [&](const View& x) {
+      return rows_ahead<T>(x, b_, h_ / sizes_.group(), keys.j, keys.m, i / kQueries - first,
+                           shares);
+    };
+    gemm_near<C>(m, kQueries, d, keys.k.matrix(), lanes_of(q, n, d, area_.q_lanes), p, kQueries,
+                 Store::overwrite, rows_ahead<T>(call_.in[0], b_, h_, next, more));
+    gemm_near<C>(m, kQueries, e, keys.v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds, kQueries,
+                 Store::overwrite, rows_ahead<T>(call_.in[5], b_, h_, next, more));
+    differentiate<T>(scores_, {i, n, keys.j, m}, known_.from(i), p, ds, area_.slope, area_.turned,
+                     scale_);
+    if (scores_.caps()) {
 #pragma omp simd
-    for (int64_t c = 0; c < n; ++c) {
-      p[c] = probability(p[c], softmax, scale);
-      dp[c] = p[c] * (dp[c] - delta) * scale;
+      for (int64_t c = 0; c < m * kQueries; ++c) ds[c] *= area_.slope[c];
     }
-  }
-
-  [[gnu::noinline]] void row_with_options(C* p, C* dp, int64_t i, int64_t j, int64_t n) const {
-    C slope[kKeys];
-    std::fill_n(slope, n, C(1));
-    differentiate<T>(scores_, p, dp, slope, i, j, n, softmax_[i], delta_[i]);
-#pragma omp simd
-    for (int64_t c = 0; c < n; ++c) dp[c] *= slope[c] * scale_;
+    const Rows<C> by_key{ds, kQueries};
+    gemm_near<C>(m, e, n, {p, kQueries, 1}, dy.matrix(), area_.dv, e, Store::accumulate,
+                 share(call_.out[2]));
+    gemm_near<C>(m, d, n, by_key.matrix(), q.matrix(), area_.dk, d, Store::accumulate,
+                 share(call_.out[1]));
+    gemm_near<C>(n, d, m, by_key.transposed(), keys.k.matrix(), dq_ + i * d, d, Store::accumulate,
+                 rows_ahead<T>(call_.out[0], b_, h_, i, n));
   }
 
   const Call& call_;
@@ -133,10 +127,9 @@ class Head {
   const Extras& extras_;
   const Area<T>& area_;
   int64_t b_, h_;
-  C *dq_, *delta_;             // [T, D], [T]
-  const Softmax<C>* softmax_;  // [T]
+  Known<C> known_;
+  C* dq_;  // [T, D]
   Scores<T> scores_;
-  bool plain_;
   C scale_;
 };
 
@@ -153,10 +146,8 @@ void group(const Call& call, const Sizes& sizes, const Extras& extras, const Are
   each_head([](const Head<T>& head) { head.start(); });
   for (int64_t j = 0; j < sizes.keys; j += kKeys) {
     const int64_t m = std::min(kKeys, sizes.keys - j);
-    const Rows<C> k = head_rows<T>(call.in[1], b, shared, j, m, area.k);
-    const Rows<C> v = head_rows<T>(call.in[2], b, shared, j, m, area.v);
-    const Keys<C> keys{k, columns_of(k, m, d, area.k_columns), columns_of(v, m, e, area.v_columns),
-                       j, m};
+    const Keys<C> keys{head_rows<T>(call.in[1], b, shared, j, m, area.k),
+                       head_rows<T>(call.in[2], b, shared, j, m, area.v), j, m};
     std::fill_n(area.dk, m * d, C(0));
     std::fill_n(area.dv, m * e, C(0));
     each_head([&](const Head<T>& head) { head.add(keys); });

@@ -1,47 +1,51 @@
-#include "core/cpu/reduce.h"
 #include "ops/attention/scores.h"
 
 namespace plimsoll::attention_detail {
 namespace {
 
-constexpr int64_t kSpan = 4 * kQueries;  // queries of a unit of work: they share columns of keys
+constexpr int64_t kBlocks = 4;  // of queries of a unit of work: they share blocks of keys
+constexpr int64_t kSpan = kBlocks * kQueries;
+
+// Of a block of queries, all in lanes: q, what was summed so far, and each query's highest score
+// and sum of exponentials.
+template <class C>
+struct Queries {
+  C *q, *sum, *highest, *total;  // [D, kQueries], [E, kQueries], [kQueries], [kQueries]
+
+  Queries(Scratch& scratch, const Sizes& sizes, int64_t block) {
+    const int64_t lanes = block * kQueries < sizes.queries ? kQueries : 0;
+    q = scratch.take<C>(sizes.features * lanes);
+    sum = scratch.take<C>(sizes.values * lanes);
+    highest = scratch.take<C>(lanes);
+    total = scratch.take<C>(lanes);
+  }
+};
 
 template <class T>
 struct Area {
   using C = Compute<T>;
-  C *scores, *k_columns;     // of a block: [queries, kKeyPitch], [D, kKeyPitch]
-  C *sum, *highest, *total;  // of a span: [queries, E], [queries], [queries]
-  C *q, *k, *v;              // 16-bit types only: widened blocks
+  C* scores;  // [keys, kQueries]
+  Turned<C> turned;
+  std::array<Queries<C>, kBlocks> queries;
+  C *k, *v, *row;  // 16-bit types only: widened blocks, and rows of queries or of the result
 
-  Area(Scratch& scratch, const Sizes& sizes) {
-    const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
-    const int64_t wide = std::is_same_v<T, C> ? 0 : 1, span = std::min(kSpan, sizes.queries);
-    scores = scratch.take<C>(nq * kKeyPitch);
-    k_columns = scratch.take<C>(sizes.features * kKeyPitch);
-    sum = scratch.take<C>(span * sizes.values);
-    highest = scratch.take<C>(span);
-    total = scratch.take<C>(span);
-    q = scratch.take<C>(wide * nq * sizes.features);
-    k = scratch.take<C>(wide * nk * sizes.features);
-    v = scratch.take<C>(wide * nk * sizes.values);
+  Area(Scratch& scratch, const Sizes& sizes)
+      : scores(scratch.take<C>(elements_of_block(sizes))),
+        turned(scratch, sizes),
+        queries{Queries<C>(scratch, sizes, 0), Queries<C>(scratch, sizes, 1),
+                Queries<C>(scratch, sizes, 2), Queries<C>(scratch, sizes, 3)} {
+    const int64_t wide = std::is_same_v<T, C> ? 0 : 1, keys = std::min(kKeys, sizes.keys);
+    k = scratch.take<C>(wide * keys * sizes.features);
+    v = scratch.take<C>(wide * keys * sizes.values);
+    row = scratch.take<C>(wide * kQueries * std::max(sizes.features, sizes.values));
   }
 };
-
-template <class C>
-constexpr C kLowest = -std::numeric_limits<C>::infinity();
-
-// s becomes exp(factor (s - base)); returns the sum.
-template <class C>
-C exponentials(C* s, int64_t n, C base, C factor) {
-#pragma omp simd
-  for (int64_t j = 0; j < n; ++j) s[j] = math::exp_of_negative((s[j] - base) * factor);
-  return sum_of<C>(n, [&]<class V>(int64_t j) { return load<V>(s + j); });
-}
 
 // A span of queries of head h of batch b; the area is its own.
 template <class T>
 class Span {
   using C = Compute<T>;
+  static constexpr C kLowest = -std::numeric_limits<C>::infinity();
 
  public:
   Span(const Call& call, const Sizes& sizes, const Extras& extras, const Area<T>& area, int64_t b,
@@ -53,100 +57,129 @@ class Span {
         b_(b),
         h_(h),
         first_(first),
-        n_(std::min(kSpan, sizes.queries - first)) {}
+        end_(std::min(first + kSpan, sizes.queries)) {}
 
   void run() const {
-    std::fill_n(area_.sum, n_ * sizes_.values, C(0));
-    std::fill_n(area_.highest, n_, -std::numeric_limits<C>::infinity());
-    std::fill_n(area_.total, n_, C(0));
-    const int64_t keys = sizes_.seen(first_ + n_ - 1);  // what lies beyond no query sees
-    for (int64_t j = 0; j < keys; j += kKeys) add_keys(j, std::min(kKeys, keys - j));
-    for (int64_t r = 0; r < n_; ++r) write(r);
+    for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) { start(queries, i, n); });
+    const int64_t seen = sizes_.seen(end_ - 1);  // what lies beyond no query sees
+    for (int64_t j = 0; j < seen; j += kKeys) add_keys(j, std::min(kKeys, seen - j), seen);
+    for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) { write(queries, i, n); });
   }
 
  private:
-  void add_keys(int64_t j, int64_t m) const {
+  template <class F>
+  void for_each_block(const F& f) const {
+    for (int64_t i = first_; i < end_; i += kQueries)
+      f(area_.queries[static_cast<size_t>((i - first_) / kQueries)], i,
+        std::min(kQueries, end_ - i));
+  }
+
+  void start(const Queries<C>& queries, int64_t i, int64_t n) const {
+    lanes_of(head_rows<T>(call_.in[0], b_, h_, i, n, area_.row), n, sizes_.features, queries.q);
+    std::fill_n(queries.sum, sizes_.values * kQueries, C(0));
+    std::fill_n(queries.highest, kQueries, kLowest);
+    std::fill_n(queries.total, kQueries, C(0));
+  }
+
+  void add_keys(int64_t j, int64_t m, int64_t seen) const {
     const int64_t d = sizes_.features, e = sizes_.values, shared = h_ / sizes_.group();
     const Rows<C> k = head_rows<T>(call_.in[1], b_, shared, j, m, area_.k);
     const Rows<C> v = head_rows<T>(call_.in[2], b_, shared, j, m, area_.v);
-    const MatrixRef<C> k_columns = columns_of(k, m, d, area_.k_columns);
-    for (int64_t i = 0; i < n_; i += kQueries) {
-      const int64_t n = std::min(kQueries, n_ - i);
-      const int64_t own = std::min(m, sizes_.seen(first_ + i + n - 1) - j);
-      if (own <= 0) continue;
-      const Rows<C> q = head_rows<T>(call_.in[0], b_, h_, first_ + i, n, area_.q);
-      gemm<C>(n, own, d, q.matrix(), k_columns, area_.scores, kKeyPitch);
-      weigh(i, n, j, own);
-      gemm<C>(n, e, own, {area_.scores, kKeyPitch, 1}, v.matrix(), area_.sum + i * e, e,
-              Store::accumulate);
-    }
+    for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) {
+      const Block block{i, n, j, std::min(m, sizes_.seen(i + n - 1) - j)};
+      if (block.m <= 0) return;
+      // Meanwhile a share of the next keys and values comes nearer, or of the result.
+      const int64_t shares = pieces(end_ - first_, kQueries), share = (i - first_) / kQueries;
+      const auto next = [&](const View& x) {
+        return rows_ahead<T>(x, b_, shared, j + m, std::min(kKeys, seen - j - m), share, shares);
+      };
+      C* const s = area_.scores;
+      gemm_near<C>(block.m, kQueries, d, k.matrix(), {queries.q, kQueries, 1}, s, kQueries,
+                   Store::overwrite, next(call_.in[1]));
+      weigh(block, queries);
+      gemm_near<C>(e, kQueries, block.m, v.transposed(), {s, kQueries, 1}, queries.sum, kQueries,
+                   Store::accumulate,
+                   j + m < seen ? next(call_.in[2]) : rows_ahead<T>(call_.out[0], b_, h_, i, n));
+    });
   }
 
-  // The scores of n queries from `first` on and m keys from j on become weights of the values.
-  // Online softmax (Milakov and Gimelshein, arXiv 1805.02867): what was summed so far, relative to
-  // an earlier maximum, is brought to the new one.
-  void weigh(int64_t first, int64_t n, int64_t j, int64_t m) const {
+  // Raw scores become weights of the values. Online softmax (Milakov and Gimelshein, arXiv
+  // 1805.02867): what was summed so far, relative to an earlier maximum, is brought to the new one.
+  void weigh(const Block& block, const Queries<C>& queries) const {
     const C factor = scores_.factor();
-    C found[kQueries], shrink[kQueries], *highest = area_.highest + first;
-    for (int64_t r = 0; r < n; ++r) {
-      C* s = area_.scores + r * kKeyPitch;
-      const int64_t own = seen(first + r, j, m), width = whole_vectors<C>(own);
-      scores_.finish(s, first_ + first + r, j, own);
-      std::fill(s + own, s + width, kLowest<C>);
-      found[r] = max_of<C>(width, [&]<class V>(int64_t c) { return load<V>(s + c); });
-    }
+    C* const s = area_.scores;
+    scores_.finish(block, s, area_.turned);
+    C highest[kQueries], base[kQueries], shrink[kQueries], sum[kQueries];
+    combine_keys(s, block.m, kLowest, highest, [](auto x, auto y) { return y > x ? y : x; });
 #pragma omp simd
-    for (int64_t r = 0; r < n; ++r) {
-      const C old = highest[r], both = found[r] > old ? found[r] : old;
-      highest[r] = both;
-      found[r] = both > kLowest<C> ? both : C(0);  // what can be subtracted
-      shrink[r] = math::exp_of_negative((old - found[r]) * factor);
+    for (int64_t l = 0; l < kQueries; ++l) {
+      const C old = queries.highest[l], both = highest[l] > old ? highest[l] : old;
+      base[l] = both > kLowest ? both : C(0);  // what can be subtracted
+      shrink[l] = math::exp_of_negative((old - base[l]) * factor);
+      queries.highest[l] = both;
     }
-    for (int64_t r = 0; r < n; ++r) {
-      C* s = area_.scores + r * kKeyPitch;
-      const int64_t own = seen(first + r, j, m), width = whole_vectors<C>(own);
-      C& total = area_.total[first + r];
-      total = total * shrink[r] + exponentials(s, width, found[r], factor);
-      if (width < m) std::fill(s + width, s + m, C(0));
-      if (scores_.drops()) drop(s, first_ + first + r, j, own);
-      if (shrink[r] != 1) scale(area_.sum + (first + r) * sizes_.values, shrink[r]);
+    for (int64_t c = 0; c < block.m; ++c) {
+      C* row = s + c * kQueries;
+#pragma omp simd
+      for (int64_t l = 0; l < kQueries; ++l)
+        row[l] = math::exp_of_negative((row[l] - base[l]) * factor);
+    }
+    combine_keys(s, block.m, C(0), sum, [](auto x, auto y) { return x + y; });
+#pragma omp simd
+    for (int64_t l = 0; l < kQueries; ++l) queries.total[l] = queries.total[l] * shrink[l] + sum[l];
+    if (scores_.drops()) drop(block);
+    if (block.j > 0) scale(queries.sum, shrink);
+  }
+
+  void drop(const Block& block) const {
+    scores_.draw(block, area_.turned);
+#pragma omp simd
+    for (int64_t e = 0; e < block.m * kQueries; ++e) area_.scores[e] *= area_.turned.lanes[e];
+  }
+
+  // sum [E, kQueries] times `by` [kQueries].
+  void scale(C* sum, const C* by) const {
+    for (int64_t e = 0; e < sizes_.values; ++e, sum += kQueries) {
+#pragma omp simd
+      for (int64_t l = 0; l < kQueries; ++l) sum[l] *= by[l];
     }
   }
 
-  // How many of the keys j ... j + m - 1 query r sees.
-  int64_t seen(int64_t r, int64_t j, int64_t m) const {
-    return std::clamp<int64_t>(sizes_.seen(first_ + r) - j, 0, m);
-  }
-
-  void drop(C* s, int64_t i, int64_t j, int64_t n) const {
-    C kept[kKeys];
-    scores_.draw(kept, i, j, n);
+  void write(const Queries<C>& queries, int64_t i, int64_t n) const {
+    const int64_t e = sizes_.values, row = (b_ * sizes_.heads + h_) * sizes_.queries + i;
+    const C factor = scores_.factor();
+    C inverse[kQueries], highest[kQueries], log_total[kQueries];
 #pragma omp simd
-    for (int64_t c = 0; c < n; ++c) s[c] *= kept[c];
-  }
-
-  void scale(C* sum, C by) const {
-#pragma omp simd
-    for (int64_t e = 0; e < sizes_.values; ++e) sum[e] *= by;
-  }
-
-  void write(int64_t r) const {
-    const int64_t e = sizes_.values;
-    const bool any = area_.total[r] != 0;  // the highest score alone adds 1
-    const C inverse = any ? 1 / area_.total[r] : C(0);
-    const int64_t row = (b_ * sizes_.heads + h_) * sizes_.queries + first_ + r;
-    const Softmax<C> softmax{any ? area_.highest[r] : C(0), std::log(area_.total[r])};
-    call_.out[1].as<C>()[row] = softmax.highest * scores_.factor() + softmax.log_total;
-    reinterpret_cast<Softmax<C>*>(call_.out[2].as<C>())[row] = softmax;
-    T* out = row_start<T>(call_.out[0], b_, h_, first_ + r);
-    for (int64_t i = 0; i < e; ++i) out[i] = static_cast<T>(area_.sum[r * e + i] * inverse);
+    for (int64_t l = 0; l < kQueries; ++l) {
+      const C total = queries.total[l];
+      const bool any = total != 0;  // the highest score alone adds 1
+      inverse[l] = 1 / (any ? total : C(1));
+      highest[l] = any ? queries.highest[l] : C(0);
+      log_total[l] = math::log(total);
+    }
+    C* const log_sum_exp = call_.out[1].as<C>() + row;
+    auto* const softmax = reinterpret_cast<Softmax<C>*>(call_.out[2].as<C>()) + row;
+    for (int64_t l = 0; l < n; ++l) {
+      log_sum_exp[l] = highest[l] * factor + log_total[l];
+      softmax[l] = {highest[l], log_total[l]};
+    }
+    scale(queries.sum, inverse);
+    T* out = row_start<T>(call_.out[0], b_, h_, i);
+    const int64_t stride = call_.out[0].strides[1];
+    if constexpr (std::is_same_v<T, C>) {
+      transpose(queries.sum, kQueries, e, n, out, stride);
+    } else {
+      transpose(queries.sum, kQueries, e, n, area_.row, e);
+      for (int64_t r = 0; r < n; ++r)
+        for (int64_t c = 0; c < e; ++c) out[r * stride + c] = static_cast<T>(area_.row[r * e + c]);
+    }
   }
 
   const Call& call_;
   const Sizes& sizes_;
   const Area<T>& area_;
   Scores<T> scores_;
-  int64_t b_, h_, first_, n_;
+  int64_t b_, h_, first_, end_;
 };
 
 int64_t spans_of(const Sizes& sizes) { return pieces(sizes.queries, kSpan); }

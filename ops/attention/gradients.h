@@ -1,11 +1,11 @@
-// What the gradients of attention, of q, k and v and of the mask, share: one row at a time.
+// What the gradients of attention, of q, k and v and of the mask, share: a block at a time.
 #pragma once
 
 #include "ops/attention/scores.h"
 
 namespace plimsoll::attention_detail {
 
-// The gradient of a score needs one number about its whole row. With dp_ij = dout_i . v_j,
+// The gradient of a score needs one number about its query. With dp_ij = dout_i . v_j,
 //   ds_ij = p_ij (dp_ij - sum_k p_ik dp_ik + dlse_i),  and  sum_k p_ik dp_ik = dout_i . out_i,
 // so that number is delta_i = dout_i . out_i - dlse_i.
 template <class T>
@@ -22,47 +22,73 @@ Compute<T> delta_of(const Call& call, const Extras& extras, int64_t b, int64_t h
   return delta - extras.dlog_sum_exp->as<C>()[row];
 }
 
-// Of all queries of batch b and head h.
-template <class C>
-const Softmax<C>* softmax_of(const Call& call, const Sizes& sizes, int64_t b, int64_t h) {
-  return reinterpret_cast<const Softmax<C>*>(call.in[4].as<C>()) +
-         (b * sizes.heads + h) * sizes.queries;
-}
+// Lanes of all blocks of so many queries.
+inline int64_t lanes(int64_t queries) { return pieces(queries, kQueries) * kQueries; }
 
-// How many of the keys j ... j + m - 1 count for query i; none where all that it sees are hidden.
+// What the probabilities of queries and their gradients are made with: a number for each lane of
+// one block after the other.
 template <class C>
-int64_t seen_of_block(const Sizes& sizes, int64_t i, int64_t j, int64_t m, Softmax<C> softmax) {
-  return softmax.any() ? std::clamp<int64_t>(sizes.seen(i) - j, 0, m) : 0;
-}
+struct Known {
+  C *highest, *log_total, *delta;
 
-template <class C>
-C probability(C finished, Softmax<C> softmax, C factor) {
-  return math::exp_of_negative((finished - softmax.highest) * factor - softmax.log_total);
-}
+  Known(Scratch& scratch, int64_t lanes)
+      : highest(scratch.take<C>(lanes)),
+        log_total(scratch.take<C>(lanes)),
+        delta(scratch.take<C>(lanes)) {}
+  Known from(int64_t lane) const { return {highest + lane, log_total + lane, delta + lane}; }
 
-// Of n keys from j on: raw scores become the probabilities that values are weighted with; dp, the
-// gradients of those, becomes ds, that of the finished scores. With dropout both p_ij and dp_ij are
-// multiplied by what was drawn. `slope` becomes the derivative of the finished scores by the raw
-// ones, as in Scores::finish.
+  // Of n queries from query i of batch b and head h on. For which no key counts, and what is no
+  // query, has probabilities of 0: exp(x - infinity).
+  template <class T>
+  void fill(const Call& call, const Sizes& sizes, const Extras& extras, int64_t b, int64_t h,
+            int64_t i, int64_t n) const {
+    const auto* softmax = reinterpret_cast<const Softmax<C>*>(call.in[4].as<C>()) +
+                          (b * sizes.heads + h) * sizes.queries + i;
+    for (int64_t l = 0; l < lanes(n); ++l) {
+      const bool counts = l < n && softmax[l].any();
+      highest[l] = counts ? softmax[l].highest : C(0);
+      log_total[l] = counts ? softmax[l].log_total : std::numeric_limits<C>::infinity();
+      delta[l] = counts ? delta_of<T>(call, extras, b, h, i + l) : C(0);
+    }
+  }
+
+ private:
+  Known(C* a, C* b, C* c) : highest(a), log_total(b), delta(c) {}
+};
+
+// Raw scores [m, kQueries] of a block become the probabilities that values are weighted with; dp,
+// the gradients of those, becomes `scale` times ds, that of the finished scores. With dropout both
+// p_ij and dp_ij are multiplied by what was drawn. `slope` becomes the derivative of the finished
+// scores by the raw ones where they are capped, as in Scores::finish.
 template <class T>
-void differentiate(const Scores<T>& scores, Compute<T>* s, Compute<T>* dp, Compute<T>* slope,
-                   int64_t i, int64_t j, int64_t n, Softmax<Compute<T>> softmax, Compute<T> delta) {
+void differentiate(const Scores<T>& scores, const Block& block, const Known<Compute<T>>& known,
+                   Compute<T>* s, Compute<T>* dp, Compute<T>* slope,
+                   const Turned<Compute<T>>& turned, Compute<T> scale) {
   using C = Compute<T>;
   const C factor = scores.factor();
-  scores.finish(s, i, j, n, slope);
+  const C *highest = known.highest, *log_total = known.log_total, *delta = known.delta;
+  const auto probability = [&](C finished, int64_t l) {
+    return math::exp_of_negative((finished - highest[l]) * factor - log_total[l]);
+  };
+  scores.finish(block, s, turned, slope);
+  if (scores.drops()) scores.draw(block, turned);
+  for (int64_t c = 0; c < block.m; ++c) {
+    C *p = s + c * kQueries, *ds = dp + c * kQueries;
+    if (!scores.drops()) {
 #pragma omp simd
-  for (int64_t c = 0; c < n; ++c) s[c] = probability(s[c], softmax, factor);
-  if (!scores.drops()) {
+      for (int64_t l = 0; l < kQueries; ++l) {
+        p[l] = probability(p[l], l);
+        ds[l] = p[l] * (ds[l] - delta[l]) * scale;
+      }
+    } else {
+      const C* kept = turned.lanes + c * kQueries;
 #pragma omp simd
-    for (int64_t c = 0; c < n; ++c) dp[c] = s[c] * (dp[c] - delta);
-    return;
-  }
-  C kept[kKeys];
-  scores.draw(kept, i, j, n);
-#pragma omp simd
-  for (int64_t c = 0; c < n; ++c) {
-    dp[c] = s[c] * (dp[c] * kept[c] - delta);
-    s[c] *= kept[c];
+      for (int64_t l = 0; l < kQueries; ++l) {
+        const C whole = probability(p[l], l);
+        ds[l] = whole * (ds[l] * kept[l] - delta[l]) * scale;
+        p[l] = whole * kept[l];
+      }
+    }
   }
 }
 

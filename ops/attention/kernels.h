@@ -14,6 +14,7 @@ struct Sizes {
   int64_t batch, queries, keys, heads, kv_heads;
   int64_t features, values;  // widths of a key and of a value
   AttentionAttrs attrs;      // its scale is resolved
+  bool masked = false;       // there is a mask
 
   // Query heads that share a head of keys.
   constexpr int64_t group() const { return kv_heads > 0 ? heads / kv_heads : 0; }

@@ -6,15 +6,22 @@ namespace {
 template <class T>
 struct Area {
   using C = Compute<T>;
-  C *p, *ds;          // [queries, keys] of a block
-  double* total;      // of a piece of the mask
-  C *q, *k, *v, *dy;  // 16-bit types only: widened blocks
+  Known<C> known;  // of a block
+  Turned<C> turned;
+  C *p, *ds, *slope;      // [keys, kQueries]
+  C *q_lanes, *dy_lanes;  // [D, kQueries] and [E, kQueries] of a block
+  double* total;          // of a piece of the mask
+  C *q, *k, *v, *dy;      // 16-bit types only: widened blocks
 
-  Area(Scratch& scratch, const Sizes& sizes) {
+  Area(Scratch& scratch, const Sizes& sizes) : known(scratch, kQueries), turned(scratch, sizes) {
     const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
     const int64_t wide = std::is_same_v<T, C> ? 0 : 1;
-    p = scratch.take<C>(nq * nk);
-    ds = scratch.take<C>(nq * nk);
+    const int64_t block = elements_of_block(sizes);
+    p = scratch.take<C>(block);
+    ds = scratch.take<C>(block);
+    slope = scratch.take<C>(sizes.attrs.softcap > 0 ? block : 0);
+    q_lanes = scratch.take<C>(sizes.features * kQueries);
+    dy_lanes = scratch.take<C>(sizes.values * kQueries);
     total = scratch.take<double>(std::max<int64_t>(nq, 1) * std::max<int64_t>(nk, 1));
     q = scratch.take<C>(wide * nq * sizes.features);
     k = scratch.take<C>(wide * nk * sizes.features);
@@ -92,25 +99,25 @@ class Piece {
  private:
   void add_block(int64_t b, int64_t h, int64_t i, int64_t n, int64_t j, int64_t m,
                  int64_t cols) const {
-    if (sizes_.seen(i + n - 1) <= j) return;
-    const int64_t shared = h / sizes_.group();
+    const Block block{i, n, j, std::min(m, sizes_.seen(i + n - 1) - j)};
+    if (block.m <= 0) return;
+    const int64_t shared = h / sizes_.group(), d = sizes_.features, e = sizes_.values;
     const Rows<C> q = head_rows<T>(call_.in[0], b, h, i, n, area_.q);
-    const Rows<C> k = head_rows<T>(call_.in[1], b, shared, j, m, area_.k);
-    const Rows<C> v = head_rows<T>(call_.in[2], b, shared, j, m, area_.v);
+    const Rows<C> k = head_rows<T>(call_.in[1], b, shared, j, block.m, area_.k);
+    const Rows<C> v = head_rows<T>(call_.in[2], b, shared, j, block.m, area_.v);
     const Rows<C> dy = head_rows<T>(call_.in[5], b, h, i, n, area_.dy);
-    gemm<C>(n, m, sizes_.features, q.matrix(), k.transposed(), area_.p, m);
-    gemm<C>(n, m, sizes_.values, dy.matrix(), v.transposed(), area_.ds, m);
-    const Scores<T> scores(sizes_, extras_, b, h);
-    const Softmax<C>* softmax = softmax_of<C>(call_, sizes_, b, h);
-    for (int64_t r = 0; r < n; ++r) {
-      C* ds = area_.ds + r * m;
-      const int64_t seen = seen_of_block(sizes_, i + r, j, m, softmax[i + r]);
-      differentiate<T>(scores, area_.p + r * m, ds, nullptr, i + r, j, seen, softmax[i + r],
-                       delta_of<T>(call_, extras_, b, h, i + r));
-      double* total = area_.total + (cut_.axes[2].repeats ? 0 : r * cols);
-      for (int64_t c = 0; c < seen; ++c)
-        total[cut_.axes[3].repeats ? 0 : c] += static_cast<double>(ds[c]);
-    }
+    C *const p = area_.p, *const ds = area_.ds;
+    gemm_near<C>(block.m, kQueries, d, k.matrix(), lanes_of(q, n, d, area_.q_lanes), p, kQueries);
+    gemm_near<C>(block.m, kQueries, e, v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds,
+                 kQueries);
+    area_.known.template fill<T>(call_, sizes_, extras_, b, h, i, n);
+    differentiate<T>(Scores<T>(sizes_, extras_, b, h), block, area_.known, p, ds, area_.slope,
+                     area_.turned, C(1));
+    const bool one_row = cut_.axes[2].repeats, one_column = cut_.axes[3].repeats;
+    for (int64_t c = 0; c < block.m; ++c)
+      for (int64_t r = 0; r < n; ++r)
+        area_.total[(one_row ? 0 : r * cols) + (one_column ? 0 : c)] +=
+            static_cast<double>(ds[c * kQueries + r]);
   }
 
   const Call& call_;
