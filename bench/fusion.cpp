@@ -8,12 +8,12 @@
 // processor time of this process, so that others on the machine matter little; the ratio is the
 // median of the ratios of neighbours.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <map>
 
 #include "autograd/gradients.h"
+#include "core/median.h"
 #include "examples/common/cnn_models.h"
 #include "examples/common/options.h"
 #include "examples/common/transformer_models.h"
@@ -60,11 +60,6 @@ Setup make_setup(const std::string& name, double dropout) {
   return {make_cnn(name, {side, side, channels, 10}, false, build),
           {normal(shape, 0, 1, 3), ids({128}, 10), key},
           false};
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 struct GroupCost {

@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "autograd/gradients.h"
+#include "core/median.h"
 #include "data/loader.h"
 #include "examples/common/cnn_models.h"
 #include "memory/step.h"
@@ -44,11 +45,6 @@ data::ImageDataset noise(int64_t count) {
 double since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
       .count();
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
-  return values[values.size() / 2];
 }
 
 void measure(const char* name, const data::ImageDataset& images, int64_t workers) {

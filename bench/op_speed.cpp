@@ -8,12 +8,12 @@
 // median over all calls.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <functional>
 
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
 #include "bench/peak.h"
+#include "core/median.h"
 #include "core/philox.h"
 #include "ops/ops.h"
 
@@ -24,12 +24,6 @@ namespace {
 Tensor random(const Shape& shape) {
   static Keys keys(1);
   return normal(shape, 0, 1, keys.next());
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 enum class Bound { arithmetic, memory };

@@ -20,6 +20,7 @@
 
 #include "autograd/checkpoint.h"
 #include "autograd/gradients.h"
+#include "core/median.h"
 #include "memory/budget.h"
 #include "memory/context.h"
 #include "memory/dead_code.h"
@@ -236,11 +237,6 @@ double milliseconds(Step& step, std::span<const Tensor> inputs) {
   step.run(inputs);
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
       .count();
-}
-
-double median(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
-  return values[values.size() / 2];
 }
 
 // Steps under a budget against steps without, interleaved: the median ratio, and those of the two

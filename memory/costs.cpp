@@ -9,6 +9,7 @@
 #include "core/autotune.h"
 #include "core/cpu/caches.h"
 #include "core/cpu/parallel.h"
+#include "core/median.h"
 #include "memory/in_place.h"
 #include "memory/pooled_allocator.h"
 
@@ -147,11 +148,6 @@ class Scratch {
   std::shared_ptr<Storage> storage_;
   std::vector<std::span<std::byte>> made_, places_;
 };
-
-double median(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
-  return values[values.size() / 2];
-}
 
 Cost modelled(const Instruction& instruction) {
   const double seconds = modelled_seconds(instruction);

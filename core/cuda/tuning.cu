@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/cuda/launch.cuh"
+#include "core/median.h"
 
 namespace plimsoll::cuda {
 namespace {
@@ -14,12 +15,6 @@ constexpr double kEnough = 5e-4;  // seconds of a measurement: shorter runs are 
 constexpr double kMostRepeats = 20;
 constexpr double kHopeless = 3;  // times as slow as the fastest
 constexpr double kGain = 0.02;   // that makes another algorithm worth it
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 class Event {
  public:
