@@ -21,6 +21,7 @@
 #include "optim/adam.h"
 #include "optim/prune.h"
 #include "optim/schedule.h"
+#include "optim/scheduled_rate.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -68,11 +69,14 @@ void train(const Options& options, int64_t epochs) {
   optim::Accumulation window(model->parameters(), most);
   const optim::Schedule schedule = optim::warmup_cosine(
       options.learning_rate, options.learning_rate / 100, windows / 10, epochs * windows);
+  std::optional<optim::ScheduledRate> late_rate;  // where loss scaling may leave updates out
+  if (scaler.current().defined()) late_rate.emplace(schedule, optimizer.steps());
   std::optional<optim::Pruner> pruner = make_pruner(options, *model, epochs * windows);
 
   // The whole training step: the same function eagerly and captured.
   const auto train_step = [&](Precision type, bool return_gradients = false) -> StepFunction {
     return [&, type, return_gradients](std::span<const Tensor> in) {
+      if (late_rate) late_rate->set(optimizer);
       const Autocast scope(type);
       const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
       std::vector<Tensor> sums = gradients(scaler.scale(loss), model->parameters());
@@ -150,21 +154,23 @@ void train(const Options& options, int64_t epochs) {
   mode.check_finite = options.find_nan;
   const ApplyModeScope scope(mode);
   const int64_t first = session.batches();
-  double rate = optimizer.learning_rate().item();
+  double rate = 0;
   const auto ended = [&](int64_t batches) {  // windows
     return batches / steps * windows + batches % steps / most;
   };
-  const int64_t left_out = ended(first) - optimizer.steps_made();  // by loss scaling
+  const int64_t left_out = ended(first) - optimizer.steps_made();  // by loss scaling, before
   while (session.running()) {
     const int64_t number = session.batches(), in_epoch = number % steps, part = in_epoch % most;
     if (in_epoch == 0 || number == first)
       feed.start(number / steps, in_epoch, /*ahead=*/planned.next_batch > 0);
-    if (part == 0) {  // only where another one may be left out is the device asked, and waited for
-      const int64_t made =
-          scaler.current().defined() ? optimizer.steps_made() : ended(number) - left_out;
+    if (late_rate) {
+      late_rate->next();
+      if (pruner && part == 0) pruner->prune(optimizer.steps_made());  // the device is waited for
+    } else if (part == 0 || number == first) {
+      const int64_t made = ended(number) - left_out;
       rate = schedule(made);
       optimizer.set_learning_rate(rate);
-      if (pruner) pruner->prune(made);
+      if (pruner && part == 0) pruner->prune(made);
     }
     const int64_t parts = std::min(most, steps - in_epoch + part);
     window.at(part, parts);
@@ -174,7 +180,7 @@ void train(const Options& options, int64_t epochs) {
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
       const auto [loss, gradients] = step.train(number, {batch.x, batch.y, key}, drawn);
       pictures.draw_pool(pool);
-      session.trained(loss, batch.y.count(), rate);
+      session.trained(loss, batch.y.count(), late_rate ? Late(optimizer.learning_rate()) : rate);
       session.histograms(model->named_parameters(), gradients);
     }
     if (session.evaluation_due()) {

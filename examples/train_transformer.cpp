@@ -22,6 +22,7 @@
 #include "optim/adam.h"
 #include "optim/clip.h"
 #include "optim/schedule.h"
+#include "optim/scheduled_rate.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -189,6 +190,11 @@ class Optimizer {
     vectors_.set_learning_rate(rate);
   }
   const Tensor& learning_rate() const { return matrices_.learning_rate(); }
+  void set(const optim::ScheduledRate& rate) const {
+    rate.set(matrices_);
+    rate.set(vectors_);
+  }
+  const Tensor& steps() const { return matrices_.steps(); }
   int64_t steps_made() const { return matrices_.steps_made(); }
   void update(std::span<const Tensor> grads, const Tensor& skip) {
     std::vector<Tensor> matrices, vectors;
@@ -233,10 +239,13 @@ void train(const TextOptions& options) {
   const optim::Schedule schedule =
       optim::warmup_cosine(options.learning_rate, options.learning_rate / 10,
                            std::min<int64_t>(100, options.steps / 10), options.steps);
+  std::optional<optim::ScheduledRate> late_rate;  // where loss scaling may leave updates out
+  if (scaler.current().defined()) late_rate.emplace(schedule, optimizer.steps());
 
   // The whole training step: the same function eagerly and captured.
   const auto train_step = [&](Precision type, bool return_gradients = false) -> StepFunction {
     return [&, type, return_gradients](std::span<const Tensor> in) {
+      if (late_rate) optimizer.set(*late_rate);
       const Autocast scope(type);
       const Tensor loss = cross_entropy((*task.model)(in[0], nn::training(in[2])), in[1]);
       std::vector<Tensor> sums = gradients(scaler.scale(loss), parameters);
@@ -314,13 +323,15 @@ void train(const TextOptions& options) {
   mode.check_finite = options.find_nan;
   const ApplyModeScope scope(mode);
   TextFeed feed(task.batch, device, /*ahead=*/planned.next_batch > 0);
-  double rate = optimizer.learning_rate().item();
-  const int64_t left_out = session.batches() / parts - optimizer.steps_made();  // by loss scaling
+  double rate = 0;
+  const int64_t first = session.batches();
+  const int64_t left_out = first / parts - optimizer.steps_made();  // by loss scaling, before
   while (session.running()) {
     const int64_t number = session.batches(), part = number % parts;
-    if (part == 0) {  // only where another one may be left out is the device asked, and waited for
-      rate =
-          schedule(scaler.current().defined() ? optimizer.steps_made() : number / parts - left_out);
+    if (late_rate) {
+      late_rate->next();
+    } else if (part == 0 || number == first) {
+      rate = schedule(number / parts - left_out);
       optimizer.set_learning_rate(rate);
     }
     window.at(part, parts);
@@ -330,7 +341,7 @@ void train(const TextOptions& options) {
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
       const auto [loss, gradients] = step.train(number, {batch.x, batch.y, key}, drawn);
       pictures.draw_pool(pool);
-      session.trained(loss, batch.y.count(), rate);
+      session.trained(loss, batch.y.count(), late_rate ? Late(optimizer.learning_rate()) : rate);
       session.histograms(task.model->named_parameters(), gradients);
     }
     if (session.evaluation_due()) session.evaluate(step, in_turn(task));

@@ -9,8 +9,9 @@
 //   scaler.update(skip);
 //   optimizer.set_learning_rate(schedule(optimizer.steps_made()));      // outside a captured step
 //
-// Scale, counter and `skip` are tensors and no value is read: all of it can be captured. A skipped
-// step changes no bit of parameters, optimizer state and step count.
+// Scale, counter and `skip` are tensors and no value is read: all of it but the last line can be
+// captured. That line waits for a GPU; optim/scheduled_rate.h does not. A skipped step changes no
+// bit of parameters, optimizer state and step count.
 #pragma once
 
 #include <string>

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <thread>
 
@@ -13,6 +14,7 @@
 #include "data/loader.h"
 #include "examples/common/runner.h"
 #include "memory/pooled_allocator.h"
+#include "optim/scheduled_rate.h"
 #include "tests/errors.h"
 #include "tests/training.h"
 
@@ -155,6 +157,57 @@ TEST_F(CudaSteps, ATrainingLoopNeverWaits) {
   EXPECT_EQ(train(false, true, &waits), in_loop);
   for (const bool ahead : {false, true}) {
     EXPECT_EQ(train(true, ahead, &waits), in_loop);
+    EXPECT_EQ(waits, 0);
+  }
+}
+
+// Which updates are skipped is known on the device alone, and the schedule goes by those that are
+// not: the rates and the bits of a loop that asks for their number before each step, without a wait.
+TEST_F(CudaSteps, AScheduleBesideLossScalingNeverWaits) {
+  constexpr int kSteps = 80;
+  const optim::Schedule schedule = optim::warmup_cosine(0.1, 0.001, 10, 50);
+  const std::array inputs{there({1, -2, 3}), there({1, HUGE_VALF, 3}), there({2, 1, -1})};
+  const auto train = [&](bool asks, bool graph, int64_t* waits) {
+    const Tensor w = there({1, 2, 3}).require_grad();
+    optim::Adam adam({w});
+    const auto scaler = optim::LossScaler::dynamic({.interval = 4}, Device::cuda);
+    std::optional<optim::ScheduledRate> rate;
+    if (!asks) rate.emplace(schedule, adam.steps());
+    Runner step(
+        [&](std::span<const Tensor> in) {
+          if (rate) rate->set(adam);
+          const Tensor loss = sum(w * w);
+          const auto [grads, skip] =
+              scaler.unscale(gradients(scaler.scale(loss + sum(w * in[0])), std::array{w}));
+          adam.update(grads, skip);
+          scaler.update(skip);
+          return std::vector{loss};
+        },
+        /*captured=*/true, {.graph = graph});
+    std::vector<double> values;
+    std::deque<Late> late;
+    int64_t before = 0;
+    for (int i = 0; i < kSteps; ++i) {
+      if (i == 2) before = cuda_queue().counts().waits;  // recorded, and the first count was read
+      if (rate)
+        rate->next();
+      else
+        adam.set_learning_rate(schedule(adam.steps_made()));
+      const bool overflows = i % 3 == 1 || (i > 30 && i < 50);
+      late.emplace_back(step.run(std::array{inputs[overflows ? 1 : i % 2 * 2]})[0]);
+      late.emplace_back(adam.learning_rate());
+      for (; late.size() > 4; late.pop_front()) values.push_back(late.front().value());
+    }
+    *waits = cuda_queue().counts().waits - before;
+    for (const Late& value : late) values.push_back(value.value());
+    EXPECT_LT(adam.steps_made(), kSteps - 30);
+    return std::pair(values, w.to_vector<float>());
+  };
+  int64_t waits = -1;
+  const auto asked = train(true, true, &waits);
+  EXPECT_GE(waits, kSteps - 2);
+  for (const bool graph : {true, false}) {
+    EXPECT_EQ(train(false, graph, &waits), asked);
     EXPECT_EQ(waits, 0);
   }
 }

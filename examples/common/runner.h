@@ -9,7 +9,7 @@
 #include <array>
 #include <optional>
 
-#include "core/cuda_queue.h"
+#include "core/late.h"
 #include "memory/dead_code.h"
 #include "memory/step.h"
 #include "optim/accumulation.h"
@@ -31,23 +31,16 @@ struct Planned {
   int64_t next_batch = 0;  // in eager mode too
 };
 
-// The loss of a batch. A GPU is still at work on it when the host goes on.
+// The loss of a batch, which may be late.
 class Loss {
  public:
   // Of batch `number` of the training, from 0.
-  Loss(int64_t number, const Tensor& loss) : number_(number) {
-    if (loss.device() == Device::cuda && loss.dtype() == DType::f32 && loss.count() == 1)
-      late_ = cuda_queue().fetch(view_of(loss.value()).data, sizeof(float));
-    else
-      value_ = loss.item();
-  }
-  bool known() const { return !late_; }  // value() does not wait
+  Loss(int64_t number, const Tensor& loss) : number_(number), late_(loss) {}
+  bool known() const { return late_.known(); }  // value() does not wait
   // NumericError, with the batch as messages count it, when it is NaN or infinite; and what kernels
   // met meanwhile, such as IndexError.
   double value() const {
-    float late = 0;
-    if (late_) cuda_queue().take(late_, &late);
-    const double value = late_ ? late : value_;
+    const double value = late_.value();
     check<NumericError>(std::isfinite(value), "train: the loss is not finite: ", value,
                         " in batch ", number_ + 1,
                         ". Lower --lr, or add --find-nan to see which op it comes from.");
@@ -56,8 +49,7 @@ class Loss {
 
  private:
   int64_t number_;
-  double value_ = 0;
-  CudaFetch late_;
+  Late late_;
 };
 
 class Runner {

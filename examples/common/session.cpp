@@ -116,7 +116,7 @@ bool Session::evaluation_due(int64_t batches) const {
   return batches % course_.round == 0 || batches == course_.batches;
 }
 
-void Session::trained(const Loss& loss, int64_t labels, double learning_rate) {
+void Session::trained(const Loss& loss, int64_t labels, const Late& learning_rate) {
   ++batches_;
   best_ = false;
   trained_.push_back({loss, batches_, labels, learning_rate});
@@ -129,7 +129,7 @@ void Session::learn(size_t most_left) {
 
 void Session::learn(const Trained& batch) {
   loss_ = batch.loss.value();
-  rate_ = batch.learning_rate;
+  rate_ = batch.learning_rate.value();
   round_loss_.add(loss_, batch.labels);
   board_.trained(batch.batches, loss_, rate_);
   progress_->update(batch.batches, (batch.batches - first_) * course_.batch_amount,

@@ -74,7 +74,7 @@ class Session {
   // at when kLate others have come after it, and before anything is saved or evaluated: so the host
   // goes on while a GPU computes.
   static constexpr size_t kLate = 2;
-  void trained(const Loss& loss, int64_t labels, double learning_rate);
+  void trained(const Loss& loss, int64_t labels, const Late& learning_rate);
   // Whether histograms of the gradients of this update, from 0, are wanted; and these, once its
   // last batch was trained: nothing where there are no gradients.
   bool histograms_due(int64_t update) const;
@@ -94,7 +94,7 @@ class Session {
   struct Trained {  // one batch
     Loss loss;
     int64_t batches, labels;
-    double learning_rate;
+    Late learning_rate;
   };
   bool evaluation_due(int64_t batches) const;
   void learn(size_t most_left);  // losses, until so many are not looked at

@@ -1,10 +1,12 @@
 #include "ops/increment/increment.h"
 
+#include "ops/increment/rate_at_step.h"
 #include "ops/update.h"
 
 namespace plimsoll {
 
 PLIMSOLL_CUDA_KERNEL(increment_cuda);
+PLIMSOLL_CUDA_KERNEL(rate_at_step_cuda);
 
 namespace {
 
@@ -24,6 +26,32 @@ constexpr OpDef increment_op{.name = "increment",
                              .cuda = increment_cuda,
                              .mutates = bits(0)};
 
+constexpr const char* kRate = "rate_at_step";
+
+Metas rate_at_step_infer(std::span<const Meta> in, const Attrs&) {
+  check_scalar(kRate, "learning rate", in[0]);
+  for (const Meta& rates : in.first(2))
+    check<DTypeError>(rates.dtype == DType::f64, kRate, ": learning rates must be f64: got ", rates,
+                      ". Use {.dtype = DType::f64}.");
+  check<ShapeError>(in[1].shape.rank() == 1 && in[1].shape[0] > 0, kRate,
+                    ": the rates must be a list of one or more: got ", in[1],
+                    ". Give it the shape [n].");
+  check_counter(kRate, in[2]);
+  return {};
+}
+
+void rate_at_step_cpu(const Call& call) {
+  const auto n = static_cast<uint64_t>(count(call.in[1].shape()));
+  *call.in[0].as<double>() =
+      call.in[1].as<double>()[static_cast<uint64_t>(*call.in[2].as<int64_t>()) % n];
+}
+
+constexpr OpDef rate_at_step_op{.name = kRate,
+                                .infer = rate_at_step_infer,
+                                .cpu = rate_at_step_cpu,
+                                .cuda = rate_at_step_cuda,
+                                .mutates = bits(0)};
+
 }  // namespace
 
 void increment(const Tensor& counter, const Tensor& skip) {
@@ -33,7 +61,11 @@ void increment(const Tensor& counter, const Tensor& skip) {
     apply(increment_op, {counter});
 }
 
+void rate_at_step(const Tensor& learning_rate, const Tensor& rates, const Tensor& step) {
+  apply(rate_at_step_op, {learning_rate, contiguous(rates), step});
+}
+
 extern const std::vector<const OpDef*> increment_ops;
-const std::vector<const OpDef*> increment_ops{&increment_op};
+const std::vector<const OpDef*> increment_ops{&increment_op, &rate_at_step_op};
 
 }  // namespace plimsoll

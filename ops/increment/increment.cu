@@ -8,11 +8,21 @@ __global__ void increment_kernel(int64_t* counter, const bool* skip) {
   if (!skip || !*skip) ++*counter;
 }
 
+__global__ void rate_at_step_kernel(double* rate, const double* rates, uint64_t n,
+                                    const int64_t* step) {
+  *rate = rates[static_cast<uint64_t>(*step) % n];
+}
+
 }  // namespace
 
 void increment_cuda(const Call& call) {
   const bool* skip = call.in.size() > 1 ? call.in[1].as<bool>() : nullptr;
   cuda::launch(increment_kernel, 1, 1, call.in[0].as<int64_t>(), skip);
+}
+
+void rate_at_step_cuda(const Call& call) {
+  cuda::launch(rate_at_step_kernel, 1, 1, call.in[0].as<double>(), call.in[1].as<double>(),
+               static_cast<uint64_t>(count(call.in[1].shape())), call.in[2].as<int64_t>());
 }
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include "ops/copy/copy.h"
 #include "ops/full/full.h"
+#include "ops/increment/rate_at_step.h"
 #include "tests/op_case.h"
 
 namespace plimsoll {
@@ -44,11 +45,39 @@ OpCase skips() {
           .differentiable = false};
 }
 
+// Before and after the step is counted on; `step` may be beyond the list.
+OpCase looks_up(const char* name, double step) {
+  return {.name = name,
+          .inputs = {given({3}, {0.5, 0.25, 2}), given_index({}, {step})},
+          .call =
+              [](auto in) {
+                const Tensor rates = cast(in[0], DType::f64), counter = clone(in[1]);
+                const Tensor first = zeros({}, {DType::f64, rates.device()});
+                const Tensor second = zeros({}, {DType::f64, rates.device()});
+                rate_at_step(first, rates, counter);
+                increment(counter);
+                rate_at_step(second, rates, counter);
+                return std::vector{first, second};
+              },
+          .reference =
+              [](const std::vector<Array>& in) {
+                std::vector<Array> y(2);
+                for (int64_t i = 0; i < 2; ++i)
+                  y[static_cast<size_t>(i)][0] = in[0][(static_cast<int64_t>(in[1][0]) + i) % 3];
+                return y;
+              },
+          .differentiable = false};
+}
+
+Tensor f64(const Shape& shape) { return zeros(shape, {.dtype = DType::f64}); }
+Tensor i64(const Shape& shape) { return zeros(shape, {.dtype = DType::i64}); }
+
 }  // namespace
 
 OpCases increment_cases() {
   return {
-      .good = {increments("from_zero", 0), increments("large", 0x1p40), skips()},
+      .good = {increments("from_zero", 0), increments("large", 0x1p40), skips(),
+               looks_up("rate", 0), looks_up("rate_around", 2), looks_up("rate_beyond", 0x1p40)},
       .bad = {{"type", [] { increment(ones({})); },
                "increment: the step count must be i64: got f32 [] on cpu. Use zeros({}, {.dtype = "
                "DType::i64})."},
@@ -56,6 +85,15 @@ OpCases increment_cases() {
                "increment: what says to skip must be bool: got f32 [] on cpu. Use nonfinite()."},
               {"shape", [] { increment(ones({1}, {.dtype = DType::i64})); },
                "increment: the step count must be a scalar: got i64 [1] on cpu. Use zeros({}, "
+               "{.dtype = DType::i64})."},
+              {"rate_type", [] { rate_at_step(f64({}), ones({3}), i64({})); },
+               "rate_at_step: learning rates must be f64: got f32 [3] on cpu. Use {.dtype = "
+               "DType::f64}."},
+              {"rate_none", [] { rate_at_step(f64({}), f64({0}), i64({})); },
+               "rate_at_step: the rates must be a list of one or more: got f64 [0] on cpu. Give it "
+               "the shape [n]."},
+              {"rate_step", [] { rate_at_step(f64({}), f64({3}), i64({1})); },
+               "rate_at_step: the step count must be a scalar: got i64 [1] on cpu. Use zeros({}, "
                "{.dtype = DType::i64})."}}};
 }
 

@@ -1,0 +1,45 @@
+#include "optim/scheduled_rate.h"
+
+#include <array>
+#include <cmath>
+
+#include "core/trace.h"
+#include "ops/full/full.h"
+#include "ops/increment/rate_at_step.h"
+
+namespace plimsoll::optim {
+
+ScheduledRate::ScheduledRate(Schedule schedule, Tensor steps)
+    : schedule_(std::move(schedule)), steps_(std::move(steps)) {
+  check<ValueError>(schedule_ != nullptr,
+                    "scheduled_rate: there is no schedule: an empty function. Pass one.");
+  const MemoryScope scope(MemoryClass::optimizer);
+  rates_ = zeros({kRates}, {DType::f64, steps_.device()});
+}
+
+// Rates last for half as many steps as there are rates: when they are written, the count is the one
+// of the last time. Up to kRates / 2 updates were made since then, and as many may follow.
+void ScheduledRate::next() {
+  check<StateError>(!Trace::current(),
+                    "scheduled_rate: a step is being captured: it would be done once and never "
+                    "again. Call next() between steps.");
+  if (made_ && ++since_ < kRates / 2) return;
+  Late now(steps_);
+  const auto first = static_cast<int64_t>((made_ ? *made_ : now).value());
+  std::array<double, kRates> rates{};
+  for (int64_t step = first; step < first + kRates; ++step) {
+    const double rate = schedule_(step);
+    check<ValueError>(std::isfinite(rate) && rate >= 0, "scheduled_rate: the rate of update ", step,
+                      " is not a number from 0: ", rate, ". Use a schedule of such numbers.");
+    rates[static_cast<uint64_t>(step) % kRates] = rate;
+  }
+  rates_.write(std::span<const double>(rates));
+  made_ = std::move(now);
+  since_ = 0;
+}
+
+void ScheduledRate::set(const Optimizer& optimizer) const {
+  rate_at_step(optimizer.learning_rate(), rates_, optimizer.steps());
+}
+
+}  // namespace plimsoll::optim
