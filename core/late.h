@@ -15,8 +15,8 @@ class Late {
  public:
   // One that is known already.
   Late(double value) : value_(value) {}
-  // What the single element of `scalar` is now. Errors: as Tensor::item(). Only f32, f64 and i64 are
-  // late; where they lie on the CPU, and in other types, the value is read here.
+  // What the single element of `scalar` is now. Errors: as Tensor::item(). Only f32, f64 and i64
+  // are late; where they lie on the CPU, and in other types, the value is read here.
   explicit Late(const Tensor& scalar);
 
   bool known() const { return !fetch_; }  // value() does not wait

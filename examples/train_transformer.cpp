@@ -10,6 +10,7 @@
 #include "data/passages.h"
 #include "data/source.h"
 #include "examples/common/budget.h"
+#include "examples/common/gpt_optimizer.h"
 #include "examples/common/options.h"
 #include "examples/common/session.h"
 #include "examples/common/synthetic.h"
@@ -19,7 +20,6 @@
 #include "examples/pictures/pictures.h"
 #include "memory/pooled_allocator.h"
 #include "ops/ops.h"
-#include "optim/adam.h"
 #include "optim/clip.h"
 #include "optim/schedule.h"
 #include "optim/scheduled_rate.h"
@@ -177,51 +177,6 @@ std::vector<Metas> evaluation_inputs(const Task& task) {
   return all;
 }
 
-// AdamW as GPT is trained: matrices decay, gains and biases do not.
-class Optimizer {
- public:
-  explicit Optimizer(const std::vector<Tensor>& parameters)
-      : matrices_(of_rank(parameters, true), {.beta2 = 0.99, .weight_decay = 0.1}),
-        vectors_(of_rank(parameters, false), {.beta2 = 0.99, .weight_decay = 0}) {
-    for (const Tensor& p : parameters) is_matrix_.push_back(p.rank() >= 2);
-  }
-  void set_learning_rate(double rate) {
-    matrices_.set_learning_rate(rate);
-    vectors_.set_learning_rate(rate);
-  }
-  const Tensor& learning_rate() const { return matrices_.learning_rate(); }
-  void set(const optim::ScheduledRate& rate) const {
-    rate.set(matrices_);
-    rate.set(vectors_);
-  }
-  const Tensor& steps() const { return matrices_.steps(); }
-  int64_t steps_made() const { return matrices_.steps_made(); }
-  void update(std::span<const Tensor> grads, const Tensor& skip) {
-    std::vector<Tensor> matrices, vectors;
-    for (size_t i = 0; i < grads.size(); ++i)
-      (is_matrix_[i] ? matrices : vectors).push_back(grads[i]);
-    matrices_.update(matrices, skip);
-    vectors_.update(vectors, skip);
-  }
-  std::vector<std::pair<std::string, Tensor>> state() const {
-    std::vector<std::pair<std::string, Tensor>> all;
-    for (const auto& [name, tensor] : matrices_.state())
-      all.emplace_back("matrices." + name, tensor);
-    for (const auto& [name, tensor] : vectors_.state()) all.emplace_back("vectors." + name, tensor);
-    return all;
-  }
-
- private:
-  static std::vector<Tensor> of_rank(const std::vector<Tensor>& parameters, bool matrices) {
-    std::vector<Tensor> result;
-    for (const Tensor& p : parameters)
-      if ((p.rank() >= 2) == matrices) result.push_back(p);
-    return result;
-  }
-  optim::AdamW matrices_, vectors_;
-  std::vector<bool> is_matrix_;
-};
-
 void train(const TextOptions& options) {
   Pictures pictures(options);
   const Device device = open_device(options.device);
@@ -233,7 +188,7 @@ void train(const TextOptions& options) {
   const Weights weights(options, task.layout);
   weights.read(*task.model);
   const std::vector<Tensor> parameters = task.model->parameters();
-  Optimizer optimizer(parameters);
+  GptOptimizer optimizer(parameters);
   const optim::LossScaler scaler = make_scaler(options);
   optim::Accumulation window(parameters, options.accumulate);
   const optim::Schedule schedule =

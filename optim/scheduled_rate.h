@@ -1,5 +1,5 @@
-// ScheduledRate: the learning rate of a schedule where updates may be skipped (optim/loss_scaler.h),
-// which only the device knows: nobody waits to ask it.
+// ScheduledRate: the learning rate of a schedule where updates may be skipped, which only the
+// device knows (optim/loss_scaler.h): nobody waits to ask it.
 //
 //   optim::ScheduledRate rate(schedule, optimizer.steps());
 //   Step step([&](const Tensor& x, const Tensor& y) {
