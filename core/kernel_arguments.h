@@ -19,6 +19,7 @@ struct KernelArguments {
   // Of a row, in kernels of rows: what the compiler knows, it divides by in its own way, and then
   // contracts other products and sums than those of the op by itself.
   int64_t columns;
+  int64_t rows;  // in kernels whose blocks take them in turn
 };
 
 }  // namespace plimsoll

@@ -34,6 +34,7 @@
 #include "core/row_threads.h"
 #include "ops/element.cuh"
 #include "ops/layer_norm/row.cuh"
+#include "ops/norm_gradient.cuh"
 #include "ops/rms_norm/attrs.h"
 #include "ops/rms_norm/row.cuh"
 #include "ops/softmax/row.cuh"
@@ -189,11 +190,93 @@ struct SoftmaxGradient {
   }
 };
 
+// Neighbours in a row of N that fall to one thread.
+template <int N>
+constexpr int kNeighbours = N % kRowPack == 0 ? kRowPack : 1;
+
+// The gradient of a norm by x, and sums over the rows of this block: of dy xhat, and for a norm
+// that subtracts a mean of dy. Blocks take rows in turn (each_row_in_turn).
+template <bool kCentred>
+struct NormGradient {
+  static constexpr int kSums = kCentred ? 2 : 1;
+  const float* gamma;
+
+  // What this thread has of its columns: in registers, from the first row to the last.
+  struct Column {
+    float gamma, sums[kSums];
+  };
+  template <int N>
+  struct Columns {
+    using Mine = Part<N, kNeighbours<N>, int>;
+    Column of[Mine::kPieces][Mine::kTogether];
+
+    __device__ explicit Columns(const float* gamma) {
+      Mine{0, N}.each([&](int h, int, int c) {
+        const auto weights = load_any<float, Mine::kTogether>(gamma, c);
+#pragma unroll
+        for (int j = 0; j < Mine::kTogether; ++j) of[h][j] = {weights.at[j], {}};
+      });
+    }
+    // To sums [blocks, kSums, N].
+    __device__ void leave(void* sums) const {
+      Mine{0, N}.each([&](int h, int, int c) {
+#pragma unroll
+        for (int k = 0; k < kSums; ++k)
+#pragma unroll
+          for (int j = 0; j < Mine::kTogether; ++j)
+            static_cast<float*>(sums)[(int64_t{blockIdx.x} * kSums + k) * N + c + j] =
+                of[h][j].sums[k];
+      });
+    }
+  };
+  template <int N>
+  __device__ Columns<N> columns() const {
+    return Columns<N>(gamma);
+  }
+
+  struct Statistics {
+    norm_gradient::Normal<float> normal;
+    norm_gradient::GradientMeans<kCentred, float> means;
+  };
+  template <class P, class Weights, class G, class X>
+  __device__ Statistics over_row(const P& row, const Weights& weights, const G& dy, const X& x,
+                                 const Pack<double, 1>& mean, const Pack<float, 1>& inverse) const {
+    const norm_gradient::Normal<float> normal{layer_norm_detail::Split<float>(mean.at[0]),
+                                              inverse.at[0]};
+    const auto each = [&](const auto& f) {
+      row.each([&](int h, auto, int) {
+#pragma unroll
+        for (int j = 0; j < P::kTogether; ++j)
+          f(in_register(dy[h].at[j]), normal.of(in_register(x[h].at[j])), weights.of[h][j].gamma);
+      });
+    };
+    return {normal, norm_gradient::GradientMeans<kCentred, float>(each, row.columns)};
+  }
+  template <class P, class Weights, class G, class X>
+  __device__ Statistics over_row(const P& row, const Weights& weights, const G& dy, const X& x,
+                                 const Pack<float, 1>& inverse) const {
+    return over_row(row, weights, dy, x, {}, inverse);
+  }
+  template <class T>
+  __device__ T operator()(const Statistics& s, Column& column, T dy, T x) const {
+    const float d = in_register(dy), xhat = s.normal.of(in_register(x));
+    column.sums[0] = std::fma(d, xhat, column.sums[0]);
+    if constexpr (kCentred) column.sums[1] += d;
+    return cuda::to_memory<T>(s.means.gradient(d, xhat, column.gamma, s.normal.inverse));
+  }
+};
+
 // body(part of the row) for the row of this block.
 template <int N, class Index, class Body>
 __device__ void each_row(const KernelArguments& arguments, const Body& body) {
-  constexpr int together = N % kRowPack == 0 ? kRowPack : 1;
-  body(Part<N, together, Index>{static_cast<Index>(blockIdx.x), arguments.columns});
+  body(Part<N, kNeighbours<N>, Index>{static_cast<Index>(blockIdx.x), arguments.columns});
+}
+
+// The same for one row after another, where there are fewer blocks.
+template <int N, class Index, class Body>
+__device__ void each_row_in_turn(const KernelArguments& arguments, const Body& body) {
+  for (int64_t row = blockIdx.x; row < arguments.rows; row += gridDim.x)
+    body(Part<N, kNeighbours<N>, Index>{static_cast<Index>(row), arguments.columns});
 }
 
 }  // namespace plimsoll::element

@@ -2,6 +2,7 @@
 // rule for workspace must know, in every build.
 #pragma once
 
+#include "core/column_sums.h"
 #include "ops/columns.h"
 
 namespace plimsoll::cuda {
@@ -10,16 +11,19 @@ namespace plimsoll::cuda {
 constexpr int kHeld = 2, kHeldThreads = 512;
 constexpr int64_t kMostHeld = int64_t{kHeld} * kHeldThreads * 4;
 
-// Blocks that share the rows, each with sums of its own.
-inline int64_t held_blocks(int64_t rows) { return std::min<int64_t>(rows, int64_t{132} * 4); }
+// What blocks leave of `sums` sums of each column (core/column_sums.h), and what adds it up.
+inline int64_t left_bytes(int64_t rows, int64_t columns, int sums) {
+  return block_bytes(row_blocks(rows) * sums * columns * int64_t{sizeof(float)});
+}
+inline int64_t block_sums_bytes(int64_t rows, int64_t columns, int sums) {
+  return left_bytes(rows, columns, sums) + ColumnCut(row_blocks(rows), columns).sums_bytes(sums);
+}
 
-// Bytes of workspace for `sums` sums of each column: those of blocks in f32 and what adds them up,
-// or where rows are not held what adds up the elements themselves.
+// Bytes of workspace for `sums` sums of each column: where rows are held, and where they are not
+// and the elements themselves are added up.
 inline int64_t row_norm_grad_bytes(int64_t rows, int64_t columns, int sums) {
-  const int64_t blocks = held_blocks(rows);
-  const int64_t held = block_bytes(blocks * sums * columns * int64_t{sizeof(float)}) +
-                       ColumnCut(blocks, columns).sums_bytes(sums);
-  return std::max(columns <= kMostHeld ? held : 0, ColumnCut(rows, columns).sums_bytes(sums));
+  return std::max(columns <= kMostHeld ? block_sums_bytes(rows, columns, sums) : 0,
+                  ColumnCut(rows, columns).sums_bytes(sums));
 }
 
 }  // namespace plimsoll::cuda

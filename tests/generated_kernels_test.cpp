@@ -184,8 +184,12 @@ TEST_F(GeneratedKernels, OfRowsCompile) {
       const Meta x{{4, n}, dtype, Device::cuda}, weight{{n}, DType::f32, Device::cuda};
       const Program program = remove_dead(capture(
           [](std::span<const Tensor> in) {
-            const Tensor h = in[0] + in[1];
-            return std::vector{h, layer_norm(h, in[2], in[2])};
+            const Tensor h = in[0] + in[1], gamma = in[2].require_grad();
+            const Tensor other = in[1].require_grad();
+            auto results = gradients(layer_norm(other, gamma, gamma) * in[0],
+                                     std::array{other, gamma}, {.seed = in[0]});
+            results.insert(results.end(), {h, layer_norm(h, in[2], in[2]), results[0] + in[0]});
+            return results;
           },
           Metas{x, x, weight}));
       for (const GeneratedKernel* kernel : kernels_of(program).all) kernels.push_back(kernel);

@@ -59,6 +59,76 @@ TEST(FusedRows, AreWrittenFromTheirMembers) {
 )");
 }
 
+// The gradient by x of a norm of x, added to another one; and those of gain and bias.
+std::vector<Tensor> norm_gradients(std::span<const Tensor> in) {
+  const Tensor x = in[0].require_grad(), gamma = in[2].require_grad(), beta = in[3].require_grad();
+  std::vector<Tensor> grads =
+      gradients(layer_norm(x, gamma, beta), std::array{x, gamma, beta}, {.seed = in[1]});
+  grads[0] = grads[0] + in[1];
+  return grads;
+}
+
+TEST(FusedRows, AddUpTheirColumns) {
+  const Program program = fused_program(norm_gradients, residual_metas(8, 768));
+  EXPECT_EQ(names(program), "layer_norm layer_norm_grad+add");
+  const auto& fused = program.instructions.back().attrs.as<fusion::Fused>();
+  EXPECT_EQ(program.instructions.back().workspace, fused.sum_bytes);
+  EXPECT_GE(fused.sum_bytes, 8 * 2 * 768 * 4);
+  EXPECT_EQ(
+      kernel_text(fused).body,
+      R"(  const auto f0 = element::NormGradient<true>{static_cast<const float*>(arguments.at[2])};
+  auto c0 = f0.template columns<768>();
+  const auto f1 = element::Binary<formulas::Add>{};
+  element::each_row_in_turn<768, uint32_t>(arguments, [&]<int P>(element::Part<768, P, uint32_t> row) {
+    element::Held<float, 768, P> in0;
+    element::Held<float, 768, P> in1;
+    element::Held<float, 768, P> v0;
+    element::Held<float, 768, P> v1;
+    const auto in2 = element::load<double, 1>(arguments.at[3], row.number);
+    const auto in3 = element::load<float, 1>(arguments.at[4], row.number);
+    row.each([&](int h, [[maybe_unused]] uint32_t i, [[maybe_unused]] int c) {
+      in0[h] = element::load_any<float, P>(arguments.at[0], i);
+      in1[h] = element::load_any<float, P>(arguments.at[1], i);
+    });
+    const auto s0 = f0.over_row(row, c0, in0, in1, in2, in3);
+    row.each([&](int h, [[maybe_unused]] uint32_t i, [[maybe_unused]] int c) {
+#pragma unroll
+      for (int j = 0; j < P; ++j) {
+        v0[h].at[j] = f0(s0, c0.of[h][j], in0[h].at[j], in1[h].at[j]);
+        v1[h].at[j] = f1(v0[h].at[j], in0[h].at[j]);
+      }
+      element::store_any(arguments.at[7], i, v1[h]);
+    });
+  });
+  c0.leave(arguments.at[8]);
+)");
+}
+
+// Elsewhere the op by itself has other threads than rows in groups have. No other op does so.
+TEST(FusedRows, AddUpTheirColumnsWhereThreadsAreTheSame) {
+  for (const auto& [n, dtype, together] :
+       {std::tuple(4, DType::f32, true), std::tuple(1024, DType::bf16, true),
+        std::tuple(1028, DType::f32, false), std::tuple(1023, DType::f32, false)})
+    EXPECT_EQ(names(fused_program(norm_gradients, residual_metas(8, n, dtype))),
+              together ? "layer_norm layer_norm_grad+add" : "layer_norm layer_norm_grad add")
+        << n;
+  std::string ops;
+  for (const OpDef* op : all_ops())
+    if (fusion::sums_columns(*op)) ops += cat(op->name, " ");
+  EXPECT_EQ(ops, "layer_norm_grad rms_norm_grad ");
+}
+
+// Two gradients of norms that follow each other are two groups, and each may have neighbours.
+TEST(FusedRows, AddUpTheColumnsOfOneMember) {
+  const auto two = [](std::span<const Tensor> in) {
+    const Tensor x = in[0].require_grad(), gamma = in[2].require_grad();
+    const Tensor y = rms_norm(gelu(rms_norm(x, gamma)), gamma);
+    return gradients(y, std::array{x, gamma}, {.seed = in[1]});
+  };
+  const std::string all = names(fused_program(two, residual_metas(8, 64)));
+  EXPECT_TRUE(contains(all, " rms_norm_grad+gelu_grad rms_norm_grad")) << all;
+}
+
 TEST(FusedRows, ShareAKernelForAnyNumberOfThem) {
   const auto kernel = [](int64_t rows) {
     return only_group(fused_program(residual_norm, residual_metas(rows, 96))).kernel;
@@ -91,7 +161,8 @@ TEST(FusedRows, HandOnNoStatistics) {
 struct Chain {
   const char* name;
   std::vector<Tensor> (*f)(std::span<const Tensor> in);
-  const char* fused;  // a group that it has, by name
+  const char* fused;        // a group that it has, by name
+  const char* summed = "";  // where columns are added up in groups
 };
 
 // in: x, f, dy [R, N], of one type; gamma, beta [N] and scale [R, 1], in f32; a key.
@@ -106,6 +177,30 @@ const Chain kChains[] = {
        return results;
      },
      "dropout+add+layer_norm"},
+    {"gradients of a norm in the middle of a block, with gain and bias",
+     [](std::span<const Tensor> in) {
+       const Tensor x = in[0].require_grad(), f = in[1].require_grad();
+       const Tensor gamma = in[3].require_grad(), beta = in[4].require_grad();
+       const Tensor h = x + f;
+       const Tensor y = layer_norm(h, gamma, beta) * in[1] + h;
+       return gradients(y, std::array{x, gamma, beta}, {.seed = in[2]});
+     },
+     "add+layer_norm", "mul+layer_norm_grad+add"},
+    {"the same without a mean, in another type before and behind",
+     [](std::span<const Tensor> in) {
+       const Tensor x = in[0].require_grad(), gamma = in[3].require_grad();
+       const Tensor y = relu(cast(rms_norm(cast(x, DType::f32), gamma), in[0].dtype()) * in[1]);
+       std::vector<Tensor> grads = gradients(y, std::array{x, gamma}, {.seed = in[2]});
+       grads[0] = grads[0] + in[2];
+       return grads;
+     },
+     "relu_grad+mul", "rms_norm_grad+"},
+    {"a gradient whose sums nobody wants",
+     [](std::span<const Tensor> in) {
+       const Tensor x = in[0].require_grad();
+       return gradients(layer_norm(relu(x), in[3], in[4]) * in[1], std::array{x}, {.seed = in[2]});
+     },
+     "relu+layer_norm", "mul+layer_norm_grad+relu_grad"},
     {"a norm in the middle, read again behind the next",
      [](std::span<const Tensor> in) {
        const Tensor a = rms_norm(gelu(in[0]), in[3]) * in[1];
@@ -140,8 +235,7 @@ struct Trial {
   Metas metas;
 };
 
-Trial make_trial(const Chain& chain, int64_t n, DType dtype) {
-  const int64_t rows = 3;
+Trial make_trial(const Chain& chain, int64_t n, DType dtype, int64_t rows = 3) {
   Trial trial{chain, {}, {}};
   uint64_t seed = static_cast<uint64_t>(n);
   const auto add = [&](const Tensor& x) {
@@ -167,8 +261,15 @@ TEST(FusedRowsOnCuda, LeaveTheSameBits) {
         trials.push_back(make_trial(chain, n, dtype));
         const Program program = fused_program(chain.f, trials.back().metas);
         EXPECT_TRUE(contains(names(program), chain.fused)) << names(program);
+        if (n % 4 == 0 && n <= 1024) {
+          EXPECT_TRUE(contains(names(program), chain.summed)) << names(program);
+        }
         add_kernels(program, kernels);
       }
+  for (const size_t k : {1, 2}) {  // blocks that take several rows each
+    trials.push_back(make_trial(kChains[k], 32, DType::f32, 1100));
+    add_kernels(fused_program(kChains[k].f, trials.back().metas), kernels);
+  }
   ASSERT_TRUE(compile_generated(kernels));
   for (const Trial& trial : trials) {
     SCOPED_TRACE(cat(trial.chain.name, ": ", trial.metas[0]));
@@ -199,16 +300,21 @@ TEST(FusedRowsOnCuda, InputsMayLieAnywhere) {
         const std::vector<Tensor> inputs{x, aligned, from(ones_and, weight, {kColumns}),
                                          from(ones_and, 0, {kColumns})};
         const auto both = [](std::span<const Tensor> in) {
-          return std::vector{layer_norm(in[1] + in[0], in[2], in[3]),
-                             rms_norm(in[0], in[2]) * in[1],
-                             layer_norm(rms_norm(in[1], in[2]), in[3], in[3])};
+          std::vector results{layer_norm(in[1] + in[0], in[2], in[3]),
+                              rms_norm(in[0], in[2]) * in[1],
+                              layer_norm(rms_norm(in[1], in[2]), in[3], in[3])};
+          const Tensor x = in[0].require_grad(), gamma = in[2].require_grad();
+          const Tensor y = layer_norm(x, gamma, in[3]) * in[1];
+          for (const Tensor& g : gradients(y, std::array{x, gamma}, {.seed = in[0]}))
+            results.push_back(g);
+          return results;
         };
         Step plain{StepFunction(both)}, fused{StepFunction(both), {.fusion = kFuseAll}};
         const std::vector<Tensor> expected = plain.run(inputs), actual = fused.run(inputs);
         for (size_t k = 0; k < expected.size(); ++k) expect_same_bits(actual[k], expected[k]);
         Metas metas;
         for (const Tensor& in : inputs) metas.push_back(in.meta());
-        EXPECT_EQ(fused.plan(metas).instructions, 3);
+        EXPECT_EQ(fused.plan(metas).instructions, 5);
       }
 }
 

@@ -56,6 +56,7 @@ class Builder {
       for (const Operand& out : instruction.out) made.out.push_back(slice_value(out));
       fused_.members.push_back(std::move(made));
       fused_.flops += flops_of(instruction);
+      if (sums_columns(*instruction.op)) fused_.sum_bytes = instruction.workspace;
     }
     if (on_gpu()) add_kernel(fused_);
     const int64_t workspace = fused_.workspace();
@@ -217,7 +218,7 @@ class Builder {
     Slice slice{.number = input_of(in), .dtype = in.meta.dtype};
     if (has(instruction.op->whole, static_cast<int>(k))) {
       slice.whole = true;
-    } else if (instruction.op->tiling == Tiling::rows) {
+    } else if (is_over_rows(*instruction.op)) {
       lay_out_rows(in, slice);
     } else {
       using enum Layout::Kind;

@@ -101,7 +101,7 @@ double flops(std::span<const Meta>, std::span<const Meta>, const Attrs& attrs) {
 int64_t Fused::tiles() const { return pieces(rows, tile_rows) * pieces(columns, tile_columns); }
 
 int64_t Fused::workspace() const {
-  if (slots == 0) return 0;
+  if (slots == 0) return sum_bytes;
   const int64_t grain = grain_for(tile_rows * tile_columns);
   return slots_bytes(pieces(tiles(), grain), slots * slot_bytes);
 }

@@ -27,6 +27,11 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
+// On a GPU an op over rows may also be one without a tiling whose further outputs are sums over all
+// rows (ops/row_code.h): [columns] each, which take workspace. A group has one of them at most.
+inline bool sums_columns(const OpDef& op) { return op.tiling == Tiling::none && op.code; }
+inline bool is_over_rows(const OpDef& op) { return op.tiling == Tiling::rows || sums_columns(op); }
+
 // One of the ops.
 struct Member {
   const OpDef* op = nullptr;
@@ -41,6 +46,7 @@ struct Fused {
   int64_t rows = 1, columns = 0;            // of the matrix of all elements (layout.h)
   int64_t tile_rows = 1, tile_columns = 0;  // either all columns or one row
   int64_t slots = 0, slot_bytes = 0;        // scratch of a thread
+  int64_t sum_bytes = 0;                    // of a member's sums over the rows, on a GPU
   double flops = 0;                         // of all members
   int inputs = 0;                           // of the fused instruction
   const GeneratedKernel* kernel = nullptr;  // on a GPU (source.h),
@@ -48,7 +54,7 @@ struct Fused {
   bool operator==(const Fused&) const = default;
 
   int64_t tiles() const;
-  int64_t workspace() const;  // bytes of scratch for all threads
+  int64_t workspace() const;  // bytes of scratch for all threads, or for the sums
 };
 
 // The op of fused instructions that say they are `name`; with `in_place` output 0 may lie on input

@@ -4,6 +4,10 @@
 #include <numeric>
 #include <optional>
 
+#include "core/column_sums.h"
+#include "core/row_threads.h"
+#include "memory/fusion/fused.h"
+
 namespace plimsoll::fusion {
 namespace {
 
@@ -45,8 +49,11 @@ std::optional<Grid> grid_of_rows(const Instruction& instruction) {
   for (size_t k = 0; k < instruction.in.size(); ++k)
     if (const Operand& in = instruction.in[k]; !is_whole(*instruction.op, k))
       if (!is_dense(in) || count(in.meta.shape) % rows != 0) return {};
-  for (const Operand& out : instruction.out)
-    if (const int64_t n = count(out.meta.shape); n % rows != 0 || n > grid.elements) return {};
+  for (const Operand& out : instruction.out) {
+    const int64_t n = count(out.meta.shape);
+    const bool sum = sums_columns(*instruction.op) && &out != instruction.out.data();
+    if (sum ? n != grid.columns : n % rows != 0 || n > grid.elements) return {};
+  }
   return grid;
 }
 
@@ -55,18 +62,22 @@ bool can_join(const Instruction& instruction, Device device) {
   const OpDef& op = *instruction.op;
   if (device == Device::cpu) return op.tiling != Tiling::none && op.cpu;
   // Calls of an op that joins go together in one launch already, which saves more.
-  if (device != Device::cuda || op.tiling == Tiling::none || !op.code || op.joins) return false;
+  if (device != Device::cuda || !op.code || op.joins) return false;
   if (op.tiling == Tiling::elements || instruction.out.empty()) return true;
   const Meta& y = instruction.out[0].meta;  // a row, which a block holds; f64 falls to it otherwise
-  return y.dtype != DType::f64 && y.shape.rank() > 0 && y.shape.back() <= kMostHeldColumns;
+  if (y.dtype == DType::f64 || y.shape.rank() == 0) return false;
+  const int64_t columns = y.shape.back();
+  if (sums_columns(op)) return columns <= kMostSummedColumns && columns % kRowPack == 0;
+  return columns <= kMostHeldColumns;
 }
 
 // Nothing: it has to run by itself.
 std::optional<Grid> grid_of(const Instruction& instruction, Device device, Fusion passes) {
   const OpDef& op = *instruction.op;
-  if (!can_join(instruction, device) || op.mutates || instruction.workspace > 0) return {};
+  if (!can_join(instruction, device) || op.mutates) return {};
+  if (instruction.workspace > 0 && !sums_columns(op)) return {};
   if (instruction.out.empty() || count(instruction.out[0].meta.shape) == 0) return {};
-  const bool rows = op.tiling == Tiling::rows;
+  const bool rows = is_over_rows(op);
   if (rows && !passes.rows) return {};
   const std::optional<Grid> grid = rows ? grid_of_rows(instruction) : grid_of_elements(instruction);
   return grid ? meet(*grid, *grid, device) : grid;  // whether there are tiles for it
@@ -116,6 +127,7 @@ class Finder {
       Group& to = groups_[i];  // the group with the last member has its number
       std::optional<Grid> grid = meet(from.grid, to.grid, program_.device);
       if (!grid || from.members.size() + to.members.size() > kMostMembers) continue;
+      if (has_sums(from) && has_sums(to)) continue;
       Group both{*grid, {}};
       std::ranges::merge(from.members, to.members, std::back_inserter(both.members));
       if (!flows(both) || !can_wait(both)) continue;
@@ -123,6 +135,11 @@ class Finder {
       for (const int member : both.members) group_of_[member] = i;
       to = std::move(both);
     }
+  }
+
+  bool has_sums(const Group& group) const {
+    return std::ranges::any_of(group.members,
+                               [&](int m) { return sums_columns(*program_.instructions[m].op); });
   }
 
   static bool is_in(const Group& group, int instruction) {

@@ -30,7 +30,8 @@ constexpr int64_t kMostHeldColumns = 8192;
 
 // The groups of at least `least_members`, in the order of their last members. None shares a member
 // with another. In each group
-//  - every op can be run tile by tile (OpDef::tiling) and needs no scratch of its own;
+//  - every op can be run tile by tile (OpDef::tiling) and needs no scratch of its own; on a GPU one
+//    of them may have sums over the rows (sums_columns());
 //  - each reads what another member makes element by element, or row by row;
 //  - nobody outside reads in between what a member makes, or writes into what it reads.
 std::vector<Group> find_groups(const Program& program, Fusion passes, size_t least_members = 2);

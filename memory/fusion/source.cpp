@@ -5,6 +5,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "core/column_sums.h"
 #include "core/hash.h"
 #include "memory/fusion/groups.h"
 #include "memory/fusion/source_text.h"
@@ -12,7 +13,22 @@
 namespace plimsoll::fusion {
 namespace {
 
-bool is_over_rows(const Member& member) { return member.op->tiling == Tiling::rows; }
+bool has_rows(const Member& member) { return is_over_rows(*member.op); }
+bool has_sums(const Member& member) { return sums_columns(*member.op); }
+
+// The blocks leave what they have of the member's sums behind the operands; then that is added up.
+void run_with_sums(const Member& member, const Call& call, KernelArguments& arguments) {
+  const auto& fused = call.attrs.as<Fused>();
+  arguments.at[call.in.size() + call.out.size()] = call.workspace.data();
+  arguments.rows = fused.rows;
+  launch_generated(*fused.kernel, row_blocks(fused.rows), arguments);
+  std::vector<float*> totals;
+  for (const Slice& out : std::span(member.out).subspan(1)) {
+    const bool wanted = out.of == Slice::Of::output;
+    totals.push_back(wanted ? call.out[static_cast<size_t>(out.number)].as<float>() : nullptr);
+  }
+  add_block_sums(call.workspace, fused.rows, fused.columns, totals);
+}
 
 class Writer {
  public:
@@ -94,8 +110,10 @@ class Writer {
 
 }  // namespace
 
-static_assert(kMostMembers * (3 + 3) <= KernelArguments::kMost);  // most are layer_norm's
-static_assert(kMostMembers * 2 <= KernelArguments::kMostWords);   // dropout's attributes
+// Most are layer_norm's, and three more its gradient's with the sums; all members but one read what
+// another one makes.
+static_assert(kMostMembers * (3 + 3) + 3 - (kMostMembers - 1) <= KernelArguments::kMost);
+static_assert(kMostMembers * 2 <= KernelArguments::kMostWords);  // dropout's attributes
 
 int together(const Fused& fused) {
   constexpr int64_t kPackBytes = 16;
@@ -113,8 +131,8 @@ int together(const Fused& fused) {
 }
 
 KernelText kernel_text(const Fused& fused) {
-  return std::ranges::any_of(fused.members, is_over_rows) ? row_kernel_text(fused)
-                                                          : Writer(fused).text();
+  return std::ranges::any_of(fused.members, has_rows) ? row_kernel_text(fused)
+                                                      : Writer(fused).text();
 }
 
 void add_kernel(Fused& fused) {
@@ -149,6 +167,8 @@ void run_generated(const Call& call) {
   };
   if (fused.kernel->threads > 0) {
     arguments.columns = fused.columns;
+    const auto member = std::ranges::find_if(fused.members, has_sums);
+    if (member != fused.members.end()) return run_with_sums(*member, call, arguments);
     return launch_generated(*fused.kernel, fused.rows, arguments);
   }
   bool packs = true;

@@ -26,25 +26,32 @@ class RowWriter {
     for (int m = 0; m < std::ssize(fused_.members); ++m) write(m);
     close_loop();
     std::string text = objects_;
-    text += cat("  element::each_row<", fused_.columns, ", ", index_,
-                ">(arguments, [&]<int P>(element::Part<", fused_.columns, ", P, ", index_,
-                "> row) {\n", held_, shared_, body_, "  });\n");
+    text += cat("  element::", left_.empty() ? "each_row<" : "each_row_in_turn<", fused_.columns,
+                ", ", index_, ">(arguments, [&]<int P>(element::Part<", fused_.columns, ", P, ",
+                index_, "> row) {\n", held_, shared_, body_, "  });\n", left_);
     return {text, std::move(words_), row_threads(fused_.columns)};
   }
 
  private:
   void write(int m) {
     const Member& member = fused_.members[static_cast<size_t>(m)];
-    const bool over_row = member.op->tiling == Tiling::rows;
-    const std::string f = cat("f", m), s = cat("s", m);
+    const bool over_row = is_over_rows(*member.op), sums = sums_columns(*member.op);
+    const std::string f = cat("f", m), s = cat("s", m), columns = cat("c", m);
     objects_ += cat("  const auto ", f, " = ", object_of(member, words_), ";\n");
+    if (sums) {
+      objects_ += cat("  auto ", columns, " = ", f, ".template columns<", fused_.columns, ">();\n");
+      left_ = cat("  ", columns, ".leave(arguments.at[", fused_.inputs + outputs(), "]);\n");
+    }
     std::vector<std::string> in;  // "v0[h].at[j]"
     std::string rows;             // ", v0"
     for (const Slice& slice : member.in)
       if (!slice.whole) {
         const std::string name = value(slice);
         rows += ", " + name;
-        in.push_back(is_along(slice) ? name + "[h].at[j]" : name + ".at[0]");
+        if (moves(slice))
+          in.push_back(name + "[h].at[j]");
+        else if (!over_row)
+          in.push_back(name + ".at[0]");
       }
     std::string arguments;
     const auto add = [&](const std::string& text) {
@@ -52,15 +59,18 @@ class RowWriter {
     };
     if (over_row) {
       close_loop();
-      body_ += cat("    const auto ", s, " = ", f, ".over_row(row", rows, ");\n");
-      for (size_t k = 1; k < member.out.size(); ++k)
+      body_ += cat("    const auto ", s, " = ", f, ".over_row(row",
+                   sums ? ", " + columns : std::string(), rows, ");\n");
+      for (size_t k = 1; k < member.out.size() && !sums; ++k)
         if (const Slice& out = member.out[k]; stored_by(m, out))
           body_ +=
               cat("    row.template set<", type_of(out.dtype), ">(arguments.at[",
                   fused_.inputs + out.number, "], ", f, ".template output<", k, ">(", s, "));\n");
       add(s);
     }
-    if (member.op->whole) {
+    if (sums) {
+      add(columns + ".of[h][j]");
+    } else if (member.op->whole) {
       loads_ += cat("      const auto p", m, " = ", f, ".template prepare<P>(",
                     over_row ? "c" : "i", ");\n");
       add(cat("p", m, ".at[j]"));
@@ -80,6 +90,15 @@ class RowWriter {
     return out.of == Slice::Of::output && last_writer_.at(out.number) == m;
   }
 
+  // From element to element, not from row to row alone.
+  static bool moves(const Slice& slice) { return is_along(slice) && slice.width != 1; }
+
+  int outputs() const {
+    int most = 0;
+    for (const auto& [number, writer] : last_writer_) most = std::max(most, number + 1);
+    return most;
+  }
+
   void hold(const std::string& name, DType dtype) {
     held_ += cat("    element::Held<", type_of(dtype), ", ", fused_.columns, ", P> ", name, ";\n");
   }
@@ -90,7 +109,7 @@ class RowWriter {
     const auto [entry, is_new] =
         loaded_.try_emplace({in.number, in.row_step, in.column_step}, cat("in", loaded_.size()));
     const std::string& name = entry->second;
-    if (is_new && is_along(in)) {
+    if (is_new && moves(in)) {
       hold(name, in.dtype);
       loads_ += cat("      ", name, "[h] = element::load_any<", type_of(in.dtype),
                     ", P>(arguments.at[", in.number, "], ", in.row_step ? "i" : "c", ");\n");
@@ -117,6 +136,7 @@ class RowWriter {
   const Fused& fused_;
   const char* index_;
   std::string objects_, held_, shared_, body_;  // of the kernel
+  std::string left_;                            // behind all rows: sums over them
   std::string loads_, formulas_, stores_;       // of the loop that is being written
   std::vector<uint64_t> words_;
   std::map<int, int> last_writer_;                                   // of each output

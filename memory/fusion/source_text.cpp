@@ -5,6 +5,7 @@ namespace {
 
 // "Dropout{constants<DropoutAttrs>({1u, 2u})}": arguments take the place of the numbers.
 void take_words(std::string& object, std::vector<uint64_t>& words) {
+  if (object.find("({") == std::string::npos) return;
   const size_t open = object.find("({") + 2, close = object.find("})", open);
   std::string names;
   for (size_t at = open; at < close; at = object.find_first_of(",}", at) + 1) {

@@ -129,7 +129,9 @@ constexpr OpDef grad_op{.name = "rms_norm_grad",
                         .cpu = grad_cpu,
                         .cuda = rms_norm_grad_cuda,
                         .inplace = 0,
-                        .workspace = grad_workspace};
+                        .workspace = grad_workspace,
+                        .whole = bits(2),
+                        .code = code_of<element::NormGradient<false>>};
 
 std::vector<Tensor> rms_norm_vjp(const Backward& b) {
   return apply(grad_op, {contiguous(b.grad()), b.input(0), b.input(1), b.output(1)});
