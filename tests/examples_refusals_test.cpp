@@ -65,7 +65,7 @@ TEST(ExamplesRefuse, Options) {
       {"train_cnn --budget ''", 2, "as in 300MiB, nor auto: \"\"\n"},
       {"train_cnn --budget 1GiB --mode eager", 2,
        "--budget: only a captured step is planned: --mode eager. Use --mode captured."},
-      {"train_cnn --fuse some", 2, "--fuse: some not in {none,elements,rows,all}"},
+      {"train_cnn --fuse some", 2, "--fuse: some not in {none,elements,rows,norms,all}"},
       {"train_transformer --fuse all --mode eager", 2,
        "--fuse: only a captured step is fused: --mode eager. Use --mode captured."},
       {"train_cnn --plan-seconds 0", 2, "--plan-seconds: not a number above 0: 0\n"},

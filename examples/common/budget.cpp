@@ -62,9 +62,9 @@ void add_budget_options(CLI::App& app, Options& options) {
   app.add_option(
          "--fuse", options.fuse,
          "Ops of a captured step that run together, in the cache or in one kernel of a GPU: chains "
-         "of pointwise ones (elements), on the CPU norms with those around them (rows), all "
-         "or none")
-      ->check(CLI::IsMember({"none", "elements", "rows", "all"}))
+         "of pointwise ones (elements), norms over rows with those around them (rows), batch norms "
+         "with the sum and relu behind them (norms), all or none")
+      ->check(CLI::IsMember({"none", "elements", "rows", "norms", "all"}))
       ->capture_default_str();
 }
 
@@ -88,7 +88,8 @@ StepOptions Budget::step_options(int64_t host_bytes) {
   return {.budget = step_budget(),
           .planning = planning(options_),
           .fusion = {.elements = options_.fuse == "elements" || options_.fuse == "all",
-                     .rows = options_.fuse == "rows" || options_.fuse == "all"},
+                     .rows = options_.fuse == "rows" || options_.fuse == "all",
+                     .norms = options_.fuse == "norms" || options_.fuse == "all"},
           .graph = !options_.no_graph};
 }
 

@@ -5,6 +5,7 @@
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
 #include "memory/fusion/build.h"
+#include "memory/fusion/combine.h"
 #include "memory/plan.h"
 
 namespace plimsoll {
@@ -58,6 +59,7 @@ bool is_ready(const Program& program) {
 
 Program fuse(Program program, Fusion passes) {
   if (program.device == Device::null || passes == Fusion{}) return program;
+  if (passes.norms) program = combine(std::move(program));
   std::vector<Group> groups = fusion::find_groups(program, passes);
   if (groups.empty()) return program;
   Program ordered;

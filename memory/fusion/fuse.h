@@ -1,5 +1,6 @@
 // Fusion: pointwise ops that follow each other, and ops over rows among them, become one
-// instruction that runs them tile by tile in the cache (fused.h), or on a GPU in registers.
+// instruction that runs them tile by tile in the cache (fused.h), or on a GPU in registers. Before
+// that, ops that are known to follow each other become one op (combine.h).
 //
 //   program = fuse(std::move(program), kFuseAll);
 #pragma once

@@ -10,9 +10,10 @@ namespace plimsoll {
 struct Fusion {
   bool elements = false;  // chains of pointwise ops
   bool rows = false;      // an op over rows with the pointwise ops around it
+  bool norms = false;     // batch norm with the sum and the relu behind it
   bool operator==(const Fusion&) const = default;
 };
 
-constexpr Fusion kFuseAll{.elements = true, .rows = true};
+constexpr Fusion kFuseAll{.elements = true, .rows = true, .norms = true};
 
 }  // namespace plimsoll

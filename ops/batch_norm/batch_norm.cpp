@@ -14,13 +14,12 @@ PLIMSOLL_CUDA_KERNEL(batch_norm_cuda);
 PLIMSOLL_CUDA_KERNEL(batch_norm_grad_cuda);
 PLIMSOLL_CUDA_KERNEL(update_running_stats_cuda);
 
+namespace batch_norm_detail {
+
 namespace {
-
-using batch_norm_detail::BatchNormAttrs, batch_norm_detail::RunningAttrs;
-
 DType statistics_dtype(DType x) { return x == DType::f64 ? DType::f64 : DType::f32; }
+}  // namespace
 
-// x, and vectors of its channels.
 void check_channels(const char* name, std::span<const Meta> in) {
   const Meta& x = in[0];
   check<DTypeError>(is_floating(x.dtype), name, ": a floating type is needed: got ", x,
@@ -38,23 +37,27 @@ void check_channels(const char* name, std::span<const Meta> in) {
   }
 }
 
+int64_t workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
+  if (in[0].device == Device::cuda) {
+    const auto [rows, channels] = rows_of(in[0].shape);
+    return cuda::ColumnCut(rows, channels).sums_bytes(2);
+  }
+  return scratch_bytes(in[0].shape);
+}
+
+}  // namespace batch_norm_detail
+
+namespace {
+
+using namespace batch_norm_detail;
+
 Metas batch_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   check_channels("batch_norm", in);
   check_eps("batch_norm", attrs.as<BatchNormAttrs>().eps);
   return {in[0], in[1], in[1], in[1], in[1]};
 }
 
-void batch_norm_cpu(const Call& call) {
-  batch_norm_detail::forward(call, call.attrs.as<BatchNormAttrs>().eps);
-}
-
-int64_t batch_norm_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  if (in[0].device == Device::cuda) {
-    const auto [rows, channels] = batch_norm_detail::rows_of(in[0].shape);
-    return cuda::ColumnCut(rows, channels).sums_bytes(2);
-  }
-  return batch_norm_detail::scratch_bytes(in[0].shape);
-}
+void batch_norm_cpu(const Call& call) { forward(call, call.attrs.as<BatchNormAttrs>().eps); }
 
 Metas batch_norm_grad_infer(std::span<const Meta> in, const Attrs&) {
   return {in[0], in[2], in[2]};
@@ -62,10 +65,10 @@ Metas batch_norm_grad_infer(std::span<const Meta> in, const Attrs&) {
 
 constexpr OpDef batch_norm_grad_op{.name = "batch_norm_grad",
                                    .infer = batch_norm_grad_infer,
-                                   .cpu = batch_norm_detail::backward,
+                                   .cpu = backward,
                                    .cuda = batch_norm_grad_cuda,
                                    .inplace = 0,
-                                   .workspace = batch_norm_workspace};
+                                   .workspace = workspace};
 
 std::vector<Tensor> batch_norm_vjp(const Backward& b) {
   return apply(batch_norm_grad_op, {contiguous(b.grad()), b.input(0), b.input(1), b.output(1),
@@ -79,7 +82,7 @@ constexpr OpDef batch_norm_op{.name = "batch_norm",
                               .cuda = batch_norm_cuda,
                               .vjp = batch_norm_vjp,
                               .saves = {.inputs = bits(0, 1), .outputs = bits(1, 3, 4)},
-                              .workspace = batch_norm_workspace};
+                              .workspace = workspace};
 
 Metas running_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [momentum, n] = attrs.as<RunningAttrs>();
@@ -145,6 +148,8 @@ void update_running_stats(const Tensor& running_mean, const Tensor& running_vari
 }
 
 extern const std::vector<const OpDef*> batch_norm_ops;
-const std::vector<const OpDef*> batch_norm_ops{&batch_norm_op, &batch_norm_grad_op, &running_op};
+const std::vector<const OpDef*> batch_norm_ops{
+    &batch_norm_op,      &batch_norm_grad_op,      &running_op,
+    &batch_norm_relu_op, &batch_norm_relu_grad_op, &batch_norm_add_relu_grad_op};
 
 }  // namespace plimsoll

@@ -1,6 +1,8 @@
 #include "core/cuda/elements.cuh"
+#include "ops/arithmetic/formulas.h"
 #include "ops/batch_norm/kernels.h"
 #include "ops/columns.cuh"
+#include "ops/relu/formulas.h"
 
 namespace plimsoll {
 namespace {
@@ -37,29 +39,67 @@ struct StoreStatistics {
   }
 };
 
+// As an op leaves it in memory for the next one.
 template <class C>
+__device__ C rounded(const Elements<C>& memory, C value) {
+  C result{};
+  memory.visit([&]<class T>() { result = to_register<C>(to_memory<T>(value)); });
+  return result;
+}
+
+// kRelu: y = relu(normalised + residual), where a residual without data is left out.
+template <class C, bool kRelu>
 struct Normalise {
-  Elements<C> x, y;
+  Elements<C> x, y, residual;
   const C *gamma, *beta, *mean, *inverse, *tail;
   int64_t channels;
   __device__ void operator()(int64_t, int64_t c, const Rows& rows) const {
     const C m = mean[c], rest = tail[c], inv = inverse[c], scale = gamma[c], shift = beta[c];
     for (int64_t row = rows.begin; row < rows.end; row += kRowLanes) {
-      const C normal = (x.get(row * channels + c) - m - rest) * inv;
-      y.set(row * channels + c, normal * scale + shift);
+      const int64_t i = row * channels + c;
+      const C normal = (x.get(i) - m - rest) * inv;
+      C value = normal * scale + shift;
+      if constexpr (kRelu) {
+        if (residual.data) value = formulas::Add::f(rounded(y, value), residual.get(i));
+        value = formulas::Relu::f(rounded(y, value));
+      }
+      y.set(i, value);
     }
   }
 };
 
-// The sums of dy and dy n.
+// dy, as batch norm's own gradient gets it.
 template <class C>
+struct Given {
+  Elements<C> dy;
+  __device__ C operator()(int64_t i) const { return dy.get(i); }
+};
+
+// The same behind a relu whose output was y: dy, or dy + more, where y is positive; kept in g, which
+// may be dy.
+template <class C>
+struct BehindRelu {
+  Elements<C> dy, more, y, g;
+  __device__ C operator()(int64_t i) const {
+    C gradient = dy.get(i);
+    if (more.data) gradient = rounded(dy, formulas::Add::f(gradient, more.get(i)));
+    gradient = formulas::Relu::grad(gradient, y.get(i));
+    g.set(i, gradient);
+    return gradient;
+  }
+};
+
+// The sums of dy and dy n.
+template <class C, class Dy>
 struct AddGradients {
-  Elements<C> dy, x;
+  Dy dy;
+  Elements<C> x;
   const C *mean, *inverse, *tail;
   int64_t channels;
   __device__ void operator()(int64_t row, int64_t c, double (&total)[2]) const {
-    const C g = dy.get(row * channels + c);
-    const C normal = (x.get(row * channels + c) - mean[c] - tail[c]) * inverse[c];
+    const int64_t i = row * channels + c;
+    const C g = dy(i);
+    const C normal = (x.get(i) - mean[c] - tail[c]) * inverse[c];
     total[0] += static_cast<double>(g);
     total[1] += static_cast<double>(g * normal);
   }
@@ -112,9 +152,8 @@ ColumnCut cut_of(const Shape& x) {
   return ColumnCut(rows, channels);
 }
 
-}  // namespace
-
-void batch_norm_cuda(const Call& call) {
+template <bool kRelu>
+void normalise(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
   const ColumnCut cut = cut_of(x.shape());
   visit_floating_elements(x.dtype(), [&]<class C>() {
@@ -124,24 +163,46 @@ void batch_norm_cuda(const Call& call) {
         cut, call.workspace.data(), AddDeviations<C>{elements<C>(x), cut.columns},
         StoreStatistics<C>{elements<C>(x), out(1), out(2), out(3), out(4),
                            static_cast<double>(cut.rows), call.attrs.as<BatchNormAttrs>().eps});
-    for_columns(cut, Normalise<C>{elements<C>(x), elements<C>(y), in(1), in(2), out(1), out(3),
-                                  out(4), cut.columns});
+    const auto residual = call.in.size() > 3 ? elements<C>(call.in[3]) : Elements<C>{};
+    for_columns(cut, Normalise<C, kRelu>{elements<C>(x), elements<C>(y), residual, in(1), in(2),
+                                         out(1), out(3), out(4), cut.columns});
   });
 }
 
+// `in` begins with x, `out` with dx; `given` makes dy, which lies in `dy` afterwards.
+template <class C, class Dy>
+void backward_on(const Dy& given, const View& dy, std::span<const View> in,
+                 std::span<const View> out, std::span<std::byte> workspace) {
+  const auto of = [&](size_t k) { return in[k].as<C>(); };
+  const ColumnCut cut = cut_of(in[0].shape());
+  C *dgamma = out[1].as<C>(), *dbeta = out[2].as<C>();
+  sum_columns<2>(cut, workspace.data(),
+                 AddGradients<C, Dy>{given, elements<C>(in[0]), of(2), of(3), of(4), cut.columns},
+                 StoreGradients<C>{dgamma, dbeta});
+  for_columns(
+      cut, Gradient<C>{elements<C>(dy), elements<C>(in[0]), elements<C>(out[0]), of(1), of(2),
+                       of(3), of(4), dgamma, dbeta, cut.columns, C(1) / static_cast<C>(cut.rows)});
+}
+
+}  // namespace
+
+void batch_norm_cuda(const Call& call) { normalise<false>(call); }
+void batch_norm_relu_cuda(const Call& call) { normalise<true>(call); }
+
 void batch_norm_grad_cuda(const Call& call) {
-  const auto dy = call.in[0], x = call.in[1], dx = call.out[0];
-  const ColumnCut cut = cut_of(x.shape());
-  visit_floating_elements(x.dtype(), [&]<class C>() {
-    const auto in = [&](size_t k) { return call.in[k].as<C>(); };
-    C *dgamma = call.out[1].as<C>(), *dbeta = call.out[2].as<C>();
-    sum_columns<2>(
-        cut, call.workspace.data(),
-        AddGradients<C>{elements<C>(dy), elements<C>(x), in(3), in(4), in(5), cut.columns},
-        StoreGradients<C>{dgamma, dbeta});
-    for_columns(cut,
-                Gradient<C>{elements<C>(dy), elements<C>(x), elements<C>(dx), in(2), in(3), in(4),
-                            in(5), dgamma, dbeta, cut.columns, C(1) / static_cast<C>(cut.rows)});
+  visit_floating_elements(call.in[0].dtype(), [&]<class C>() {
+    backward_on<C>(Given<C>{elements<C>(call.in[0])}, call.in[0], call.in.subspan(1), call.out,
+                   call.workspace);
+  });
+}
+
+void batch_norm_relu_grad_cuda(const Call& call) {
+  const View& g = call.out[0];  // dx is made over it where nobody else wants it
+  visit_floating_elements(g.dtype(), [&]<class C>() {
+    const auto more = call.in.size() > 7 ? elements<C>(call.in[7]) : Elements<C>{};
+    backward_on<C>(
+        BehindRelu<C>{elements<C>(call.in[0]), more, elements<C>(call.in[1]), elements<C>(g)}, g,
+        call.in.subspan(2), call.out.size() > 3 ? call.out.subspan(1) : call.out, call.workspace);
   });
 }
 

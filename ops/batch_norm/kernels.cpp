@@ -3,7 +3,9 @@
 #include "core/cpu/by_columns.h"
 #include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
+#include "ops/arithmetic/formulas.h"
 #include "ops/broadcast.h"
+#include "ops/relu/formulas.h"
 
 namespace plimsoll::batch_norm_detail {
 namespace {
@@ -66,9 +68,26 @@ void combine(std::span<std::byte> scratch, const Rows& r, double eps, S* mean, S
   });
 }
 
-template <class T>
+// As an op leaves it in memory for the next one.
+template <class T, class V>
+V rounded(V v) {
+  if constexpr (std::is_same_v<T, typename ScalarOf<V>::type>) return v;
+  T kept[kColumnsOf<V>];
+  store_column(kept, 0, v);
+  return load_column<V>(kept, 0);
+}
+
+// formulas::Relu, of vectors too.
+template <class V>
+V positive(V x) {
+  return x < 0 ? V{} : x;
+}
+
+// kRelu: y = relu(normalised + residual), where a residual of nullptr is left out.
+template <class T, bool kRelu>
 void forward_typed(const Call& call, double eps) {
   using S = Compute<T>;
+  const T* const residual = call.in.size() > 3 ? call.in[3].as<T>() : nullptr;
   const Rows r = rows_of(call.in[0].shape());
   const int64_t channels = r.channels;
   const T* x = call.in[0].as<T>();
@@ -91,8 +110,14 @@ void forward_typed(const Call& call, double eps) {
       for (int64_t i = begin; i < end; ++i)
 #pragma GCC unroll 4
         for (int w = 0; w < W; ++w) {
-          const V normal = (load_column<V>(x + i * channels + c, w) - m[w] - t[w]) * inv[w];
-          store_column<V>(y + i * channels + c, w, normal * scale[w] + shift[w]);
+          const int64_t at = i * channels + c;
+          V v = (load_column<V>(x + at, w) - m[w] - t[w]) * inv[w];
+          v = v * scale[w] + shift[w];
+          if constexpr (kRelu) {
+            if (residual) v = rounded<T>(v) + load_column<V>(residual + at, w);
+            v = positive(rounded<T>(v));
+          }
+          store_column<V>(y + at, w, v);
         }
     });
   });
@@ -100,18 +125,22 @@ void forward_typed(const Call& call, double eps) {
 
 // With n = (x - mean) inverse_std: dbeta = sum dy, dgamma = sum dy n,
 // dx = gamma inverse_std (dy - dbeta / R - n dgamma / R).
-template <class T>
-void backward_typed(const Call& call) {
+// `in` begins with x, `out` with dx. prepare(first, last) makes these elements of dy, while a cache
+// has them; dx may be dy.
+template <class T, class Prepare>
+void backward_typed(const T* dy, std::span<const View> in, std::span<const View> out,
+                    std::span<std::byte> workspace, const Prepare& prepare) {
   using S = Compute<T>;
-  const Rows r = rows_of(call.in[1].shape());
+  const Rows r = rows_of(in[0].shape());
   const int64_t channels = r.channels;
-  const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
-  const S *gamma = call.in[2].as<S>(), *mean = call.in[3].as<S>(), *inv = call.in[4].as<S>();
-  const S* tail = call.in[5].as<S>();
-  T* dx = call.out[0].as<T>();
-  S *dgamma = call.out[1].as<S>(), *dbeta = call.out[2].as<S>();
+  const T* x = in[0].as<T>();
+  const S *gamma = in[1].as<S>(), *mean = in[2].as<S>(), *inv = in[3].as<S>();
+  const S* tail = in[4].as<S>();
+  T* dx = out[0].as<T>();
+  S *dgamma = out[1].as<S>(), *dbeta = out[2].as<S>();
   parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
-    const Partial part(call.workspace, r, begin);
+    const Partial part(workspace, r, begin);
+    prepare(begin * channels, end * channels);
     by_columns<double>(channels, [&]<class V, int W>(int64_t c) {
       V m[W], t[W], factor[W], sum[W] = {}, weighted[W] = {};
       for (int w = 0; w < W; ++w) {
@@ -139,8 +168,8 @@ void backward_typed(const Call& call) {
     for (int64_t c = begin; c < end; ++c) {
       double sum = 0, weighted = 0;
       for (int64_t row = 0; row < r.rows; row += chunk_rows(r)) {
-        sum += Partial(call.workspace, r, row).first[c];
-        weighted += Partial(call.workspace, r, row).second[c];
+        sum += Partial(workspace, r, row).first[c];
+        weighted += Partial(workspace, r, row).second[c];
       }
       dbeta[c] = static_cast<S>(sum);
       dgamma[c] = static_cast<S>(weighted);
@@ -168,6 +197,32 @@ void backward_typed(const Call& call) {
   });
 }
 
+template <class T>
+void backward_relu_typed(const Call& call) {
+  using S = Compute<T>;
+  const T *dy = call.in[0].as<T>(), *y = call.in[1].as<T>();
+  const T* more = call.in.size() > 7 ? call.in[7].as<T>() : nullptr;
+  T* g = call.out[0].as<T>();  // dx is made over it where nobody else wants it
+  const auto out = call.out.size() > 3 ? call.out.subspan(1) : call.out;
+  backward_typed<T>(g, call.in.subspan(2), out, call.workspace, [=](int64_t first, int64_t last) {
+    const auto run = [=](auto sum) {
+#pragma omp simd
+      for (int64_t i = first; i < last; ++i) {
+        // Both are loaded before anything is decided: a conditional load is not vectorised.
+        const S gradient = sum(i), output = static_cast<S>(y[i]);
+        g[i] = narrowed<T>(formulas::Relu::grad(gradient, output));
+      }
+    };
+    const auto from = [=](const T* p, int64_t i) { return static_cast<S>(p[i]); };
+    if (more)
+      run([=](int64_t i) {
+        return static_cast<S>(narrowed<T>(formulas::Add::f(from(dy, i), from(more, i))));
+      });
+    else
+      run([=](int64_t i) { return from(dy, i); });
+  });
+}
+
 }  // namespace
 
 Rows rows_of(const Shape& shape) {
@@ -182,12 +237,25 @@ int64_t scratch_bytes(const Shape& x) {
 }
 
 void forward(const Call& call, double eps) {
-  visit_floating("batch_norm", call.in[0].dtype(), [&]<class T>() { forward_typed<T>(call, eps); });
+  visit_floating("batch_norm", call.in[0].dtype(),
+                 [&]<class T>() { forward_typed<T, /*kRelu=*/false>(call, eps); });
+}
+
+void forward_relu(const Call& call, double eps) {
+  visit_floating("batch_norm_relu", call.in[0].dtype(),
+                 [&]<class T>() { forward_typed<T, /*kRelu=*/true>(call, eps); });
 }
 
 void backward(const Call& call) {
-  visit_floating("batch_norm_grad", call.in[1].dtype(),
-                 [&]<class T>() { backward_typed<T>(call); });
+  visit_floating("batch_norm_grad", call.in[1].dtype(), [&]<class T>() {
+    backward_typed(call.in[0].as<T>(), call.in.subspan(1), call.out, call.workspace,
+                   [](int64_t, int64_t) {});
+  });
+}
+
+void backward_relu(const Call& call) {
+  visit_floating("batch_norm_relu_grad", call.in[0].dtype(),
+                 [&]<class T>() { backward_relu_typed<T>(call); });
 }
 
 }  // namespace plimsoll::batch_norm_detail

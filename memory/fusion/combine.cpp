@@ -1,0 +1,205 @@
+#include "memory/fusion/combine.h"
+
+#include <algorithm>
+
+#include "memory/dead_code.h"
+#include "memory/early_update.h"
+#include "memory/plan.h"
+
+namespace plimsoll {
+namespace fusion {
+namespace {
+
+using Place = CombinedOp::Place;
+
+bool is_dense(const Operand& operand) { return is_row_major(operand.meta.shape, operand.strides); }
+
+Metas metas_of(const std::vector<Operand>& operands) {
+  Metas metas;
+  for (const Operand& operand : operands) metas.push_back(operand.meta);
+  return metas;
+}
+
+class Finder {
+ public:
+  explicit Finder(const Program& program)
+      : program_(program),
+        maker_(program.buffers.size(), -1),
+        is_result_(program.buffers.size()),
+        readers_(program.buffers.size()),
+        taken_(program.instructions.size()) {
+    for (int i = 0; i < std::ssize(program.instructions); ++i) {
+      for (const Operand& in : at(i).in) readers_[in.buffer].push_back(i);
+      for (const Operand& out : at(i).out) maker_[out.buffer] = i;
+    }
+    for (const Operand& result : program.results) is_result_[result.buffer] = true;
+  }
+
+  std::vector<Chain> chains(std::span<const CombinedOp> combined, const std::set<Start>& left_out) {
+    std::vector<Chain> found;
+    for (int i = 0; i < std::ssize(program_.instructions); ++i)
+      for (const CombinedOp& op : combined) {
+        Chain chain{&op, {i}, {-1}};
+        if (left_out.contains({&op, i}) || !can_be(op, 0, i) || !extend(chain)) continue;
+        for (const int member : chain.members) taken_[member] = true;
+        found.push_back(std::move(chain));
+        break;
+      }
+    return found;
+  }
+
+ private:
+  const Instruction& at(int i) const { return program_.instructions[i]; }
+
+  bool can_be(const CombinedOp& op, size_t member, int i) const {
+    return !taken_[i] && op.members[member].name == at(i).op->name &&
+           (member == 0 || at(i).attrs == Attrs{});
+  }
+
+  // Adds members until the chain is complete, along any of the readers.
+  bool extend(Chain& chain) const {
+    const CombinedOp& op = *chain.combined;
+    const size_t next = chain.members.size();
+    if (next == op.members.size()) return is_good(chain);
+    const Operand& made = at(chain.members.back()).out[0];
+    for (const int reader : readers_[made.buffer]) {
+      const int input = can_be(op, next, reader) ? input_of(reader, made) : -1;
+      if (input < 0 || !has(op.members[next].reads, input)) continue;
+      chain.members.push_back(reader);
+      chain.reads.push_back(input);
+      if (extend(chain)) return true;
+      chain.members.pop_back();
+      chain.reads.pop_back();
+    }
+    return false;
+  }
+
+  // The only input that looks into what was made, and sees it as it was made; -1: there is none.
+  int input_of(int reader, const Operand& made) const {
+    const auto& in = at(reader).in;
+    if (std::ranges::count(in, made.buffer, &Operand::buffer) != 1) return -1;
+    const auto found = std::ranges::find(in, made);
+    return found == in.end() ? -1 : static_cast<int>(found - in.begin());
+  }
+
+  bool is_good(const Chain& chain) const {
+    const CombinedOp& op = *chain.combined;
+    for (size_t m = 0; m < op.members.size(); ++m) {
+      const int i = chain.members[m];
+      for (int k = 0; k < std::ssize(at(i).in); ++k)
+        if (k != chain.reads[m] && !is_there(at(i), k, i, chain.members[0])) return false;
+      for (int k = 0; k < std::ssize(at(i).out); ++k)
+        if (!leaves(op, static_cast<int>(m), k) && is_wanted(chain, m, at(i).out[k])) return false;
+    }
+    return true;
+  }
+
+  // Whether instruction `first` could read what i reads through input k, as it lies in memory.
+  bool is_there(const Instruction& instruction, int k, int i, int first) const {
+    const Operand& in = instruction.in[k];
+    const auto writes = [&](int other) {
+      if (other <= first || other >= i) return false;
+      const auto& operands = at(other).in;
+      for (int n = 0; n < std::ssize(operands); ++n)
+        if (operands[n].buffer == in.buffer && has(at(other).op->mutates, n)) return true;
+      return false;
+    };
+    const bool broadcasts =
+        has(instruction.op->strided, k) && in.meta.shape != instruction.out[0].meta.shape;
+    return maker_[in.buffer] < first && is_dense(in) && !broadcasts &&
+           std::ranges::none_of(readers_[in.buffer], writes);
+  }
+
+  static bool leaves(const CombinedOp& op, int member, int number) {
+    return std::ranges::any_of(
+        op.out, [&](const Place& p) { return p.member == member && p.number == number; });
+  }
+
+  // Whether anybody but the next member reads it.
+  bool is_wanted(const Chain& chain, size_t m, const Operand& made) const {
+    const auto is_other = [&](int reader) {
+      return m + 1 == chain.members.size() || reader != chain.members[m + 1];
+    };
+    return is_result_[made.buffer] || std::ranges::any_of(readers_[made.buffer], is_other);
+  }
+
+  const Program& program_;
+  std::vector<int> maker_;  // of each buffer; -1: it comes from outside
+  std::vector<bool> is_result_;
+  std::vector<std::vector<int>> readers_;  // those that write in place among them
+  std::vector<bool> taken_;                // instructions that are in a chain
+};
+
+Instruction build(const Program& program, const Chain& chain) {
+  const CombinedOp& combined = *chain.combined;
+  const auto member = [&](int m) -> const Instruction& {
+    return program.instructions[chain.members[m]];
+  };
+  Instruction made{.op = combined.op, .attrs = member(0).attrs};
+  for (const Place& place : combined.in) {
+    const bool other = place.number == CombinedOp::kOtherInput;
+    made.in.push_back(
+        member(place.member).in[other ? 1 - chain.reads[place.member] : place.number]);
+  }
+  for (const Place& place : combined.out)
+    made.out.push_back(member(place.member).out[place.number]);
+  if (made.op->workspace)
+    made.workspace = made.op->workspace(metas_of(made.in), metas_of(made.out), made.attrs);
+  return made;
+}
+
+}  // namespace
+
+std::vector<Chain> find_chains(const Program& program, std::span<const CombinedOp> combined,
+                               const std::set<Start>& left_out) {
+  return Finder(program).chains(combined, left_out);
+}
+
+Program rewrite(const Program& program, std::span<const Chain> chains) {
+  Program combined = program;
+  std::vector<bool> gone(program.instructions.size());
+  for (const Chain& chain : chains) {
+    for (const int member : chain.members) gone[member] = true;
+    gone[chain.members[0]] = false;
+    combined.instructions[chain.members[0]] = build(program, chain);
+  }
+  size_t i = 0;
+  std::erase_if(combined.instructions, [&](const Instruction&) { return gone[i++]; });
+  return remove_dead(std::move(combined));
+}
+
+}  // namespace fusion
+
+namespace {
+
+using fusion::Chain;
+
+// The chain that is at fault for a larger plan: the one that runs at the peak, or else the last.
+const Chain& at_fault(const Program& ordered, int peak, const std::vector<Chain>& chains) {
+  const auto is_combined = [](const Instruction& instruction) {
+    return std::ranges::find(combined_ops(), instruction.op, &CombinedOp::op) !=
+           combined_ops().end();
+  };
+  const auto& instructions = ordered.instructions;
+  if (peak < 0 || !is_combined(instructions[peak])) return chains.back();
+  return chains[std::count_if(instructions.begin(), instructions.begin() + peak, is_combined)];
+}
+
+}  // namespace
+
+Program combine(Program program) {
+  Program ordered = update_early(program);
+  const int64_t most = make_plan(ordered).arena_bytes;
+  for (std::set<fusion::Start> left_out;;) {
+    const auto chains = fusion::find_chains(program, combined_ops(), left_out);
+    if (chains.empty()) return program;
+    Program combined = fusion::rewrite(program, chains);
+    ordered = update_early(combined);
+    const Plan plan = make_plan(ordered);
+    if (plan.arena_bytes <= most) return combined;
+    const Chain& chain = at_fault(ordered, plan.peak_instruction, chains);
+    left_out.insert({chain.combined, chain.members[0]});
+  }
+}
+
+}  // namespace plimsoll
