@@ -1,9 +1,11 @@
 #include "ops/batch_norm/batch_norm.h"
 
+#include <algorithm>
+
 #include "core/apply.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/batch_norm/kernels.h"
-#include "ops/columns.h"
+#include "ops/column_packs.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/math/math.h"
@@ -40,7 +42,10 @@ void check_channels(const char* name, std::span<const Meta> in) {
 int64_t workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
   if (in[0].device == Device::cuda) {
     const auto [rows, channels] = rows_of(in[0].shape);
-    return cuda::ColumnCut(rows, channels).sums_bytes(2);
+    const auto bytes = [&](int neighbours) {  // as alignment decides when it runs
+      return cuda::PackCut{rows, channels, neighbours}.sums_bytes(2);
+    };
+    return std::max(bytes(1), bytes(cuda::kMostNeighbours));
   }
   return scratch_bytes(in[0].shape);
 }

@@ -3,8 +3,9 @@
 //   auto [y, mean, variance] = batch_norm_relu(x, gamma, beta);             // relu(batch_norm(x))
 //   auto [y, mean, variance] = batch_norm_relu(x, gamma, beta, residual);   // relu(... + residual)
 //
-// The same bits as the ops by themselves, in fewer passes over memory: a captured step runs it
-// where it finds them (docs/fusion.md). The gradient is taken from y, as relu's is: no mask is kept.
+// The same bits as the ops by themselves, in fewer passes over memory. A captured step runs it
+// where it finds them (docs/fusion.md). The gradient is taken from y, as that of relu: no mask is
+// kept.
 // Errors: those of batch_norm (batch_norm.h); ShapeError or DTypeError for a residual unlike x.
 #pragma once
 

@@ -153,6 +153,11 @@ OpCases batch_norm_cases() {
                 .call = mixed,
                 .reference = reference_y,
                 .dtypes = narrow},
+               {.name = "mixed_many_chunks",
+                .inputs = inputs({150, 36}),
+                .call = mixed,
+                .reference = reference_y,
+                .dtypes = narrow},
                {.name = "inference",
                 .inputs = {real({4, 3}), real({3}), real({3}), real({3}), real({3}, 0.5, 2)},
                 .call =
