@@ -8,6 +8,7 @@
 #include "memory/dead_code.h"
 #include "memory/fusion/combine.h"
 #include "memory/step.h"
+#include "ops/batch_norm/batch_norm_relu.h"
 #include "ops/ops.h"
 #include "tests/suite.h"
 
@@ -179,6 +180,20 @@ TEST(CombinedOps, AreNotFoundWhereTheyAreNone) {
          "batch_norm update_running_stats add relu");
   // Another op stands between.
   expect(one([](Inputs in) { return relu(tanh(norm(in))); }), "batch_norm tanh relu");
+}
+
+// Those that a program has already are left alone, and may be what needs most.
+TEST(CombinedOps, MayBeThereBefore) {
+  const auto f = trained([](Inputs in) {
+    Tensor h = batch_norm_relu(in[0], in[1], in[2], in[3]).y;
+    for (int i = 0; i < 3; ++i) h = batch_norm_relu(tanh(h), in[1], in[2]).y;
+    const Tensor y = relu(norm(tanh(h), in));
+    return y + tanh(y);
+  });
+  const std::vector<Tensor> inputs = make_inputs(DType::f32, Device::cpu);
+  Step plain(f), combined(f, {.fusion = {.norms = true}});
+  const std::vector<Tensor> expected = plain.run(inputs), actual = combined.run(inputs);
+  for (size_t k = 0; k < expected.size(); ++k) EXPECT_TRUE(same_bits(actual[k], expected[k]));
 }
 
 // Running statistics are updated between the norm and the relu.

@@ -175,6 +175,7 @@ namespace {
 using fusion::Chain;
 
 // The chain that is at fault for a larger plan: the one that runs at the peak, or else the last.
+// Where the program had such ops before, it may be one near the peak.
 const Chain& at_fault(const Program& ordered, int peak, const std::vector<Chain>& chains) {
   const auto is_combined = [](const Instruction& instruction) {
     return std::ranges::find(combined_ops(), instruction.op, &CombinedOp::op) !=
@@ -182,7 +183,9 @@ const Chain& at_fault(const Program& ordered, int peak, const std::vector<Chain>
   };
   const auto& instructions = ordered.instructions;
   if (peak < 0 || !is_combined(instructions[peak])) return chains.back();
-  return chains[std::count_if(instructions.begin(), instructions.begin() + peak, is_combined)];
+  const auto number = static_cast<size_t>(
+      std::count_if(instructions.begin(), instructions.begin() + peak, is_combined));
+  return chains[std::min(number, chains.size() - 1)];
 }
 
 }  // namespace
