@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/autotune.h"
 #include "core/cuda/launch.cuh"
 #include "core/median.h"
 
@@ -47,6 +48,13 @@ __global__ void noise_kernel(uint32_t* words, int64_t n) {
 }
 
 }  // namespace
+
+bool can_time() {
+  if (!autotune()) return false;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
+  return status == cudaStreamCaptureStatusNone;
+}
 
 std::optional<size_t> fastest(const Times& times) {
   constexpr double kNever = std::numeric_limits<double>::infinity();

@@ -12,6 +12,9 @@
 
 namespace plimsoll::cuda {
 
+// Whether they can be timed now: it is wanted (core/autotune.h), and what is queued is not recorded.
+bool can_time();
+
 // How many of a library's proposals are tried.
 constexpr size_t kMostCandidates = 8;
 

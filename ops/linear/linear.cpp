@@ -95,6 +95,9 @@ double linear_flops(std::span<const Meta> in, std::span<const Meta> out, const A
   return 2.0 * static_cast<double>(count(out[0].shape)) * static_cast<double>(in[1].shape.back());
 }
 
+}  // namespace
+
+extern const OpDef linear_op;  // epilogues.cpp
 constexpr OpDef linear_op{.name = "linear",
                           .infer = linear_infer,
                           .cpu = linear_cpu,
@@ -105,14 +108,14 @@ constexpr OpDef linear_op{.name = "linear",
                           .cast = CastRule::low,
                           .flops = linear_flops};
 
-}  // namespace
-
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
   if (!bias.defined()) return apply1(linear_op, {contiguous(x), contiguous(w)});
   return apply1(linear_op, {contiguous(x), contiguous(w), contiguous(bias)});
 }
 
+extern const OpDef linear_gelu_op, gelu_grad_op, weight_grad_op;
 extern const std::vector<const OpDef*> linear_ops;
-const std::vector<const OpDef*> linear_ops{&linear_op};
+const std::vector<const OpDef*> linear_ops{&linear_op, &linear_gelu_op, &gelu_grad_op,
+                                           &weight_grad_op};
 
 }  // namespace plimsoll

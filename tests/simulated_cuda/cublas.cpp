@@ -1,19 +1,23 @@
 // A library with the functions of cuBLASLt (cublasLt.h). Its algorithms give the same result and
 // differ in how much else they queue: number 0, which the heuristic prefers, takes four pieces of
 // work, number 1 three and number 2 two. Number 3 cannot run. PLIMSOLL_SIMULATED_CUBLAS is its
-// version.
+// version. Epilogues are applied before anything is rounded; with PLIMSOLL_SLOW_EPILOGUES those
+// besides a bias take ten pieces more.
 #include <cublasLt.h>
 
 #include <cstdlib>
 #include <cstring>
 
 #include "core/half.h"
+#include "ops/gelu/formulas.h"
 
 struct SimulatedMatmul {
   bool wide = false;  // sums in f64
   cublasOperation_t turned[2] = {CUBLAS_OP_N, CUBLAS_OP_N};
-  bool has_bias = false;
-  const void* bias = nullptr;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  void *bias = nullptr, *aux = nullptr;
+  int64_t aux_leading = 0;
+  bool has(int bit) const { return (epilogue & bit) != 0; }
 };
 struct SimulatedLayout {
   cudaDataType_t type;
@@ -76,6 +80,27 @@ cublasStatus_t assign(T& to, const void* value, size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// Of cublasLtEpilogue_t: what its numbers are made of.
+constexpr int kBias = 4, kSums = 16, kGelu = 32, kGeluGradient = 64, kAux = 128, kSumsOfB = 512;
+constexpr int kMoreThanBias = kGelu | kGeluGradient | kSumsOfB;
+
+// What it makes of one element of the result, in double, and of the matrix beside it.
+double after(const SimulatedMatmul& m, double sum, const SimulatedLayout& d, int64_t i, int64_t j) {
+  using plimsoll::formulas::GeluTanh;
+  if (m.has(kBias)) sum += get(m.bias, d.type, i);
+  const int64_t at = i + j * m.aux_leading;
+  if (m.has(kGeluGradient)) return sum * GeluTanh::df(get(m.aux, d.type, at));
+  if (m.has(kGelu) && m.has(kAux)) set(m.aux, d.type, at, sum);
+  return m.has(kGelu) ? GeluTanh::f(sum) : sum;
+}
+
+// Rules of the real one.
+bool is_possible(const SimulatedMatmul& m, const SimulatedLayout& d) {
+  return m.has(kAux) == (m.aux != nullptr) && (!m.has(kAux) || m.aux_leading % 8 == 0) &&
+         (m.bias != nullptr) == m.has(kBias | kSums | kSumsOfB) &&
+         (!m.has(kMoreThanBias) || d.batch == 1);
+}
+
 size_t workspace_of(const cublasLtMatmulAlgo_t& algorithm) {
   return algorithm.data[0] == 2 ? kWorkspace : 0;
 }
@@ -108,8 +133,11 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
     case CUBLASLT_MATMUL_DESC_TRANSB:
       return assign(desc->turned[1], value, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
-      desc->has_bias = true;
-      return CUBLAS_STATUS_SUCCESS;
+      return assign(desc->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+      return assign(desc->aux, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+      return assign(desc->aux_leading, value, bytes);
     default:
       return assign(desc->bias, value, bytes);
   }
@@ -150,12 +178,12 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return bytes == sizeof(uint32_t) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int most,
                                               cublasLtMatmulHeuristicResult_t* found, int* n) {
-  if (preference->scheme != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
+  if (preference->scheme != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE || !is_possible(*desc, *d))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   ++(most == 1 ? counts.asked_for_one : counts.asked_for_more);
   *n = 0;
@@ -189,7 +217,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
     return CUBLAS_STATUS_NOT_SUPPORTED;
   ++counts.products[number];
   if (number == 3) return CUBLAS_STATUS_NOT_SUPPORTED;
-  for (uint64_t more = number; more < 3; ++more) simulated::queue(stream, [] {});
+  counts.epilogues += desc->has(kMoreThanBias);
+  const bool slow = desc->has(kMoreThanBias) && std::getenv("PLIMSOLL_SLOW_EPILOGUES");
+  for (uint64_t more = number; more < (slow ? 13 : 3); ++more) simulated::queue(stream, [] {});
   const bool wide = desc->wide;
   const double by = wide ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
   const double keep = wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
@@ -206,9 +236,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
           const int64_t at = place(z, i, j, false, matrix);
           sum *= by;
           if (keep != 0) sum += keep * get(d, z.type, at);
-          if (matmul.has_bias) sum += get(matmul.bias, z.type, i);
-          set(d, z.type, at, sum);
+          set(d, z.type, at, after(matmul, sum, z, i, j));
         }
+    const auto rows = static_cast<int64_t>(z.rows), columns = static_cast<int64_t>(z.columns);
+    for (int64_t i = 0; matmul.has(kSums) && i < rows; ++i) {
+      double sum = 0;
+      for (int64_t j = 0; j < columns; ++j) sum += get(d, z.type, place(z, i, j, false, 0));
+      set(matmul.bias, z.type, i, sum);
+    }
+    for (int64_t j = 0; matmul.has(kSumsOfB) && j < columns; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < depth; ++k) sum += get(b, y.type, place(y, k, j, turn_y, 0));
+      set(matmul.bias, z.type, j, sum);
+    }
   });
   return CUBLAS_STATUS_SUCCESS;
 }

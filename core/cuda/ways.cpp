@@ -1,0 +1,53 @@
+#include "core/cuda/ways.h"
+
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "core/cache.h"
+#include "core/cuda/epilogue.h"
+#include "core/cuda/libraries.h"
+#include "core/cuda/tuning.h"
+
+namespace plimsoll::cuda {
+namespace {
+
+std::mutex mutex;
+// Guarded by it; never destroyed, as plans of libraries.
+std::map<Task, size_t>& chosen = *new std::map<Task, size_t>;
+
+CachedBytes time_ways(std::span<const Way> ways) {
+  const Times times = time_candidates(ways.size(), [&](size_t i) {
+    check<DeviceError>(ways[i](), "cuda: way ", i, " is not possible. Leave it out.");
+  });
+  return {static_cast<uint8_t>(fastest(times).value_or(0))};
+}
+
+size_t fastest_way(const Task& task, const std::string& library, std::span<const Way> ways) {
+  const std::filesystem::path folder = cache_folder();
+  if (folder.empty()) return time_ways(ways)[0];
+  const std::string name = cat(task.op, " ", task.m, " ", task.n, " ", task.k, " ", task.dtype, " ",
+                               task.outputs, " of ", ways.size());
+  return cached_file(
+      folder, {"ways 1", library, device_identity(), name}, [&] { return time_ways(ways); },
+      [&](const CachedBytes& kept) { return kept.size() == 1 && kept[0] < ways.size(); })[0];
+}
+
+// Nothing: it was not timed.
+std::optional<size_t> choice(const Task& task, std::span<const Way> ways) {
+  const std::lock_guard lock(mutex);
+  if (const auto known = chosen.find(task); known != chosen.end()) return known->second;
+  const std::string library = can_time() && product_library ? product_library() : "";
+  if (library.empty()) return std::nullopt;
+  return chosen[task] = fastest_way(task, library, ways);
+}
+
+}  // namespace
+
+void run_one_of(const Task& task, std::span<const Way> ways) {
+  if (const std::optional<size_t> way = choice(task, ways); way && ways[*way]()) return;
+  for (const Way& way : ways)
+    if (way()) return;
+}
+
+}  // namespace plimsoll::cuda

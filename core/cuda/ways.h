@@ -1,0 +1,34 @@
+// Several ways to compute the same thing, of which one runs: with an epilogue of the library
+// (epilogue.h), or by kernels one after another.
+//
+//   const Way ways[] = {[&] { return product_with_epilogue(...); }, [&] { ...; return true; }};
+//   run_one_of({"linear_gelu_tanh", m, n, k, dtype, outputs}, ways);
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "core/dtype.h"
+
+namespace plimsoll::cuda {
+
+// What the choice depends on, besides the device and the library.
+struct Task {
+  std::string_view op;  // a literal
+  int64_t m, n, k;
+  DType dtype;
+  int outputs;
+  auto operator<=>(const Task&) const = default;
+};
+
+// A way: it queues its kernels, or says that it is not possible. One of them always is. All write
+// the same outputs, from inputs that stay as they are.
+using Way = std::function<bool()>;
+
+// Runs the first that is possible. Where algorithms are timed (tuning.h), the fastest: it is found
+// by the first call that may time, and kept as the algorithms of products are.
+void run_one_of(const Task& task, std::span<const Way> ways);
+
+}  // namespace plimsoll::cuda
