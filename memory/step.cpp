@@ -9,6 +9,7 @@
 #include "memory/dead_code.h"
 #include "memory/difference.h"
 #include "memory/early_update.h"
+#include "memory/fusion/epilogues.h"
 #include "memory/fusion/fuse.h"
 #include "memory/joining.h"
 #include "memory/replay.h"
@@ -86,11 +87,26 @@ Fitted within_budget(const Program& captured, const StepOptions& options, int64_
   return apart && seconds(*apart) < seconds(*together) ? *std::move(apart) : *std::move(together);
 }
 
+// Epilogues round otherwise than the ops by themselves. So they are in the step whatever its budget,
+// but for one that leaves room only without them.
+Program with_epilogues(const Program& captured, Fusion passes) {
+  if (!passes.epilogues || captured.device != Device::cuda) return captured;
+  return join_epilogues(captured, epilogue_rules());
+}
+
 // What costs no time is done always, recompute where a budget asks for it. `elsewhere`: bytes that
 // the step's other programs keep alive.
 Fitted fitted(const Program& captured, const StepOptions& options, int64_t elsewhere) {
-  if (options.budget > 0) return joined(within_budget(captured, options, elsewhere));
-  Program program = update_early(fuse(captured, options.fusion));
+  const Program whole = with_epilogues(captured, options.fusion);
+  if (options.budget > 0) {
+    try {
+      return joined(within_budget(whole, options, elsewhere));
+    } catch (const BudgetError&) {
+      if (whole == captured) throw;
+    }
+    return joined(within_budget(captured, options, elsewhere));
+  }
+  Program program = update_early(fuse(whole, options.fusion));
   const Plan plan = make_plan(program);
   return joined({std::move(program), plan});
 }

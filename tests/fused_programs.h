@@ -101,9 +101,15 @@ struct RandomProgram {
 // A program that was captured on the CPU, as one of a GPU.
 inline Program moved_to_cuda(Program program) {
   program.device = Device::cuda;
-  for (Instruction& instruction : program.instructions)
-    for (auto* side : {&instruction.in, &instruction.out})
-      for (Operand& operand : *side) operand.meta.device = Device::cuda;
+  const auto move = [](std::vector<Operand>& operands) {
+    for (Operand& operand : operands) operand.meta.device = Device::cuda;
+  };
+  move(program.inputs);
+  move(program.results);
+  for (Instruction& instruction : program.instructions) {
+    move(instruction.in);
+    move(instruction.out);
+  }
   return program;
 }
 

@@ -25,6 +25,15 @@ BudgetOptions planning(const Options& options) {
           .search_seconds = options.plan_seconds};
 }
 
+// By what --fuse is given.
+Fusion passes_named(const std::string& name) {
+  const auto is = [&](const char* other) { return name == other || name == "all"; };
+  return {.elements = is("elements") || is("chains"),
+          .rows = is("rows") || is("chains"),
+          .norms = is("norms") || is("chains"),
+          .epilogues = is("epilogues")};
+}
+
 // The smallest budget for programs that run one after another, while all that is outside of any of
 // them stays.
 int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& planning) {
@@ -63,8 +72,9 @@ void add_budget_options(CLI::App& app, Options& options) {
          "--fuse", options.fuse,
          "Ops of a captured step that run together, in the cache or in one kernel of a GPU: chains "
          "of pointwise ones (elements), norms over rows with those around them (rows), batch norms "
-         "with the sum and relu behind them (norms), all or none")
-      ->check(CLI::IsMember({"none", "elements", "rows", "norms", "all"}))
+         "with the sum and relu behind them (norms), these three (chains), on a GPU products of 16 "
+         "bits with what follows them (epilogues), all or none")
+      ->check(CLI::IsMember({"none", "elements", "rows", "norms", "chains", "epilogues", "all"}))
       ->capture_default_str();
 }
 
@@ -87,9 +97,7 @@ StepOptions Budget::step_options(int64_t host_bytes) {
   host_bytes_ = host_bytes;
   return {.budget = step_budget(),
           .planning = planning(options_),
-          .fusion = {.elements = options_.fuse == "elements" || options_.fuse == "all",
-                     .rows = options_.fuse == "rows" || options_.fuse == "all",
-                     .norms = options_.fuse == "norms" || options_.fuse == "all"},
+          .fusion = passes_named(options_.fuse),
           .graph = !options_.no_graph};
 }
 
