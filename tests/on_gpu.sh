@@ -63,6 +63,14 @@ same_choices() {
   echo 'the same figures'
 }
 row same_choices 'figures|/' same_choices
+# Products with what follows them: the losses differ by the rounding of bf16.
+for fuse in none epilogues; do
+  row "gpt2_$fuse" 'validation loss' "$bin/train_transformer" --device cuda --model gpt2-124M \
+    --batch 4 --steps 50 --precision bf16 --fuse $fuse
+done
+row gpt2_epilogues_timed 'validation loss' env PLIMSOLL_CUDA_PLANS="$logs/plans" \
+  "$bin/train_transformer" --device cuda --model gpt2-124M --batch 4 --steps 50 \
+  --precision bf16 --fuse epilogues --autotune
 row eager 'validation loss' "$bin/train_transformer" --device cuda --model gpt --steps 100 --mode eager
 row planned_is_measured 'captured' "$bin/compare_memory" --device cuda --models lenet,resnet8,gpt \
   --batches 32

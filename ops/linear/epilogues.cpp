@@ -69,7 +69,8 @@ Metas gelu_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
   check<DTypeError>(in[2].dtype == product[0].dtype,
                     "matmul_gelu_tanh_grad: the types differ: ", product[0].dtype, " and ",
                     in[2].dtype, ". Cast one of them.");
-  check<ShapeError>(product[0].shape.rank() == 2 && as_matrix(in[2]).shape == product[0].shape,
+  check<ShapeError>(product[0].shape.rank() == 2 && in[2].shape.rank() > 0 &&
+                        as_matrix(in[2]).shape == product[0].shape,
                     "matmul_gelu_tanh_grad: the input of gelu does not fit: ", in[2].shape,
                     " for a product ", product[0].shape,
                     ". Give it as many rows, of as many elements.");
