@@ -79,7 +79,7 @@ V positive(V x) {
 template <class T, class F>
 void each(T* to, int64_t first, int64_t last, const F& f) {
 #pragma omp simd
-  for (int64_t i = first; i < last; ++i) to[i] = narrowed<T>(f(i));
+  for (int64_t i = first; i < last; ++i) to[i] = narrow<T>(f(i));
 }
 // to = a + b; to may be a.
 template <class T>
