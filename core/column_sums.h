@@ -14,14 +14,12 @@ namespace plimsoll {
 // Blocks that share the rows: a few for each multiprocessor of a large GPU.
 inline int64_t row_blocks(int64_t rows) { return std::min<int64_t>(rows, int64_t{132} * 4); }
 
-constexpr int kMostColumnSums = 2;
-
 // Rows of generated kernels with sums: up to there each thread has four neighbours, in such a
 // kernel as in the op's own, and so the same bits.
 constexpr int64_t kMostSummedColumns = 1024;
 
-// totals[k]: f32 [columns], or nullptr where nobody wants it. `workspace` begins with what the
-// row_blocks(rows) blocks left, and has cuda::block_sums_bytes() (ops/row_norm_grad.h). Null in
+// One or two totals: f32 [columns], or nullptr where nobody wants it. `workspace` begins with what
+// the row_blocks(rows) blocks left, and has cuda::block_sums_bytes() (ops/row_norm_grad.h). Null in
 // builds without CUDA.
 [[gnu::weak]] void add_block_sums(std::span<std::byte> workspace, int64_t rows, int64_t columns,
                                   std::span<float* const> totals);
