@@ -119,6 +119,12 @@ TEST(FusedKernels, ProgramsStayAsTheyAreWhereNoneCanRun) {
   EXPECT_EQ(fuse(program, {.rows = true}), program);  // no op over rows is among them
 }
 
+Metas metas_of(const std::vector<Operand>& operands) {
+  Metas metas;
+  for (const Operand& o : operands) metas.push_back(o.meta);
+  return metas;
+}
+
 // A tiny replayer on the device: every buffer has memory of its own.
 class OnCuda {
  public:
@@ -150,23 +156,18 @@ class OnCuda {
  private:
   void run(const Instruction& instruction) {
     std::vector<View> in, out;
-    Metas in_metas, out_metas;
     bool work = instruction.out.empty();
-    const auto look = [&](const Operand& o, std::vector<View>& views, Metas& metas) {
+    const auto look = [&](const Operand& o, std::vector<View>& views) {
       std::byte* const base = memory_[o.buffer] + o.offset * size_of(o.meta.dtype);
       views.push_back({base, o.meta, o.strides});
-      metas.push_back(o.meta);
     };
-    for (const Operand& o : instruction.in) look(o, in, in_metas);
+    for (const Operand& o : instruction.in) look(o, in);
     for (const Operand& o : instruction.out) {
-      look(o, out, out_metas);
+      look(o, out);
       work = work || count(o.meta.shape) > 0;
     }
     if (!work) return;
-    const int64_t bytes =
-        fusion::is_fused(instruction)
-            ? 0
-            : workspace_bytes(*instruction.op, in_metas, out_metas, instruction.attrs);
+    const int64_t bytes = instruction.workspace;
     auto* const scratch = static_cast<std::byte*>(cuda_api().allocate(bytes + 1));
     kernel_for(*instruction.op,
                Device::cuda)({in, out, instruction.attrs, {scratch, static_cast<size_t>(bytes)}});
@@ -197,7 +198,10 @@ TEST(FusedOnCuda, EveryOpHasItsBits) {
       Metas metas;
       for (const Tensor& x : inputs) metas.push_back(x.meta());
       const auto f = [&](std::span<const Tensor> in) { return outputs_and_gradients(c, in); };
-      return moved_to_cuda(remove_dead(capture(f, metas)));
+      Program program = moved_to_cuda(remove_dead(capture(f, metas)));
+      for (Instruction& i : program.instructions)
+        i.workspace = workspace_bytes(*i.op, metas_of(i.in), metas_of(i.out), i.attrs);
+      return program;
     };
     Program plain = captured(c.dtypes.front());
     const auto over_rows = [](const Instruction& i) { return i.op->tiling == Tiling::rows; };
