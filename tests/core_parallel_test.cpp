@@ -40,6 +40,7 @@ TEST(ParallelFor, NestedRunsInline) {
   set_num_threads(2);
   std::vector<int> hits(64);
   parallel_for(8, 1, [&](int64_t begin, int64_t) {
+    EXPECT_EQ(num_threads(), 1);
     const auto outer = std::this_thread::get_id();
     parallel_for(8, 1, [&](int64_t inner, int64_t) {
       hits[static_cast<size_t>(begin * 8 + inner)] += outer == std::this_thread::get_id();

@@ -13,9 +13,9 @@
 
 namespace plimsoll {
 
-// Threads that parallel_for may use: 1 inside a piece. Default: the cores of this machine.
-void set_num_threads(int threads);  // ValueError below 1
-int num_threads();
+// Threads that parallel_for may use. Default: the cores of this machine. ValueError below 1.
+void set_num_threads(int threads);
+int num_threads();  // 1 on threads that share a loop
 
 inline int64_t pieces(int64_t n, int64_t grain) { return (n + grain - 1) / grain; }
 

@@ -61,9 +61,9 @@ inline void draw_batch(uint64_t key, uint64_t stream, uint64_t block, uint32_t* 
 #pragma GCC unroll 2
     for (int v = 0; v < kTogether; ++v) {
       const Lanes p0 = times(c[v][0], 0xD2511F53u), p1 = times(c[v][2], 0xCD9E8D57u);
-      c[v][0] = (p1 >> 32) ^ c[v][1] ^ uint64_t { k0 };
+      c[v][0] = (p1 >> 32) ^ c[v][1] ^ uint64_t{k0};
       c[v][1] = p1;
-      c[v][2] = (p0 >> 32) ^ c[v][3] ^ uint64_t { k1 };
+      c[v][2] = (p0 >> 32) ^ c[v][3] ^ uint64_t{k1};
       c[v][3] = p0;
     }
     k0 += 0x9E3779B9u;

@@ -5,8 +5,8 @@
 
 namespace plimsoll {
 
-// Threads that parallel_for may use: 1 inside a piece. Default: the cores of this machine.
-void set_num_threads(int threads);  // ValueError below 1
-int num_threads();
+// Threads that parallel_for may use. Default: the cores of this machine. ValueError below 1.
+void set_num_threads(int threads);
+int num_threads();  // 1 on threads that share a loop
 
 }  // namespace plimsoll

@@ -240,6 +240,8 @@ InputSpec third(Shape shape) {
 std::vector<OpCase> option_cases() {
   const AttentionAttrs dropped{.causal = false, .dropout = 0.4, .site = 3};
   const AttentionAttrs all{.causal = true, .past = 1, .scale = 0.7, .softcap = 1.5, .dropout = 0.3};
+  AttentionAttrs distant = all;  // later queries see keys of the second block
+  distant.past = 97;
   return {added("mask_of_queries_and_keys", {4, 5}),
           added("mask_whole", {2, 2, 4, 5}),
           added("mask_of_keys", {5}),
@@ -268,7 +270,13 @@ std::vector<OpCase> option_cases() {
           with_options("dropout_blocks", {.queries = 3, .keys = 133, .attrs = dropped}),
           with_options("dropout_causal", {.attrs = {.dropout = 0.5, .site = ~uint64_t{0}}}),
           added("everything", {2, 1, 4, 5}, {.heads = 4, .values = 5, .attrs = all}),
-          boolean("everything_boolean", third({4, 5}), {.heads = 4, .values = 5, .attrs = all})};
+          boolean("everything_boolean", third({4, 5}), {.heads = 4, .values = 5, .attrs = all}),
+          added("everything_blocks", {34, 1},
+                {.queries = 34, .keys = 131, .kv_heads = 1, .values = 5, .attrs = distant}),
+          boolean("everything_boolean_blocks", third({34, 131}),
+                  {.queries = 34, .keys = 131, .kv_heads = 1, .values = 5, .attrs = distant}),
+          added("mask_query_and_key_blocks", {33, 129},
+                {.queries = 33, .keys = 129, .heads = 1, .kv_heads = 1})};
 }
 
 }  // namespace

@@ -41,9 +41,10 @@ Sizes sizes_of(const Call& call);
 Extras extras_of(const Call& call);
 Extras extras_of_gradient(const Call& call);
 
-// What the gradients need to know of a row of scores: p = exp(s - highest - log_total). The two are
-// kept apart: where all scores are about -3e38, as under a finite mask of all keys, their sum would
-// have forgotten the logarithm.
+// What the gradients need to know of a row of scores: p = exp((s - highest) f - log_total), where f
+// is the scale if that alone finishes scores, and 1 otherwise. The two are kept apart: where all
+// scores are about -3e38, as under a finite mask of all keys, their sum would have forgotten the
+// logarithm.
 template <class C>
 struct Softmax {
   C highest, log_total;

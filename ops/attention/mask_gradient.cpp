@@ -8,7 +8,7 @@ struct Area {
   using C = Compute<T>;
   Known<C> known;  // of a block
   Turned<C> turned;
-  C *p, *ds, *slope;      // [keys, kQueries]
+  C *p, *ds;              // [keys, kQueries]
   C *q_lanes, *dy_lanes;  // [D, kQueries] and [E, kQueries] of a block
   double* total;          // of a piece of the mask
   C *q, *k, *v, *dy;      // 16-bit types only: widened blocks
@@ -19,7 +19,6 @@ struct Area {
     const int64_t block = elements_of_block(sizes);
     p = scratch.take<C>(block);
     ds = scratch.take<C>(block);
-    slope = scratch.take<C>(sizes.attrs.softcap > 0 ? block : 0);
     q_lanes = scratch.take<C>(sizes.features * kQueries);
     dy_lanes = scratch.take<C>(sizes.values * kQueries);
     total = scratch.take<double>(std::max<int64_t>(nq, 1) * std::max<int64_t>(nk, 1));
@@ -111,7 +110,7 @@ class Piece {
     gemm_near<C>(block.m, kQueries, e, v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds,
                  kQueries);
     area_.known.template fill<T>(call_, sizes_, extras_, b, h, i, n);
-    differentiate<T>(Scores<T>(sizes_, extras_, b, h), block, area_.known, p, ds, area_.slope,
+    differentiate<T>(Scores<T>(sizes_, extras_, b, h), block, area_.known, p, ds, nullptr,
                      area_.turned, C(1));
     const bool one_row = cut_.axes[2].repeats, one_column = cut_.axes[3].repeats;
     for (int64_t c = 0; c < block.m; ++c)

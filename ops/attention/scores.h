@@ -48,7 +48,9 @@ struct Turned {
     lanes = scratch.take<C>(needed * elements_of_block(sizes));
   }
 
+  // The lanes of no query become 0.
   void turn(const Block& block) const {
+    if (block.n < kQueries) std::fill_n(lanes, block.m * kQueries, C(0));
     transpose(rows, kPitch, block.n, block.m, lanes, kQueries);
   }
 };
