@@ -39,7 +39,7 @@ struct StepOptions {
   // before an arena is taken.
   int64_t budget = kNoBudget;
   BudgetOptions planning{};  // how to search for the plan
-  Fusion fusion{};           // which ops run together, never in more bytes
+  Fusion fusion{};           // ops run together, in no more bytes; the same bits but for epilogues
   bool graph = true;         // on a GPU: run as one graph, not kernel by kernel; the same bits
   // What the function depends on besides its inputs: asked before each run, one program for each
   // answer. Empty: nothing.
