@@ -5,15 +5,23 @@
 #include <algorithm>
 
 #include "core/cpu/parallel.h"
+#include "core/dtype.h"
 
 namespace plimsoll::cuda {
 
 constexpr int kPackThreads = 256;  // of one block
 constexpr int kMostNeighbours = 4;
 
+// Depends on sizes and type alone, and with it the order of a sum: not on where operands lie.
 struct PackCut {
   int64_t rows, columns;
   int neighbours;  // columns of a thread, which divide all columns
+
+  // f64 is moved one by one (core/cuda/elements.cuh).
+  PackCut(int64_t matrix_rows, int64_t matrix_columns, DType dtype)
+      : rows(matrix_rows),
+        columns(matrix_columns),
+        neighbours(dtype != DType::f64 && columns % kMostNeighbours == 0 ? kMostNeighbours : 1) {}
 
   // Threads of a block side by side, a power of two; the others take the next rows, so that those
   // of a warp read one piece of memory.

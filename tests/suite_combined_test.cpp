@@ -123,6 +123,70 @@ TEST_P(Combined, HaveTheBitsOfTheOpsByThemselves) {
   detail::piece_elements = piece;
 }
 
+// Which thread has which elements does not depend on where operands lie, alone and combined.
+TEST_P(Combined, InputsMayLieAnywhere) {
+  const auto [device, dtype] = GetParam();
+  if (device == Device::cuda)
+    if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
+  const StepFunction f = [](Inputs in) {
+    std::vector<Tensor> leaves;
+    for (const Tensor& x : in.first(4)) leaves.push_back(x.detach().require_grad());
+    const auto [normal, mean, variance] = batch_norm(leaves[0], leaves[1], leaves[2]);
+    const Tensor y = relu(normal + leaves[3]);
+    std::vector<Tensor> results = gradients(y, leaves, {.seed = in[4]});
+    results.insert(results.end(), {y.detach(), mean, variance});
+    return results;
+  };
+  const std::vector<Tensor> aligned = make_inputs(dtype, device, {700, 24});
+  const std::vector<Tensor> expected = Step(f).run(aligned);
+  for (const size_t moved : {0, 3, 4}) {
+    std::vector<Tensor> inputs = aligned;
+    const int64_t n = count(aligned[moved].shape());
+    const Tensor flat = reshape(aligned[moved], {n});
+    const Tensor later = concat(std::array{slice(flat, 0, 0, 1), flat}, 0);
+    inputs[moved] = reshape(slice(later, 0, 1, n + 1), aligned[moved].shape());
+    for (const bool norms : {false, true}) {
+      SCOPED_TRACE(cat("input ", moved, norms ? ", combined" : ""));
+      const std::vector<Tensor> actual = Step(f, {.fusion = {.norms = norms}}).run(inputs);
+      for (size_t k = 0; k < expected.size(); ++k)
+        EXPECT_TRUE(
+            same_bits(to_device(actual[k], Device::cpu), to_device(expected[k], Device::cpu)))
+            << "result " << k;
+    }
+  }
+}
+
+// A channel that is constant but for its first element, which others are compared with, far away,
+// and for few others near: rounding is the same everywhere, and does not average out. In few rows
+// of several channels, and in so many that a thread has more than one group of them.
+TEST_P(Combined, VariancesHoldBesideAnOutlier) {
+  const auto [device, dtype] = GetParam();
+  if (device == Device::cuda)
+    if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
+  for (const Shape& shape : {Shape{65536, 4}, Shape{4900000, 1}}) {
+    SCOPED_TRACE(cat(shape));
+    const int64_t rows = shape[0], channels = shape[1];
+    std::vector<float> values(static_cast<size_t>(rows * channels), 0.3f);
+    for (size_t i = 1008; i < values.size(); i += 1009) values[i] = 0.29f;
+    std::fill_n(values.begin(), channels, 10.3f);
+    const Tensor x = cast(Tensor::of<float>(std::span<const float>(values), shape), dtype);
+    const DType wide = dtype == DType::f64 ? DType::f64 : DType::f32;
+    const Tensor gain = ones({channels}, {.dtype = wide, .device = device});
+    const auto result = batch_norm(to_device(x, device), gain, gain);
+    const Tensor exact = cast(x, DType::f64);
+    const Tensor means = cast(to_device(result.mean, Device::cpu), DType::f64);
+    const Tensor variances = cast(to_device(result.variance, Device::cpu), DType::f64);
+    for (int64_t c = 0; c < channels; ++c) {
+      const auto value = [&](int64_t row) { return exact.data<double>()[row * channels + c]; };
+      double mean = 0, squares = 0;
+      for (int64_t i = 0; i < rows; ++i) mean += value(i) / static_cast<double>(rows);
+      for (int64_t i = 0; i < rows; ++i) squares += (value(i) - mean) * (value(i) - mean);
+      EXPECT_NEAR(means.data<double>()[c], mean, 1e-6);
+      EXPECT_NEAR(variances.data<double>()[c] * static_cast<double>(rows) / squares, 1, 0x1p-16);
+    }
+  }
+}
+
 const auto kTypes = testing::Values(DType::f64, DType::f32, DType::bf16, DType::f16);
 INSTANTIATE_TEST_SUITE_P(OnCpu, Combined, testing::Combine(testing::Values(Device::cpu), kTypes));
 INSTANTIATE_TEST_SUITE_P(OnCuda, Combined, testing::Combine(testing::Values(Device::cuda), kTypes));

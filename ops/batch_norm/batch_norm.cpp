@@ -1,7 +1,5 @@
 #include "ops/batch_norm/batch_norm.h"
 
-#include <algorithm>
-
 #include "core/apply.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/batch_norm/kernels.h"
@@ -42,10 +40,7 @@ void check_channels(const char* name, std::span<const Meta> in) {
 int64_t workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
   if (in[0].device == Device::cuda) {
     const auto [rows, channels] = rows_of(in[0].shape);
-    const auto bytes = [&](int neighbours) {  // as alignment decides when it runs
-      return cuda::PackCut{rows, channels, neighbours}.sums_bytes(2);
-    };
-    return std::max(bytes(1), bytes(cuda::kMostNeighbours));
+    return cuda::PackCut(rows, channels, in[0].dtype).sums_bytes(2);
   }
   return scratch_bytes(in[0].shape);
 }
