@@ -10,7 +10,7 @@
 namespace plimsoll {
 
 struct EpilogueRule {
-  const OpDef *product, *after;  // `after` reads what the product writes, or what it reads
+  const OpDef *product, *after;  // `after` reads what the product writes, once, or what it reads
   // One instruction that writes what both do, without its workspace. Nothing where their operands do
   // not fit. kept: somebody besides `after` reads the product's first output, which is written too.
   std::optional<Instruction> (*join)(const Instruction& product, const Instruction& after,

@@ -188,6 +188,14 @@ TEST(JoinedEpilogues, OfGradients) {
                 },
                 {{6, 8}, {8, 4}, {6, 4}}),
             "matmul gelu_tanh_grad");
+  // Read as gelu's input too.
+  EXPECT_EQ(joined_ops(
+                [](auto in) {
+                  const Tensor h = matmul(in[0], in[1]).detach().require_grad();
+                  return gradients(gelu_tanh(h), std::array{h}, {.seed = h.detach()});
+                },
+                {{6, 8}, {8, 4}}),
+            "matmul gelu_tanh_grad");
 }
 
 TEST(JoinedEpilogues, OfATransformersStepTakeNoMoreBytes) {

@@ -61,6 +61,7 @@ class Joiner {
   bool join(int i, int j, const std::vector<Pair>* allowed) {
     for (const EpilogueRule& rule : rules_) {
       if (rule.product != at(i).op || rule.after != at(j).op || !can_come(j, i)) continue;
+      if (std::ranges::count(at(j).in, at(i).out[0].buffer, &Operand::buffer) > 1) continue;
       if (allowed && std::ranges::find(*allowed, Pair{i, j}) == allowed->end()) continue;
       std::optional<Instruction> both = rule.join(at(i), at(j), is_kept(i, j));
       if (!both) continue;
