@@ -103,16 +103,14 @@ Metas weight_grad_infer(std::span<const Meta> in, const Attrs&) {
   return {{{dy[1], x[1]}, in[0].dtype, in[0].device}, {{dy[1]}, in[0].dtype, in[0].device}};
 }
 
-View turned(View x) {
-  x.meta.shape = {x.shape()[1], x.shape()[0]};
-  x.strides = {x.strides[1], x.strides[0]};
+Meta turned(Meta x) {
+  x.shape = {x.shape[1], x.shape[0]};
   return x;
 }
+View turned(const View& x) { return {x.data, turned(x.meta), {x.strides[1], x.strides[0]}}; }
 
 int64_t weight_grad_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
-  Meta dy = in[0];
-  dy.shape = {dy.shape[1], dy.shape[0]};
-  return std::max(workspace_bytes(matmul_op, std::array{dy, in[1]}, out.first(1), {}),
+  return std::max(workspace_bytes(matmul_op, std::array{turned(in[0]), in[1]}, out.first(1), {}),
                   sum_bytes(in[0]));
 }
 
@@ -121,17 +119,15 @@ void weight_grad_cpu(const Call& call) {
   run(sum_op, {call.in[0]}, call.out[1], over_rows(), call.workspace);
 }
 
-double product_flops(const OpDef& op, std::span<const Meta> in, std::span<const Meta> out) {
-  return op.flops(in, out.first(1), {});
-}
+// Of the product alone.
 double linear_gelu_flops(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
-  return product_flops(linear_op, in, out);
+  return linear_op.flops(in, out.first(1), {});
 }
-double matmul_flops(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
-  return product_flops(matmul_op, in, out);
+double gelu_grad_flops(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
+  return matmul_op.flops(in.first(2), out.first(1), {});
 }
 double weight_grad_flops(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
-  return 2.0 * static_cast<double>(count(out[0].shape)) * static_cast<double>(in[0].shape[0]);
+  return matmul_op.flops(std::array{turned(in[0]), in[1]}, out.first(1), {});
 }
 
 }  // namespace
@@ -149,7 +145,7 @@ constexpr OpDef gelu_grad_op{.name = "matmul_gelu_tanh_grad",
                              .cuda = matmul_gelu_tanh_grad_cuda,
                              .workspace = gelu_grad_workspace,
                              .cast = CastRule::low,
-                             .flops = matmul_flops};
+                             .flops = gelu_grad_flops};
 constexpr OpDef weight_grad_op{.name = "linear_weight_grad",
                                .infer = weight_grad_infer,
                                .cpu = weight_grad_cpu,
