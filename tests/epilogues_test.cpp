@@ -11,6 +11,7 @@
 #include "autograd/autocast.h"
 #include "autograd/gradients.h"
 #include "core/autotune.h"
+#include "core/cuda/epilogue.h"
 #include "core/cuda/libraries.h"
 #include "core/trace.h"
 #include "core/transfer.h"
@@ -45,6 +46,7 @@ class Epilogues : public testing::Test {
     setenv("PLIMSOLL_CUDA_LIBRARIES", PLIMSOLL_SIMULATED_LIBRARIES, 1);
     setenv("PLIMSOLL_CUDA_PLANS", folder_.path().c_str(), 1);
     unsetenv("PLIMSOLL_SLOW_EPILOGUES");
+    unsetenv("PLIMSOLL_REFUSED_EPILOGUES");
     set_autotune(false);
   }
   size_t files() const {
@@ -115,8 +117,68 @@ TEST_F(Epilogues, WhatTheLibraryDoesNotTakeIsDoneByKernels) {
   expect_epilogues(0, gelu_gradient(true),
                    {drawn({6, 5}, DType::bf16, 4), drawn({5, 9}, DType::bf16, 5),
                     drawn({2, 3, 9}, DType::bf16, 6)});
+  const auto gradient_at_any = [](const std::vector<Tensor>& in) {  // not on a boundary of 16 bytes
+    return matmul_gelu_tanh_grad(in[0], in[1], reshape(slice(in[2], 0, 1, 49), {6, 8}));
+  };
+  expect_epilogues(0, gradient_at_any,
+                   {drawn({6, 5}, DType::bf16, 4), drawn({5, 8}, DType::bf16, 5),
+                    drawn({50}, DType::bf16, 6)});
   setenv("PLIMSOLL_CUDA_LIBRARIES", "none", 1);
   expect_epilogues(0, linear_gelu(true), gelu_of(DType::bf16, 24));
+}
+
+// It proposed algorithms; it is not asked again.
+TEST_F(Epilogues, WhatTheLibraryRefusesWhenItRunsIsDoneByKernels) {
+  for (const bool timed : {false, true}) {
+    set_autotune(timed);
+    const int64_t n = timed ? 40 : 32;
+    const std::vector in{drawn({3, 5}, DType::bf16, 1), drawn({n, 5}, DType::bf16, 2)};
+    const std::vector gradient{drawn({6, 5}, DType::bf16, 4), drawn({5, n}, DType::bf16, 5),
+                               drawn({6, n}, DType::bf16, 6)};
+    for (const bool refused : {true, false}) {
+      if (refused) setenv("PLIMSOLL_REFUSED_EPILOGUES", "1", 1);
+      expect_epilogues(0, linear_gelu(true), in);
+      expect_epilogues(0, gelu_gradient(true), gradient);
+      unsetenv("PLIMSOLL_REFUSED_EPILOGUES");
+    }
+  }
+}
+
+// Given what its kind takes, and nothing else.
+TEST_F(Epilogues, AreCompleteOrNotAskedFor) {
+  using cuda::Epilogue;
+  using Kind = Epilogue::Kind;
+  const auto block = [](const Shape& shape) {
+    return to_device(zeros(shape, {.dtype = DType::bf16}), Device::cuda);
+  };
+  const Tensor a = block({8, 8}), b = block({8, 8}), c = block({8, 8}), h = block({8, 8}),
+               row = block({8}), other_row = block({8});
+  const View before = view_of(h.value()), sums = view_of(row.value()),
+             bias = view_of(other_row.value());
+  const auto matrix = [](const Tensor& x) {
+    return cuda::Matrices{view_of(x.value()).data, x.dtype(), 8, 1};
+  };
+  const auto taken = [&](const Epilogue& e, const View* with_bias = nullptr) {
+    const cuda::Product p{
+        .m = 8, .n = 8, .k = 8, .a = matrix(a), .b = matrix(b), .c = matrix(c), .bias = with_bias};
+    return cuda::product_with_epilogue(p, e, {});
+  };
+  EXPECT_TRUE(taken({Kind::none}));
+  EXPECT_TRUE(taken({Kind::none}, &bias));
+  EXPECT_FALSE(taken({Kind::none, nullptr, &sums}));
+  EXPECT_FALSE(taken({Kind::none, &before}));
+  EXPECT_TRUE(taken({Kind::gelu_tanh}));
+  EXPECT_TRUE(taken({Kind::gelu_tanh, &before}, &bias));
+  EXPECT_FALSE(taken({Kind::gelu_tanh, nullptr, &sums}));
+  EXPECT_FALSE(taken({Kind::gelu_tanh, &before, &sums}, &bias));
+  EXPECT_TRUE(taken({Kind::gelu_tanh_grad, &before}));
+  EXPECT_TRUE(taken({Kind::gelu_tanh_grad, &before, &sums}));
+  EXPECT_FALSE(taken({Kind::gelu_tanh_grad, nullptr, &sums}));
+  EXPECT_FALSE(taken({Kind::gelu_tanh_grad, &before}, &bias));
+  EXPECT_TRUE(taken({Kind::row_sums, nullptr, &sums}));
+  EXPECT_FALSE(taken({Kind::row_sums}));
+  EXPECT_FALSE(taken({Kind::row_sums, &before, &sums}));
+  EXPECT_FALSE(taken({Kind::row_sums, nullptr, &sums}, &bias));
 }
 
 // In processes of their own, which have chosen nothing yet: the way is timed, kept, found again by

@@ -22,7 +22,7 @@ struct Epilogue {
     row_sums         // c = a b; sums[i] is that of a[i, :]
   };
   Kind kind = Kind::none;
-  const View* before = nullptr;  // [m, n], n a multiple of 8
+  const View* before = nullptr;  // [m, n], n a multiple of 8, on a boundary of 16 bytes
   const View* sums = nullptr;    // a dense row
 };
 

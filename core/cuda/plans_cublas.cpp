@@ -118,26 +118,33 @@ class Plan {
 
   // The caller holds the lock under which descriptors are used. The first product that does not add
   // to c is where algorithms are timed, if that is wanted: each of them writes the same c, so that
-  // no more memory is needed.
-  void run(const Operands& operands) {
+  // no more memory is needed. False: an epilogue that cannot run after all, and is not possible
+  // from now on; kernels can do without. A product by itself that cannot run is a DeviceError.
+  bool run(const Operands& operands) {
     set_pointers(lt_, operation_.get(), key_, operands);
     if (!chosen_ && !key_.accumulate && can_time()) choose(operands);
-    run(*algorithm_, operands);
+    const cublasStatus_t status = queue(*algorithm_, operands);
+    if (status != CUBLAS_STATUS_SUCCESS && key_.epilogue != Epilogue::Kind::none) {
+      algorithm_.reset();
+      return false;
+    }
+    lt_.run(status, kMatmul);
+    return true;
   }
 
  private:
   using Algorithm = cublasLtMatmulAlgo_t;
+  static constexpr const char* kMatmul = "cublasLtMatmul";
 
-  void run(const Algorithm& algorithm, const Operands& o) const {
+  cublasStatus_t queue(const Algorithm& algorithm, const Operands& o) const {
     const double one64 = 1, zero64 = 0;
     const float one32 = 1, zero32 = 0;
     const bool wide = key_.c.type == CUDA_R_64F;
     const void* one = wide ? static_cast<const void*>(&one64) : &one32;
     const void* zero = wide ? static_cast<const void*>(&zero64) : &zero32;
-    lt_.run(lt_.cublasLtMatmul(lt_.handle, operation_.get(), one, o.a, a_.get(), o.b, b_.get(),
-                               o.accumulate ? one : zero, o.c, c_.get(), o.c, c_.get(), &algorithm,
-                               o.workspace.data(), o.workspace.size(), stream()),
-            "cublasLtMatmul");
+    return lt_.cublasLtMatmul(lt_.handle, operation_.get(), one, o.a, a_.get(), o.b, b_.get(),
+                              o.accumulate ? one : zero, o.c, c_.get(), o.c, c_.get(), &algorithm,
+                              o.workspace.data(), o.workspace.size(), stream());
   }
 
   // The first `most` algorithms that the heuristic proposes, best first.
@@ -178,7 +185,8 @@ class Plan {
     chosen_ = true;
     const auto time = [&] {
       const std::vector<Algorithm> found = proposals(kMostCandidates);
-      const Times times = time_candidates(found.size(), [&](size_t i) { run(found[i], operands); });
+      const Times times = time_candidates(
+          found.size(), [&](size_t i) { lt_.run(queue(found[i], operands), kMatmul); });
       const std::optional<size_t> best = fastest(times);
       if (!best) throw NotTimed();
       const auto* bytes = reinterpret_cast<const uint8_t*>(&found[*best]);
@@ -279,9 +287,7 @@ bool run_plan(const CublasLt& lt, const Key& key, const Operands& operands) {
                 .emplace(std::piecewise_construct, std::forward_as_tuple(key),
                          std::forward_as_tuple(lt, key, operands))
                 .first;
-  if (!known->second.possible()) return false;
-  known->second.run(operands);
-  return true;
+  return known->second.possible() && known->second.run(operands);
 }
 
 }  // namespace plimsoll::cuda

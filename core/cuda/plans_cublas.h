@@ -49,7 +49,7 @@ struct CublasOperands {
   std::span<std::byte> workspace;
 };
 
-// Multiplies; false: cuBLAS has no algorithm for this.
+// Multiplies; false: cuBLAS has no algorithm for this, or refuses its epilogue.
 bool run_plan(const CublasLt& lt, const CublasKey& key, const CublasOperands& operands);
 
 }  // namespace plimsoll::cuda

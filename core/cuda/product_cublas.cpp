@@ -73,16 +73,32 @@ void* at(const Matrices& x, int64_t offset) {
   return static_cast<std::byte*>(x.data) + offset * size_of(x.dtype);
 }
 
-// Whether cuBLAS may be asked for it: gelu_tanh at the precision of what it is rounded to, and the
-// leading dimension that it demands of `before`.
+// Whether an epilogue is given what its kind takes, and nothing else: bias and sums are one pointer
+// of cuBLAS'.
+bool is_complete(const Product& p, const Epilogue& e) {
+  switch (e.kind) {
+    case Epilogue::Kind::none:
+      return !e.before && !e.sums;
+    case Epilogue::Kind::gelu_tanh:
+      return !e.sums;
+    case Epilogue::Kind::gelu_tanh_grad:
+      return e.before && !p.bias;
+    case Epilogue::Kind::row_sums:
+      return e.sums && !e.before && !p.bias;
+  }
+  return false;
+}
+
+// Whether cuBLAS may be asked for it: gelu_tanh at the precision of what it is rounded to, and
+// `before` with the leading dimension that it demands: rows that begin on boundaries of 16 bytes.
 bool is_offered(const Product& p, const Epilogue& e) {
-  using Kind = Epilogue::Kind;
-  if (e.kind == Kind::none) return true;
+  if (!is_complete(p, e)) return false;
+  if (e.kind == Epilogue::Kind::none) return true;
   const DType dtype = p.c.dtype;
   const auto fits = [&](const View* view) { return !view || view->dtype() == dtype; };
   return (dtype == DType::f16 || dtype == DType::bf16) && !p.accumulate && count(p.batch) == 1 &&
-         (!p.bias || e.kind == Kind::gelu_tanh) && fits(e.before) && fits(e.sums) &&
-         (!e.before || p.n % 8 == 0) && (e.before || e.kind != Kind::gelu_tanh_grad);
+         fits(e.before) && fits(e.sums) &&
+         (!e.before || (p.n % 8 == 0 && alignment_of(e.before->data) >= 16));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // differ in how much else they queue: number 0, which the heuristic prefers, takes four pieces of
 // work, number 1 three and number 2 two. Number 3 cannot run. PLIMSOLL_SIMULATED_CUBLAS is its
 // version. Epilogues are applied before anything is rounded; with PLIMSOLL_SLOW_EPILOGUES those
-// besides a bias take ten pieces more.
+// besides a bias take ten pieces more, with PLIMSOLL_REFUSED_EPILOGUES they cannot run.
 #include <cublasLt.h>
 
 #include <cstdlib>
@@ -214,6 +214,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
                               cudaStream_t stream) {
   const uint64_t number = algorithm->data[0];
   if (number >= kAlgorithms || algorithm->data[1] != kMark || bytes < workspace_of(*algorithm))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (desc->has(kMoreThanBias) && std::getenv("PLIMSOLL_REFUSED_EPILOGUES"))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   ++counts.products[number];
   if (number == 3) return CUBLAS_STATUS_NOT_SUPPORTED;
