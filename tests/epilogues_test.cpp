@@ -13,6 +13,7 @@
 #include "core/autotune.h"
 #include "core/cuda/epilogue.h"
 #include "core/cuda/libraries.h"
+#include "core/cuda/ways.h"
 #include "core/trace.h"
 #include "core/transfer.h"
 #include "memory/budget.h"
@@ -23,6 +24,7 @@
 #include "ops/ops.h"
 #include "optim/adam.h"
 #include "tests/data_testing.h"
+#include "tests/errors.h"
 #include "tests/op_case.h"
 
 namespace plimsoll {
@@ -120,9 +122,9 @@ TEST_F(Epilogues, WhatTheLibraryDoesNotTakeIsDoneByKernels) {
   const auto gradient_at_any = [](const std::vector<Tensor>& in) {  // not on a boundary of 16 bytes
     return matmul_gelu_tanh_grad(in[0], in[1], reshape(slice(in[2], 0, 1, 49), {6, 8}));
   };
-  expect_epilogues(0, gradient_at_any,
-                   {drawn({6, 5}, DType::bf16, 4), drawn({5, 8}, DType::bf16, 5),
-                    drawn({50}, DType::bf16, 6)});
+  expect_epilogues(
+      0, gradient_at_any,
+      {drawn({6, 5}, DType::bf16, 4), drawn({5, 8}, DType::bf16, 5), drawn({50}, DType::bf16, 6)});
   setenv("PLIMSOLL_CUDA_LIBRARIES", "none", 1);
   expect_epilogues(0, linear_gelu(true), gelu_of(DType::bf16, 24));
 }
@@ -209,6 +211,33 @@ TEST_F(Epilogues, TheFastestWayIsTakenAndFoundAgain) {
   expect_in_another_process(true, false);
   EXPECT_GT(files(), kept);
   unsetenv("PLIMSOLL_SIMULATED_CUBLAS");
+}
+
+// With a bias and without are two tasks, each with a choice of its own.
+TEST_F(Epilogues, WaysAreChosenForEveryTask) {
+  set_autotune(true);
+  int calls = 0;
+  const cuda::Way ways[] = {[&] { return ++calls > 0; }, [] { return true; }};
+  const auto calls_for = [&](int inputs, int outputs) {
+    calls = 0;
+    cuda::run_one_of({"test", 1, 2, 3, DType::bf16, inputs, outputs}, ways);
+    return calls;
+  };
+  EXPECT_GT(calls_for(2, 1), 1);
+  EXPECT_LE(calls_for(2, 1), 1);
+  EXPECT_GT(calls_for(3, 1), 1);
+  EXPECT_GT(calls_for(3, 2), 1);
+  EXPECT_LE(calls_for(3, 2), 1);
+}
+
+TEST_F(Epilogues, NoWayAtAllIsAnError) {
+  const cuda::Way ways[] = {[] { return false; }, [] { return false; }};
+  expect_error<DeviceError>(
+      [&] {
+        cuda::run_one_of({"test", 4, 5, 6, DType::bf16, 2, 1}, ways);
+      },
+      "cuda: test: none of its 2 ways is possible: 4 x 5 by 6 in bf16. Report it: one of them "
+      "always is.");
 }
 
 // Steps of a transformer's block, on the device.

@@ -1,5 +1,6 @@
 #include "core/cuda/ways.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -27,7 +28,7 @@ size_t fastest_way(const Task& task, const std::string& library, std::span<const
   const std::filesystem::path folder = cache_folder();
   if (folder.empty()) return time_ways(ways)[0];
   const std::string name = cat(task.op, " ", task.m, " ", task.n, " ", task.k, " ", task.dtype, " ",
-                               task.outputs, " of ", ways.size());
+                               task.inputs, " ", task.outputs, " of ", ways.size());
   return cached_file(
       folder, {"ways 1", library, device_identity(), name}, [&] { return time_ways(ways); },
       [&](const CachedBytes& kept) { return kept.size() == 1 && kept[0] < ways.size(); })[0];
@@ -46,8 +47,10 @@ std::optional<size_t> choice(const Task& task, std::span<const Way> ways) {
 
 void run_one_of(const Task& task, std::span<const Way> ways) {
   if (const std::optional<size_t> way = choice(task, ways); way && ways[*way]()) return;
-  for (const Way& way : ways)
-    if (way()) return;
+  const bool done = std::ranges::any_of(ways, [](const Way& way) { return way(); });
+  check<DeviceError>(done, "cuda: ", task.op, ": none of its ", ways.size(),
+                     " ways is possible: ", task.m, " x ", task.n, " by ", task.k, " in ",
+                     task.dtype, ". Report it: one of them always is.");
 }
 
 }  // namespace plimsoll::cuda

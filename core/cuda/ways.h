@@ -2,7 +2,7 @@
 // (epilogue.h), or by kernels one after another.
 //
 //   const Way ways[] = {[&] { return product_with_epilogue(...); }, [&] { ...; return true; }};
-//   run_one_of({"linear_gelu_tanh", m, n, k, dtype, outputs}, ways);
+//   run_one_of({"linear_gelu_tanh", m, n, k, dtype, inputs, outputs}, ways);
 #pragma once
 
 #include <compare>
@@ -19,7 +19,7 @@ struct Task {
   std::string_view op;  // a literal
   int64_t m, n, k;
   DType dtype;
-  int outputs;
+  int inputs, outputs;  // of the op: whether there is a bias, what is kept, what is summed
   auto operator<=>(const Task&) const = default;
 };
 
@@ -28,7 +28,8 @@ struct Task {
 using Way = std::function<bool()>;
 
 // Runs the first that is possible. Where algorithms are timed (tuning.h), the fastest: it is found
-// by the first call that may time, and kept as the algorithms of products are.
+// by the first call that may time, and kept as the algorithms of products are. DeviceError where
+// none is possible.
 void run_one_of(const Task& task, std::span<const Way> ways);
 
 }  // namespace plimsoll::cuda

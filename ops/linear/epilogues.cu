@@ -45,7 +45,9 @@ bool with_epilogue(const Product& p, const Epilogue& e, std::span<std::byte> wor
 template <size_t N>
 void run(const char* op, const Product& p, const Call& call, bool fast, Way (&&ways)[N]) {
   if (!fast) std::reverse(ways, ways + N);
-  cuda::run_one_of({op, p.m, p.n, p.k, p.c.dtype, static_cast<int>(call.out.size())}, ways);
+  cuda::run_one_of({op, p.m, p.n, p.k, p.c.dtype, static_cast<int>(call.in.size()),
+                    static_cast<int>(call.out.size())},
+                   ways);
 }
 
 }  // namespace
