@@ -15,6 +15,7 @@ ScheduledRate::ScheduledRate(Schedule schedule, Tensor steps)
                     "scheduled_rate: there is no schedule: an empty function. Pass one.");
   const MemoryScope scope(MemoryClass::optimizer);
   rates_ = zeros({kRates}, {DType::f64, steps_.device()});
+  first_ = full({}, -kRates, {DType::i64, steps_.device()});  // of no update: next() was not called
 }
 
 // Rates last for half as many steps as there are rates: when they are written, the count is the one
@@ -26,20 +27,27 @@ void ScheduledRate::next() {
   if (made_ && ++since_ < kRates / 2) return;
   Late now(steps_);
   const auto first = static_cast<int64_t>((made_ ? *made_ : now).value());
+  check<StateError>(!made_ || (first >= written_ && first - written_ <= kRates / 2),
+                    "scheduled_rate: the number of updates went from ", written_, " to ", first,
+                    " in ", kRates / 2,
+                    " steps. Call next() before each step, and restart() "
+                    "after a state was restored.");
   std::array<double, kRates> rates{};
-  for (int64_t step = first; step < first + kRates; ++step) {
-    const double rate = schedule_(step);
+  for (int64_t i = 0; i < kRates; ++i) {
+    const int64_t step = first + i;
+    const double rate = rates[static_cast<size_t>(i)] = schedule_(step);
     check<ValueError>(std::isfinite(rate) && rate >= 0, "scheduled_rate: the rate of update ", step,
                       " is not a number from 0: ", rate, ". Use a schedule of such numbers.");
-    rates[static_cast<uint64_t>(step) % kRates] = rate;
   }
   rates_.write(std::span<const double>(rates));
+  first_.write(std::span<const int64_t>(&first, 1));
+  written_ = first;
   made_ = std::move(now);
   since_ = 0;
 }
 
 void ScheduledRate::set(const Optimizer& optimizer) const {
-  rate_at_step(optimizer.learning_rate(), rates_, optimizer.steps());
+  rate_at_step(optimizer.learning_rate(), rates_, first_, optimizer.steps());
 }
 
 }  // namespace plimsoll::optim

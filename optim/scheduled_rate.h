@@ -14,7 +14,9 @@
 //
 // The device has the rates of the next updates and takes the one that its own count of updates asks
 // for. The host writes further ones from time to time. By then it has a count that was sent some
-// steps ago: at least so many were made, and at most as many more as there were steps since.
+// steps ago: at least so many were made, and at most as many more as there were steps since. Where
+// that is not so, as with two steps for one next(), no update gets the rate of another: what the
+// device has no rate for gets NaN, and a later next() is an error.
 #pragma once
 
 #include <optional>
@@ -30,22 +32,28 @@ class ScheduledRate {
   // The schedule is asked for up to so many updates ahead, those beyond its end among them.
   static constexpr int64_t kRates = 16;
 
-  // `steps`: Optimizer::steps() of all that will be set. Their state is restored before the first
-  // next(). ValueError for an empty schedule.
+  // `steps`: Optimizer::steps() of all that will be set. ValueError for an empty schedule.
   ScheduledRate(Schedule schedule, Tensor steps);
 
   // Outside the step, before each, whether it makes an update or not. ValueError for a rate that is
-  // negative or not finite, StateError while a step is being captured.
+  // negative or not finite, StateError while a step is being captured, and some steps after more
+  // updates were made than this was called, or `steps` was restored without restart().
   void next();
 
+  // After `steps` was restored, unless that was before the first next(): the next one asks the
+  // device for it, and waits.
+  void restart() { made_.reset(); }
+
   // In the step, before the update: schedule(steps) is the optimizer's learning rate from here on.
+  // NaN where next() did not provide for it.
   void set(const Optimizer& optimizer) const;
 
  private:
   Schedule schedule_;
-  Tensor steps_, rates_;      // f64 [kRates]: that of update s at s mod kRates
-  std::optional<Late> made_;  // the updates made when rates_ was written last
-  int64_t since_ = 0;         // steps since then
+  Tensor steps_, first_, rates_;  // i64 []; f64 [kRates]: those of updates first_, first_ + 1, ...
+  int64_t written_ = 0;           // first_, as the host wrote it
+  std::optional<Late> made_;      // the updates made by then, which may be more
+  int64_t since_ = 0;             // steps since then
 };
 
 }  // namespace plimsoll::optim

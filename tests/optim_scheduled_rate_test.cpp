@@ -132,6 +132,77 @@ TEST(ScheduledRate, GoesOnFromAStateThatWasSaved) {
   }
 }
 
+// One that is restored while it goes on.
+TEST(ScheduledRate, GoesOnFromAnEarlierStateAfterARestart) {
+  const Schedule schedule = warmup_cosine(0.1, 0.01, 20, 100);
+  std::vector<double> rates;
+  const auto expected = asked(schedule, &rates);
+  for (const int64_t earlier : {0, 8, 15, 70}) {
+    Training training;
+    training.rate.emplace(schedule, training.optimizer.steps());
+    std::vector<Tensor> saved;
+    const auto train = [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        training.rate->next();
+        training(std::array{input(i)});
+      }
+    };
+    train(0, earlier);
+    for (const Tensor& tensor : training.state()) saved.push_back(clone(tensor.detach()));
+    train(earlier, earlier + 50);
+    for (size_t k = 0; k < saved.size(); ++k) restore(training.state()[k], saved[k]);
+    training.rate->restart();
+    train(earlier, kSteps);
+    EXPECT_EQ(training.bits(), expected) << earlier;
+  }
+}
+
+// What next() did not provide for has no rate, least of all that of another update.
+TEST(ScheduledRate, IsNaNWhereItIsNotProvided) {
+  const Schedule schedule = exponential(0.1, 0.9);
+  const auto provided = [&](const Training& training) {
+    training.rate->set(training.optimizer);
+    const double rate = training.optimizer.learning_rate().item();
+    EXPECT_TRUE(std::isnan(rate) || rate == schedule(training.optimizer.steps_made())) << rate;
+    return !std::isnan(rate);
+  };
+  Training training;
+  const Tensor steps = training.optimizer.steps();
+  training.rate.emplace(schedule, steps);
+  EXPECT_FALSE(provided(training));  // next() was never called
+  training.rate->next();
+  for (int64_t i = 0; i < 40; ++i, increment(steps))
+    EXPECT_EQ(provided(training), i < ScheduledRate::kRates) << i;
+
+  Training hasty;  // two updates for one next()
+  hasty.rate.emplace(schedule, hasty.optimizer.steps());
+  for (int64_t i = 0; i < 16; ++i) {
+    hasty.rate->next();
+    for (int64_t again = 0; again < 2; ++again, increment(hasty.optimizer.steps()))
+      EXPECT_EQ(provided(hasty), i < 8) << i;
+  }
+  for (int again = 0; again < 2; ++again)
+    expect_error<StateError>([&] { hasty.rate->next(); },
+                             "scheduled_rate: the number of updates went from 0 to 16 in 8 steps. "
+                             "Call next() before each step, and restart() after a state was "
+                             "restored.");
+
+  Training restored;  // and no restart()
+  restored.rate.emplace(schedule, restored.optimizer.steps());
+  for (int64_t i = 0; i < 32; ++i, increment(restored.optimizer.steps())) {
+    if (i == 20) restored.optimizer.steps().write(std::span<const int64_t>(std::array{int64_t{3}}));
+    restored.rate->next();
+    EXPECT_EQ(provided(restored), i < 20) << i;
+  }
+  expect_error<StateError>([&] { restored.rate->next(); },
+                           "scheduled_rate: the number of updates went from 16 to 7 in 8 steps. "
+                           "Call next() before each step, and restart() after a state was "
+                           "restored.");
+  restored.rate->restart();
+  restored.rate->next();
+  EXPECT_TRUE(provided(restored));
+}
+
 // Steps that make no update, as in the middle of an accumulated one, take from the rates that were
 // written ahead like others.
 TEST(ScheduledRate, FewerUpdatesThanStepsAreNone) {

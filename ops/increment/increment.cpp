@@ -1,5 +1,7 @@
 #include "ops/increment/increment.h"
 
+#include <limits>
+
 #include "ops/increment/rate_at_step.h"
 #include "ops/update.h"
 
@@ -36,14 +38,16 @@ Metas rate_at_step_infer(std::span<const Meta> in, const Attrs&) {
   check<ShapeError>(in[1].shape.rank() == 1 && in[1].shape[0] > 0, kRate,
                     ": the rates must be a list of one or more: got ", in[1],
                     ". Give it the shape [n].");
-  check_counter(kRate, in[2]);
+  for (const Meta& step : in.subspan(2)) check_counter(kRate, step);
   return {};
 }
 
 void rate_at_step_cpu(const Call& call) {
-  const auto n = static_cast<uint64_t>(count(call.in[1].shape()));
-  *call.in[0].as<double>() =
-      call.in[1].as<double>()[static_cast<uint64_t>(*call.in[2].as<int64_t>()) % n];
+  const int64_t n = count(call.in[1].shape());
+  const int64_t first = *call.in[2].as<int64_t>(), step = *call.in[3].as<int64_t>();
+  *call.in[0].as<double>() = step >= first && step - first < n
+                                 ? call.in[1].as<double>()[step - first]
+                                 : std::numeric_limits<double>::quiet_NaN();
 }
 
 constexpr OpDef rate_at_step_op{.name = kRate,
@@ -61,8 +65,9 @@ void increment(const Tensor& counter, const Tensor& skip) {
     apply(increment_op, {counter});
 }
 
-void rate_at_step(const Tensor& learning_rate, const Tensor& rates, const Tensor& step) {
-  apply(rate_at_step_op, {learning_rate, contiguous(rates), step});
+void rate_at_step(const Tensor& learning_rate, const Tensor& rates, const Tensor& first,
+                  const Tensor& step) {
+  apply(rate_at_step_op, {learning_rate, contiguous(rates), first, step});
 }
 
 extern const std::vector<const OpDef*> increment_ops;

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "core/cuda/launch.cuh"
 #include "core/op.h"
 
@@ -8,9 +10,9 @@ __global__ void increment_kernel(int64_t* counter, const bool* skip) {
   if (!skip || !*skip) ++*counter;
 }
 
-__global__ void rate_at_step_kernel(double* rate, const double* rates, uint64_t n,
-                                    const int64_t* step) {
-  *rate = rates[static_cast<uint64_t>(*step) % n];
+__global__ void rate_at_step_kernel(double* rate, const double* rates, int64_t n,
+                                    const int64_t* first, const int64_t* step) {
+  *rate = *step >= *first && *step - *first < n ? rates[*step - *first] : NAN;
 }
 
 }  // namespace
@@ -22,7 +24,7 @@ void increment_cuda(const Call& call) {
 
 void rate_at_step_cuda(const Call& call) {
   cuda::launch(rate_at_step_kernel, 1, 1, call.in[0].as<double>(), call.in[1].as<double>(),
-               static_cast<uint64_t>(count(call.in[1].shape())), call.in[2].as<int64_t>());
+               count(call.in[1].shape()), call.in[2].as<int64_t>(), call.in[3].as<int64_t>());
 }
 
 }  // namespace plimsoll
