@@ -10,6 +10,7 @@
 #include "core/cpu/caches.h"
 #include "core/cpu/parallel.h"
 #include "core/median.h"
+#include "core/operands.h"
 #include "memory/in_place.h"
 #include "memory/pooled_allocator.h"
 
@@ -21,12 +22,6 @@ namespace {
 constexpr int kFewest = 3, kMost = 9;
 constexpr double kTime = 0.02;
 constexpr int64_t kLeastFar = 32 << 10;
-
-Metas metas_of(const std::vector<Operand>& operands) {
-  Metas metas;
-  for (const Operand& operand : operands) metas.push_back(operand.meta);
-  return metas;
-}
 
 // An instruction as the plan has it. `in_place`: its first output lies on the input that its op
 // declares. That is half the memory to go through: relu takes 0.6 of the time.

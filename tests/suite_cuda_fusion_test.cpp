@@ -6,6 +6,7 @@
 
 #include "core/apply.h"
 #include "core/cuda.h"
+#include "core/operands.h"
 #include "memory/step.h"
 #include "tests/fused_kernels.h"
 
@@ -119,12 +120,6 @@ TEST(FusedKernels, ProgramsStayAsTheyAreWhereNoneCanRun) {
   EXPECT_EQ(fuse(program, {.rows = true}), program);  // no op over rows is among them
 }
 
-Metas metas_of(const std::vector<Operand>& operands) {
-  Metas metas;
-  for (const Operand& o : operands) metas.push_back(o.meta);
-  return metas;
-}
-
 // A tiny replayer on the device: every buffer has memory of its own.
 class OnCuda {
  public:
@@ -199,8 +194,7 @@ TEST(FusedOnCuda, EveryOpHasItsBits) {
       for (const Tensor& x : inputs) metas.push_back(x.meta());
       const auto f = [&](std::span<const Tensor> in) { return outputs_and_gradients(c, in); };
       Program program = moved_to_cuda(remove_dead(capture(f, metas)));
-      for (Instruction& i : program.instructions)
-        i.workspace = workspace_bytes(*i.op, metas_of(i.in), metas_of(i.out), i.attrs);
+      for (Instruction& i : program.instructions) i.workspace = workspace_of(i);
       return program;
     };
     Program plain = captured(c.dtypes.front());

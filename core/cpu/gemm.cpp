@@ -315,6 +315,20 @@ void multiply_deep(const Round<T>& all) {
   });
 }
 
+// All of a product, however many terms.
+template <class T>
+Round<T> whole(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
+               int64_t c_stride, Store store) {
+  return {.a = a,
+          .b = b,
+          .m = m,
+          .n = n,
+          .depth = k,
+          .c = c,
+          .c_stride = c_stride,
+          .add = store == Store::accumulate};
+}
+
 }  // namespace
 
 template <class T>
@@ -323,14 +337,7 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
   if (m == 0 || n == 0) return;
   if (k == 0 && store == Store::overwrite)
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, T(0));
-  const Round<T> all{.a = a,
-                     .b = b,
-                     .m = m,
-                     .n = n,
-                     .depth = k,
-                     .c = c,
-                     .c_stride = c_stride,
-                     .add = store == Store::accumulate};
+  const Round<T> all = whole(m, n, k, a, b, c, c_stride, store);
   constexpr int64_t wide = kWidePanels * kBlockColumns<T>;
   for (int64_t j = 0; j < n; j += wide) {
     const int64_t width = std::min(wide, n - j), size = m * width;
@@ -356,14 +363,7 @@ template <class T>
 void gemm_near(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
                int64_t c_stride, Store store, Ahead ahead) {
   if (m == 0 || n == 0) return;
-  const Round<T> all{.a = a,
-                     .b = b,
-                     .m = m,
-                     .n = n,
-                     .depth = k,
-                     .c = c,
-                     .c_stride = c_stride,
-                     .add = store == Store::accumulate};
+  const Round<T> all = whole(m, n, k, a, b, c, c_stride, store);
   ahead.complete_after(all.fetches(all.strips.count * all.panels));
   int64_t t = 0;
   do {  // without terms, too, C is written

@@ -142,7 +142,7 @@ struct Move {
 };
 
 // A run of products with the same number of rows, 1 ... kBlockRows, and of vectors, 1 or 2. To
-// choose the code for them takes as long as 80 terms: it is done once for all.
+// choose the code for them takes some 80 cycles, as long as seven terms: it is done once for all.
 template <class T, bool RowMajor, int64_t kStep>
 void multiply_run(int64_t count, Move move, Operand<T> a, Operand<T> b, int64_t rows, int64_t depth,
                   int64_t vectors, T* c, int64_t c_stride, bool add, Ahead& ahead) {

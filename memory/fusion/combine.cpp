@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/operands.h"
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
 #include "memory/plan.h"
@@ -11,14 +12,6 @@ namespace fusion {
 namespace {
 
 using Place = CombinedOp::Place;
-
-bool is_dense(const Operand& operand) { return is_row_major(operand.meta.shape, operand.strides); }
-
-Metas metas_of(const std::vector<Operand>& operands) {
-  Metas metas;
-  for (const Operand& operand : operands) metas.push_back(operand.meta);
-  return metas;
-}
 
 class Finder {
  public:
@@ -143,8 +136,7 @@ Instruction build(const Program& program, const Chain& chain) {
   }
   for (const Place& place : combined.out)
     made.out.push_back(member(place.member).out[place.number]);
-  if (made.op->workspace)
-    made.workspace = made.op->workspace(metas_of(made.in), metas_of(made.out), made.attrs);
+  made.workspace = workspace_of(made);
   return made;
 }
 

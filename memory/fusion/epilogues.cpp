@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/apply.h"
+#include "core/operands.h"
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
 #include "memory/plan.h"
@@ -18,13 +18,6 @@ struct Pair {
 
 bool touches(const std::vector<Operand>& operands, int buffer) {
   return std::ranges::find(operands, buffer, &Operand::buffer) != operands.end();
-}
-
-int64_t workspace_of(const Instruction& instruction) {
-  Metas in, out;
-  for (const Operand& operand : instruction.in) in.push_back(operand.meta);
-  for (const Operand& operand : instruction.out) out.push_back(operand.meta);
-  return workspace_bytes(*instruction.op, in, out, instruction.attrs);
 }
 
 class Joiner {

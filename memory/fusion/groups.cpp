@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/column_sums.h"
+#include "core/operands.h"
 #include "core/row_threads.h"
 #include "memory/fusion/fused.h"
 
@@ -12,8 +13,6 @@ namespace plimsoll::fusion {
 namespace {
 
 bool is_whole(const OpDef& op, size_t input) { return has(op.whole, static_cast<int>(input)); }
-
-bool is_dense(const Operand& operand) { return is_row_major(operand.meta.shape, operand.strides); }
 
 // Both, where they agree and, on the CPU, there are tiles for them.
 std::optional<Grid> meet(const Grid& a, const Grid& b, Device device) {

@@ -258,7 +258,7 @@ std::vector<OpCase> option_cases() {
           mask_alone(),
           with_options("grouped", {.heads = 6, .kv_heads = 2}),
           with_options("one_head_of_keys", {.heads = 3, .kv_heads = 1, .attrs = {}}),
-          with_options("grouped_blocks", {.queries = 66, .keys = 130, .kv_heads = 1}),
+          with_options("grouped_blocks", {.queries = 66, .keys = 130, .kv_heads = 1, .values = 7}),
           with_options("narrow_values", {.values = 1}),
           with_options("no_values", {.values = 0}),
           with_options("softcap", {.attrs = {.causal = false, .softcap = 0.4}}),

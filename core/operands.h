@@ -1,0 +1,25 @@
+// What is asked of the operands of an instruction, whoever rewrites or measures it.
+#pragma once
+
+#include "core/apply.h"
+#include "core/program.h"
+
+namespace plimsoll {
+
+inline Metas metas_of(std::span<const Operand> operands) {
+  Metas metas;
+  for (const Operand& operand : operands) metas.push_back(operand.meta);
+  return metas;
+}
+
+inline bool is_dense(const Operand& operand) {
+  return is_row_major(operand.meta.shape, operand.strides);
+}
+
+// Bytes that its op asks for, for these operands.
+inline int64_t workspace_of(const Instruction& instruction) {
+  return workspace_bytes(*instruction.op, metas_of(instruction.in), metas_of(instruction.out),
+                         instruction.attrs);
+}
+
+}  // namespace plimsoll
