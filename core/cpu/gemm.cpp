@@ -3,8 +3,7 @@
 #include <limits>
 
 #include "core/cpu/gemm_near.h"
-#include "core/cpu/packed.h"
-#include "core/cpu/parallel.h"
+#include "core/cpu/round.h"
 
 namespace plimsoll {
 namespace {
@@ -18,143 +17,20 @@ using namespace packed;
 //       for up to kHigh rows
 //         for blocks of C, in parallel       kTall strips of A lie in the second level
 //           for kGroup panels                so do they
-//             for strips of kBlockRows       a strip lies in the first level
-//               for panels of kBlockColumns  kBlockRows x kBlockColumns sums lie in registers
+//             for strips of kStripRows       a strip lies in the first level
+//               for panels of kBlockColumns  kStripRows x kBlockColumns sums lie in registers
 //
 // An element of C is the sum over k in the order of k, in rounds of kDepth terms, wherever the
 // blocks are cut: its bits depend on the operands alone.
-constexpr int64_t kGroup = 8, kHigh = 96 * kBlockRows;
+constexpr int64_t kGroup = 8, kHigh = 96 * kStripRows;
 constexpr int64_t kSmall = 1 << 20;  // multiply-adds of a product that is not worth packing
 constexpr int64_t kLow = kMostBlocks * kTall / 2;  // strips of a product whose A is packed first
-constexpr int64_t kTile = 1 << 18;  // elements of C that stay near a thread through all rounds
+constexpr int64_t kSetsApart = 4096;  // bytes from an address to the next one in the same set
+constexpr int64_t kTile = 1 << 18;    // elements of C that stay near a thread through all rounds
 
-// n things in `count` runs that differ by one at most.
-struct Runs {
-  int64_t count, length, longer;
-  Runs(int64_t n, int64_t runs) : count(runs), length(n / runs), longer(n % runs) {}
-  int64_t first(int64_t run) const { return run * length + std::min(run, longer); }
-  int64_t size(int64_t run) const { return length + (run < longer); }
-};
-
-// [m, depth] times [depth, n], into C or added to it.
+// Columns that do not pay for packing rows of A; beside their panels is as much room again.
 template <class T>
-struct Round {
-  MatrixRef<T> a, b;
-  int64_t m, n, depth;
-  T* c;
-  int64_t c_stride;
-  bool add;
-  int64_t next_depth = 0;  // of a round that follows with the next rows of a row-major B, or 0
-
-  static constexpr int64_t columns = kBlockColumns<T>, panel_size = columns * kDepth;
-  Runs strips{m, pieces(m, kBlockRows)};
-  int64_t panels = pieces(n, columns);
-  bool row_major = a.col_stride == 1;
-  int64_t pitch = row_major ? kRowPitch : kTermPitch;
-
-  // Some rows and columns of C, and some terms of each sum.
-  Round part(int64_t row, int64_t rows, int64_t column, int64_t width, int64_t term,
-             int64_t terms) const {
-    return {.a = {a.data + row * a.row_stride + term * a.col_stride, a.row_stride, a.col_stride},
-            .b = {b.data + term * b.row_stride + column * b.col_stride, b.row_stride, b.col_stride},
-            .m = rows,
-            .n = width,
-            .depth = terms,
-            .c = c + row * c_stride + column,
-            .c_stride = c_stride,
-            .add = add || term > 0};
-  }
-  // Of the round that begins with a term; 0 if there are no more.
-  int64_t terms_from(int64_t term) const { return std::clamp<int64_t>(depth - term, 0, kDepth); }
-
-  int64_t width(int64_t panel) const { return std::min(columns, n - panel * columns); }
-  MatrixRef<T> panel_of_b(int64_t panel) const {
-    return {b.data + panel * columns * b.col_stride, b.row_stride, b.col_stride};
-  }
-  // Rows of the strips of run number i.
-  int64_t rows(const Runs& blocks, int64_t i) const {
-    return strips.first(blocks.first(i + 1)) - strips.first(blocks.first(i));
-  }
-  MatrixRef<T> block_of_a(const Runs& blocks, int64_t i) const {
-    return {a.data + strips.first(blocks.first(i)) * a.row_stride, a.row_stride, a.col_stride};
-  }
-  // Panels `begin` to `end`, panel_size apart. Of a row-major B all whole ones are packed at once,
-  // as that goes through memory in longer runs.
-  void pack_panels_of_b(int64_t begin, int64_t end, T* to) const {
-    int64_t whole = begin;
-    if (b.col_stride == 1) whole = width(end - 1) == columns ? end : end - 1;
-    for (int64_t k = 0; k < depth; ++k)
-      for (int64_t p = begin; p < whole; ++p)
-        copy(b.data + k * b.row_stride + p * columns, columns,
-             to + (p - begin) * panel_size + k * columns);
-    for (int64_t p = whole; p < end; ++p)
-      pack_panel(panel_of_b(p), depth, width(p), to + (p - begin) * panel_size);
-  }
-  void pack_block_of_a(const Runs& blocks, int64_t i, T* to) const {
-    pack_block(block_of_a(blocks, i), rows(blocks, i), depth, to);
-  }
-
-  // Number i of so many shares of the next round's B, which is packed before it multiplies.
-  Ahead share_of_next_b(int64_t i, int64_t shares, int64_t fetches) const {
-    const Runs rows(next_depth, shares);
-    const T* const first = b.data + (depth + rows.first(i)) * b.row_stride;
-    return {MatrixRef<T>{first, b.row_stride, 1}, rows.size(i), n, fetches};
-  }
-  // Calls of Ahead::fetch in so many products of a strip and a panel.
-  int64_t fetches(int64_t products) const {
-    return std::max<int64_t>(1, products * depth / kTermsPerFetch);
-  }
-  // The strips of run number i, which lie at `block`, times panels `begin` to `end`, which lie at
-  // `right`, panel_size apart.
-  void multiply(const Runs& blocks, int64_t i, Operand<T> block, int64_t begin, int64_t end,
-                Operand<T> right, Ahead& ahead) const {
-    const auto products =
-        row_major ? multiply_run<T, true, kRowPitch> : multiply_run<T, false, kTermPitch>;
-    const auto product =
-        row_major ? multiply_strip<T, true, kRowPitch> : multiply_strip<T, false, kTermPitch>;
-    if (begin == end) return;
-    const int64_t first = blocks.first(i), last = blocks.first(i + 1);
-    const int64_t whole = width(end - 1) == columns ? end - begin : end - 1 - begin;
-    for (int64_t s = first; s < last; ++s) {
-      const int64_t row = strips.first(s), below = row - strips.first(first);
-      const Operand<T> left{block.data + below * (row_major ? block.step : 1), block.step};
-      T* const to = c + row * c_stride + begin * columns;
-      products(whole, {0, panel_size, columns}, left, right, strips.size(s), depth, 2, to, c_stride,
-               add, ahead);
-      if (begin + whole < end)
-        product(left, {right.data + whole * panel_size, right.step}, strips.size(s), depth,
-                width(end - 1), to + whole * columns, c_stride, add, ahead);
-    }
-  }
-  // Whether panel p may be read where it lies: it is rows of vectors.
-  bool lies_well(int64_t p) const {
-    return b.col_stride == 1 && (width(p) == columns || width(p) == kLanes<T>);
-  }
-  // Strips `first` to `last`, which are read where they lie, times panel p, which lies well or was
-  // packed.
-  void multiply_in_place(int64_t first, int64_t last, int64_t p, const T* packed,
-                         Ahead& ahead) const {
-    const Operand<T> right =
-        lies_well(p) ? Operand<T>{panel_of_b(p).data, b.row_stride} : Operand<T>{packed, columns};
-    const auto products = row_major ? multiply_run<T, true, 0> : multiply_run<T, false, 0>;
-    const auto product = row_major ? multiply_strip<T, true, 0> : multiply_strip<T, false, 0>;
-    const bool whole = width(p) == columns || width(p) == kLanes<T>;
-    for (int64_t s = first; s < last;) {
-      const int64_t row = strips.first(s), rows = strips.size(s);
-      const Operand<T> left{a.data + row * a.row_stride, row_major ? a.row_stride : a.col_stride};
-      T* const to = c + row * c_stride + p * columns;
-      const int64_t count = s < strips.longer ? std::min(last, strips.longer) - s : last - s;
-      if (whole) {
-        products(count, {rows * a.row_stride, 0, rows * c_stride}, left, right, rows, depth,
-                 width(p) / kLanes<T>, to, c_stride, add, ahead);
-        s += count;
-      } else {
-        product(left, right, rows, depth, width(p), to, c_stride, add, ahead);
-        ++s;
-      }
-    }
-  }
-};
+constexpr int64_t kNarrow = std::min<int64_t>(256, kWidePanels / 2 * kBlockColumns<T>);
 
 // Operands are read where they lie, but for panels that are not rows of vectors.
 template <class T>
@@ -173,8 +49,7 @@ void multiply_small(const Round<T>& r) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t i = piece / across.count, run = piece % across.count;
       for (int64_t p = across.first(run); p < across.first(run + 1); ++p)
-        r.multiply_in_place(down.first(i), down.first(i + 1), p, packed + p * r.panel_size,
-                            nothing);
+        r.multiply_panel(down, i, nullptr, p, r.panel(p, packed + p * r.panel_size), nothing);
     }
   });
 }
@@ -185,7 +60,7 @@ void multiply_near(const Round<T>& r, Ahead& ahead) {
   T* const packed = Scratch<T>::of_thread().panels;
   for (int64_t p = 0; p < r.panels; ++p) {
     if (!r.lies_well(p)) r.pack_panels_of_b(p, p + 1, packed);
-    r.multiply_in_place(0, r.strips.count, p, packed, ahead);
+    r.multiply_panel({r.strips.count, 1}, 0, nullptr, p, r.panel(p, packed), ahead);
   }
 }
 
@@ -212,7 +87,7 @@ void multiply_low(const Round<T>& r) {
                  r.fetches(r.strips.count / down.count)};
       }
       for (int64_t i = down.first(d); i < down.first(d + 1); ++i)
-        r.multiply(blocks, i, {left + i * kBlock, r.pitch}, p, p + 1, {right, r.columns}, ahead);
+        r.multiply_panel(blocks, i, left + i * kBlock, p, {right, r.columns}, ahead);
     }
   });
 }
@@ -248,69 +123,114 @@ void multiply_high(const Round<T>& r, bool same_b) {
                                   (blocks.count - first_last) * across.count, fetches);
       const int64_t last = across.first(run + 1);
       for (int64_t p = across.first(run); p < last; p += kGroup)
-        r.multiply(blocks, i, {left, r.pitch}, p, std::min(last, p + kGroup),
-                   {right + p * r.panel_size, r.columns}, ahead);
+        r.multiply_panels(blocks, i, left, p, std::min(last, p + kGroup), right + p * r.panel_size,
+                          ahead);
     }
   });
 }
 
-// C in tiles, one for each thread: runs of strips and runs of panels.
+// C in tiles, one for each thread: runs of rows and runs of panels.
 struct Tiles {
   Runs down, across;
 };
 template <class T>
 Tiles tiles_of(const Round<T>& r) {
   const int64_t threads = num_threads();
-  Tiles best{{r.strips.count, 1}, {r.panels, 1}};
+  Tiles best{{r.m, 1}, {r.panels, 1}};
   double least = std::numeric_limits<double>::max();
   for (int64_t down = 1; down <= std::min(threads, r.strips.count); ++down) {
     const int64_t across = std::min(r.panels, threads / down);
-    const auto strips = static_cast<double>(pieces(r.strips.count, down));
+    const auto strips = static_cast<double>(pieces(r.m, down)) / kStripRows;
     const auto panels = static_cast<double>(pieces(r.panels, across));
     // A strip is packed in about a sixth of the time that it takes to multiply it by a panel.
     const double work = 6 * strips * panels + strips + 2.5 * panels;
     if (work >= least) continue;
     least = work;
-    best = {{r.strips.count, down}, {r.panels, across}};
+    best = {{r.m, down}, {r.panels, across}};
   }
   return best;
 }
 
-// Little of C and many terms: each thread takes its tile of C through all rounds and packs for it
-// whatever that needs. To wait for each other after every round takes longer than to pack twice.
+// A tile of C on this thread, through all rounds, with whatever is packed for it. Rows of A are not
+// when few panels would make use of it, unless they share sets of the first-level cache.
+template <class T>
+void multiply_tile(const Round<T>& tile) {
+  T* const right = Scratch<T>::of_thread().panels;
+  T* const left = Scratch<T>::of_thread().blocks;
+  const bool in_place = tile.row_major && tile.n <= kNarrow<T> &&
+                        tile.a.row_stride * int64_t{sizeof(T)} % kSetsApart != 0;
+  const auto round_at = [&](int64_t term) {
+    term = std::min(term, tile.depth);  // after the last one: a round without terms
+    return tile.part(0, tile.m, 0, tile.n, term, tile.terms_from(term));
+  };
+  for (int64_t term = 0; term < tile.depth; term += kDepth) {
+    const Round<T> r = round_at(term), next = round_at(term + kDepth);
+    const Runs blocks(r.strips.count, pieces(r.strips.count, kTall));
+    const int64_t half = pieces(r.panels, 2);
+    r.pack_panels_of_b(0, r.panels, right);
+    for (int64_t i = 0; i < blocks.count; ++i) {
+      if (!in_place) r.pack_block_of_a(blocks, i, left);
+      // What is packed or read next comes nearer: A in the first half, B in the second.
+      const bool last = i + 1 == blocks.count;
+      const Round<T>& then = last ? next : r;
+      const int64_t b = last ? 0 : i + 1, fetches = r.fetches(blocks.size(i) * half);
+      Ahead next_a(then.block_of_a(blocks, b), then.rows(blocks, b), then.depth, fetches);
+      Ahead next_b(next.b, last ? next.depth : 0, r.n, fetches);
+      for (int64_t p = 0; p < r.panels; ++p)
+        r.multiply_panel(blocks, i, in_place ? nullptr : left, p,
+                         {right + p * r.panel_size, r.columns}, p < half ? next_a : next_b);
+    }
+  }
+}
+
+// Little of C and many terms: each thread takes its tile of C and packs for it whatever that needs.
+// To wait for each other after every round takes longer than to pack twice.
 template <class T>
 void multiply_deep(const Round<T>& all) {
   const Tiles tiles = tiles_of(all);
   const Runs &down = tiles.down, &across = tiles.across;
   parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
-    T* const right = Scratch<T>::of_thread().panels;
-    T* const left = Scratch<T>::of_thread().blocks;
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t d = tile / across.count, x = tile % across.count;
-      const int64_t row = all.strips.first(down.first(d)), column = across.first(x) * all.columns;
+      const int64_t column = across.first(x) * all.columns;
       const int64_t width = std::min(across.size(x) * all.columns, all.n - column);
-      const auto round_at = [&](int64_t term) {
-        term = std::min(term, all.depth);  // after the last one: a round without terms
-        return all.part(row, all.rows(down, d), column, width, term, all.terms_from(term));
-      };
-      for (int64_t term = 0; term < all.depth; term += kDepth) {
-        const Round<T> r = round_at(term), next = round_at(term + kDepth);
-        const Runs blocks(r.strips.count, pieces(r.strips.count, kTall));
-        const int64_t half = pieces(r.panels, 2);
-        r.pack_panels_of_b(0, r.panels, right);
-        for (int64_t i = 0; i < blocks.count; ++i) {
-          r.pack_block_of_a(blocks, i, left);
-          // What is packed next comes nearer: A in the first half, B in the second.
-          const bool last = i + 1 == blocks.count;
-          const Round<T>& then = last ? next : r;
-          const int64_t b = last ? 0 : i + 1, fetches = r.fetches(blocks.size(i) * half);
-          Ahead next_a(then.block_of_a(blocks, b), then.rows(blocks, b), then.depth, fetches);
-          Ahead next_b(next.b, last ? next.depth : 0, r.n, fetches);
-          r.multiply(blocks, i, {left, r.pitch}, 0, half, {right, r.columns}, next_a);
-          r.multiply(blocks, i, {left, r.pitch}, half, r.panels,
-                     {right + half * r.panel_size, r.columns}, next_b);
-        }
-      }
+      multiply_tile(all.part(down.first(d), down.size(d), column, width, 0, all.depth));
+    }
+  });
+}
+
+// Few rows and a B that is stored as its transpose: C^T = B^T A^T, in tiles that lie where there is
+// room for panels. So of B, which is by far the largest, rows are read; to turn A and C around takes
+// less time. A product of two numbers is the same either way, and so are the bits.
+template <class T>
+bool is_turned(int64_t m, int64_t n, int64_t k, const MatrixRef<T>& b) {
+  return b.col_stride != 1 && m >= kLanes<T> && m <= kNarrow<T> && 4 * m <= std::min(n, k);
+}
+template <class T>
+void multiply_turned(const Round<T>& all) {
+  const auto turned = [](const MatrixRef<T>& x) {
+    return MatrixRef<T>{x.data, x.col_stride, x.row_stride};
+  };
+  const int64_t stride = pieces(all.m, all.columns) * all.columns;  // of a tile
+  const int64_t room = (Scratch<T>::kPanels - stride * kDepth) / stride;
+  const int64_t threads = num_threads();
+  const Runs tiles(
+      all.n, std::min(pieces(all.n, kStripRows), pieces(pieces(all.n, room), threads) * threads));
+  parallel_for(tiles.count, 1, [&](int64_t begin, int64_t end) {
+    T* const c = Scratch<T>::of_thread().panels + stride * kDepth;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = tiles.first(i), width = tiles.size(i);
+      const Round<T> tile{.a = turned(all.part(0, all.m, column, width, 0, all.depth).b),
+                          .b = turned(all.a),
+                          .m = width,
+                          .n = all.m,
+                          .depth = all.depth,
+                          .c = c,
+                          .c_stride = stride,
+                          .add = all.add};
+      if (all.add) transpose(all.c + column, all.c_stride, all.m, width, c, stride);
+      multiply_tile(tile);
+      transpose(c, stride, width, all.m, all.c + column, all.c_stride);
     }
   });
 }
@@ -338,6 +258,7 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
   if (k == 0 && store == Store::overwrite)
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, T(0));
   const Round<T> all = whole(m, n, k, a, b, c, c_stride, store);
+  if (is_turned(m, n, k, b)) return multiply_turned(all);
   constexpr int64_t wide = kWidePanels * kBlockColumns<T>;
   for (int64_t j = 0; j < n; j += wide) {
     const int64_t width = std::min(wide, n - j), size = m * width;
