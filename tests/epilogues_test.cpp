@@ -220,7 +220,7 @@ TEST_F(Epilogues, WaysAreChosenForEveryTask) {
   const cuda::Way ways[] = {[&] { return ++calls > 0; }, [] { return true; }};
   const auto calls_for = [&](int inputs, int outputs) {
     calls = 0;
-    cuda::run_one_of({"test", 1, 2, 3, DType::bf16, inputs, outputs}, ways);
+    cuda::run_one_of({"test", 1, 2, 3, DType::bf16, inputs, outputs}, cuda::product_library, ways);
     return calls;
   };
   EXPECT_GT(calls_for(2, 1), 1);
@@ -234,7 +234,7 @@ TEST_F(Epilogues, NoWayAtAllIsAnError) {
   const cuda::Way ways[] = {[] { return false; }, [] { return false; }};
   expect_error<DeviceError>(
       [&] {
-        cuda::run_one_of({"test", 4, 5, 6, DType::bf16, 2, 1}, ways);
+        cuda::run_one_of({"test", 4, 5, 6, DType::bf16, 2, 1}, cuda::product_library, ways);
       },
       "cuda: test: none of its 2 ways is possible: 4 x 5 by 6 in bf16. Report it: one of them "
       "always is.");

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "core/cache.h"
-#include "core/cuda/epilogue.h"
 #include "core/cuda/libraries.h"
 #include "core/cuda/tuning.h"
 
@@ -35,18 +34,19 @@ size_t fastest_way(const Task& task, const std::string& library, std::span<const
 }
 
 // Nothing: it was not timed.
-std::optional<size_t> choice(const Task& task, std::span<const Way> ways) {
+std::optional<size_t> choice(const Task& task, LibraryVersion version, std::span<const Way> ways) {
   const std::lock_guard lock(mutex);
   if (const auto known = chosen.find(task); known != chosen.end()) return known->second;
-  const std::string library = can_time() && product_library ? product_library() : "";
+  const std::string library = version && can_time() ? version() : "";
   if (library.empty()) return std::nullopt;
   return chosen[task] = fastest_way(task, library, ways);
 }
 
 }  // namespace
 
-void run_one_of(const Task& task, std::span<const Way> ways) {
-  if (const std::optional<size_t> way = choice(task, ways); way && ways[*way]()) return;
+void run_one_of(const Task& task, LibraryVersion library, std::span<const Way> ways) {
+  const std::optional<size_t> way = choice(task, library, ways);
+  if (way && ways[*way]()) return;
   const bool done = std::ranges::any_of(ways, [](const Way& way) { return way(); });
   check<DeviceError>(done, "cuda: ", task.op, ": none of its ", ways.size(),
                      " ways is possible: ", task.m, " x ", task.n, " by ", task.k, " in ",

@@ -2,12 +2,13 @@
 // (epilogue.h), or by kernels one after another.
 //
 //   const Way ways[] = {[&] { return product_with_epilogue(...); }, [&] { ...; return true; }};
-//   run_one_of({"linear_gelu_tanh", m, n, k, dtype, inputs, outputs}, ways);
+//   run_one_of({"linear_gelu_tanh", m, n, k, dtype, inputs, outputs}, product_library, ways);
 #pragma once
 
 #include <compare>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/dtype.h"
@@ -27,9 +28,12 @@ struct Task {
 // the same outputs, from inputs that stay as they are.
 using Way = std::function<bool()>;
 
+// The library that one of them is done by, with its version; empty where it cannot be had.
+using LibraryVersion = std::string (*)();
+
 // Runs the first that is possible. Where algorithms are timed (tuning.h), the fastest: it is found
-// by the first call that may time, and kept as the algorithms of products are. DeviceError where
-// none is possible.
-void run_one_of(const Task& task, std::span<const Way> ways);
+// by the first call that may time, and kept as the algorithms of products are. Nothing is timed
+// without the library; it may be null. DeviceError where none is possible.
+void run_one_of(const Task& task, LibraryVersion library, std::span<const Way> ways);
 
 }  // namespace plimsoll::cuda

@@ -47,7 +47,7 @@ void run(const char* op, const Product& p, const Call& call, bool fast, Way (&&w
   if (!fast) std::reverse(ways, ways + N);
   cuda::run_one_of({op, p.m, p.n, p.k, p.c.dtype, static_cast<int>(call.in.size()),
                     static_cast<int>(call.out.size())},
-                   ways);
+                   cuda::product_library, ways);
 }
 
 }  // namespace
