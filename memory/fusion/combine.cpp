@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/operands.h"
+#include "core/workspaces.h"
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
 #include "memory/plan.h"
@@ -136,7 +137,6 @@ Instruction build(const Program& program, const Chain& chain) {
   }
   for (const Place& place : combined.out)
     made.out.push_back(member(place.member).out[place.number]);
-  made.workspace = workspace_of(made);
   return made;
 }
 
@@ -157,7 +157,9 @@ Program rewrite(const Program& program, std::span<const Chain> chains) {
   }
   size_t i = 0;
   std::erase_if(combined.instructions, [&](const Instruction&) { return gone[i++]; });
-  return remove_dead(std::move(combined));
+  combined = remove_dead(std::move(combined));
+  find_workspaces(combined);
+  return combined;
 }
 
 }  // namespace fusion
