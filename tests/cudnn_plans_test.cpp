@@ -1,4 +1,5 @@
-// Which algorithm cuDNN chooses for every convolution of the examples, and with how much workspace:
+// Which algorithm cuDNN chooses for every convolution of the examples, for their attention and for
+// batch norms of their residual networks, and with how much workspace:
 // asked for an H100 that is only described (h100.json), on any machine, and compared with a table
 // (cudnn_plans.txt). Skipped by name where there is no cuDNN. On the way every graph is built. By
 // several threads too, and as if candidates had been timed.
@@ -15,6 +16,7 @@
 #include "core/cpu/parallel.h"
 #include "core/cuda/attention.h"
 #include "core/cuda/convolution.h"
+#include "core/cuda/norm.h"
 #include "tests/data_testing.h"
 
 namespace plimsoll {
@@ -95,6 +97,53 @@ std::string attention_table(const std::string& device) {
   return result;
 }
 
+// Each as it most often is: with relu, before a residual sum, or in a shortcut.
+struct NormLayer {
+  const char* name;
+  int64_t images, size, channels;
+  bool residual, relu;
+};
+constexpr NormLayer kNorms[] = {{"resnet8 stem", 128, 32, 16, false, true},
+                                {"resnet8 block1", 128, 32, 16, true, true},
+                                {"resnet8 block2", 128, 16, 32, true, true},
+                                {"resnet8 block2 shortcut", 128, 16, 32, false, false},
+                                {"resnet8 block3", 128, 8, 64, true, true},
+                                {"resnet18-cifar stem", 512, 32, 64, false, true},
+                                {"resnet18-cifar stage2", 512, 16, 128, true, true},
+                                {"resnet18-cifar stage3", 512, 8, 256, true, true},
+                                {"resnet18-cifar stage4", 512, 4, 512, true, true},
+                                {"resnet50 stem", 256, 112, 64, false, true},
+                                {"resnet50 stage1", 256, 56, 256, true, true},
+                                {"resnet50 stage2", 256, 28, 512, true, true},
+                                {"resnet50 stage3 inner", 256, 14, 256, false, true},
+                                {"resnet50 stage4 shortcut", 256, 7, 2048, false, false}};
+
+cuda::Norm norm(const NormLayer& layer, DType dtype) {
+  return {.dtype = dtype,
+          .rows = layer.images * layer.size * layer.size,
+          .channels = layer.channels,
+          .residual = layer.residual,
+          .relu = layer.relu};
+}
+
+std::string norm_table(const std::string& device) {
+  std::vector<std::string> lines;
+  std::vector<cuda::Norm> norms;
+  for (const NormLayer& layer : kNorms)
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+      lines.push_back(cat(layer.name, " norm", layer.residual ? " add" : "",
+                          layer.relu ? " relu " : " ", dtype, ": "));
+      norms.push_back(norm(layer, dtype));
+    }
+  parallel_for(std::ssize(norms), 1, [&](int64_t begin, int64_t end) {  // each is compiled
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
+      lines[i] += described(cuda::norm_plan_for(norms[i], device)) + "\n";
+  });
+  std::string result;
+  for (const std::string& line : lines) result += line;
+  return result;
+}
+
 std::string table() {
   constexpr std::pair<Kind, const char*> kinds[] = {{Kind::forward, "forward"},
                                                     {Kind::input_grad, "input_grad"},
@@ -111,7 +160,7 @@ std::string table() {
         result += cat(layer.name, " ", name, " ", dtype, tf32 ? " as TF32" : "", ": ");
         result += described(plan) + "\n";
       }
-  return result + attention_table(device);
+  return result + attention_table(device) + norm_table(device);
 }
 
 std::map<std::filesystem::path, Bytes> files_in(const TemporaryFolder& folder) {
@@ -149,6 +198,14 @@ TEST_F(CudnnPlans, ThereIsNoneForNoImages) {
   EXPECT_FALSE(cuda::convolution_plan_for(none, contents_of("h100.json")));
   EXPECT_FALSE(cuda::attention_plan_for({.heads = 1, .length = 64, .features = 8},
                                         contents_of("h100.json")));
+  EXPECT_FALSE(cuda::norm_plan_for({.rows = 0, .channels = 64}, contents_of("h100.json")));
+}
+
+// So few channels, or not a multiple of 8: our own kernels do them.
+TEST_F(CudnnPlans, NotAllNormsHaveOne) {
+  for (const int64_t channels : {3, 12})
+    EXPECT_FALSE(cuda::norm_plan_for({.rows = 4096, .channels = channels, .relu = true},
+                                     contents_of("h100.json")));
 }
 
 // The next process takes the plan from its file; here the same one does, as plans for a device that

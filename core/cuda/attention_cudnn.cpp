@@ -20,7 +20,7 @@ class Builder {
   Builder(Graph& graph, const Attention& a)
       : graph_(graph),
         a_(a),
-        type_(a.dtype == DType::f16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16),
+        type_(type_of(a.dtype)),
         scores_{a.batch, a.heads, a.length, a.length} {}
 
   void forward() {

@@ -11,11 +11,6 @@ namespace {
 using Kind = Convolution::Kind;
 using Sizes = std::array<int64_t, 4>;
 
-cudnnDataType_t type_of(DType dtype) {
-  return dtype == DType::f16 ? CUDNN_DATA_HALF
-                             : (dtype == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT);
-}
-
 // cuDNN names the axes N, C, H, W however they lie in memory; here channels are the innermost.
 Sizes channels_last(const Sizes& nchw) {
   return {nchw[1] * nchw[2] * nchw[3], 1, nchw[1] * nchw[3], nchw[1]};
@@ -81,21 +76,6 @@ void convolve(Graph& graph, const Convolution& v, const Descriptor& x, const Des
   });
 }
 
-// y = sum + bias, rounded once: the sum is f32 and stays in registers.
-void add_bias(Graph& graph, const Descriptor& sum, const Descriptor& bias, const Descriptor& y) {
-  const Descriptor& add = graph.part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, [](Descriptor& d) {
-    const cudnnPointwiseMode_t mode = CUDNN_POINTWISE_ADD;
-    d.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
-    d.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
-  });
-  graph.operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, [&](Descriptor& op) {
-    op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, add);
-    op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, sum);
-    op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, bias);
-    op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-  });
-}
-
 // Tensors in memory are made in the order in which convolve_by_library() is given them.
 void build(Graph& graph, const Convolution& v) {
   const cudnnDataType_t type = type_of(v.dtype);
@@ -115,9 +95,10 @@ void build(Graph& graph, const Convolution& v) {
   const Descriptor& filters = tensor(w);
   if (!v.bias) return convolve(graph, v, image, filters, tensor(y));
   const Descriptor &bias = tensor({1, v.o, 1, 1}), &out = tensor(y);
+  // Rounded once: the sum is f32 and stays in registers.
   const Descriptor& sum = graph.tensor(y, channels_last(y), CUDNN_DATA_FLOAT, Graph::kVirtual);
   convolve(graph, v, image, filters, sum);
-  add_bias(graph, sum, bias, out);
+  graph.pointwise(CUDNN_POINTWISE_ADD, sum, &bias, out);
 }
 
 std::string name_of(const Convolution& v) {

@@ -92,6 +92,11 @@ int64_t Descriptor::get(cudnnBackendAttributeName_t name, cudnnBackendAttributeT
   return count;
 }
 
+cudnnDataType_t type_of(DType dtype) {
+  return dtype == DType::f16 ? CUDNN_DATA_HALF
+                             : (dtype == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT);
+}
+
 const Descriptor& Graph::tensor(std::span<const int64_t> sizes, std::span<const int64_t> strides,
                                 cudnnDataType_t type, Place place) {
   const int64_t number = next_++;
@@ -109,6 +114,23 @@ const Descriptor& Graph::tensor(std::span<const int64_t> sizes, std::span<const 
     t.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, int64_t{16});
     if (place == kVirtual) t.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
     if (place == kValue) t.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
+  });
+}
+
+void Graph::pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
+                      const Descriptor& y) {
+  const Descriptor& how = part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, [&](Descriptor& d) {
+    d.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+    d.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+    const cudnnNanPropagation_t through = CUDNN_PROPAGATE_NAN;
+    if (mode == CUDNN_POINTWISE_RELU_FWD)
+      d.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &through);
+  });
+  operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, [&](Descriptor& op) {
+    op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
+    op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+    if (b) op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
+    op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
   });
 }
 

@@ -24,6 +24,7 @@
 #include "core/cuda/libraries.h"
 #include "core/cuda/library_plan.h"
 #include "core/cuda/tuning.h"
+#include "core/dtype.h"
 #include "core/once_map.h"
 
 namespace plimsoll::cuda {
@@ -94,6 +95,9 @@ class Descriptor {
   cudnnBackendDescriptor_t handle_ = nullptr;
 };
 
+// Of f16, bf16 or f32.
+cudnnDataType_t type_of(DType dtype);
+
 class Graph {
  public:
   // Of memory of the device; one that never exists; or a number that execute() reads on the host.
@@ -112,6 +116,10 @@ class Graph {
   void operation(cudnnBackendDescriptorType_t type, const F& fill) {
     operations_.push_back(part(type, fill).raw());
   }
+
+  // y = mode(x, b), or mode(x) without b, in f32. NaN goes through relu.
+  void pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
+                 const Descriptor& y);
 
   std::span<const cudnnBackendDescriptor_t> operations() const { return operations_; }
   // Of all tensors but the virtual ones; of those in memory.
