@@ -1,6 +1,7 @@
 #include "core/apply.h"
 
 #include "core/cpu/finite.h"
+#include "core/first_nonfinite.h"
 #include "core/trace.h"
 #include "core/workspaces.h"
 
@@ -27,11 +28,13 @@ void check_inputs(const OpDef& op, std::span<const Tensor> inputs) {
 }
 
 void check_finite(const OpDef& op, const char* side, int number, const View& view) {
-  const bool finite =
-      view.meta.device == Device::cuda ? cuda_api().all_finite(view) : all_finite(view);
-  check<NumericError>(finite, op.name, ": ", side, " ", number,
-                      " holds NaN or infinity: ", view.meta,
-                      ". Lower the learning rate or look at this op's inputs.");
+  std::string* const first = FirstNonfinite::current();
+  if (first && !first->empty()) return;
+  if (view.meta.device == Device::cuda ? cuda_api().all_finite(view) : all_finite(view)) return;
+  std::string text = cat(op.name, ": ", side, " ", number, " holds NaN or infinity: ", view.meta,
+                         ". Lower the learning rate or look at this op's inputs.");
+  if (!first) throw NumericError(text);
+  *first = std::move(text);
 }
 
 void run(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,

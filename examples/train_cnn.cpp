@@ -10,6 +10,7 @@
 #include "data/source.h"
 #include "examples/common/budget.h"
 #include "examples/common/cnn_models.h"
+#include "examples/common/find_nan.h"
 #include "examples/common/image_feed.h"
 #include "examples/common/options.h"
 #include "examples/common/session.h"
@@ -150,9 +151,7 @@ void train(const Options& options, int64_t epochs) {
   pictures.draw_plan(step, metas, train_step(precision), window);
   if (options.plan_only) return;
 
-  ApplyMode mode = apply_mode();
-  mode.check_finite = options.find_nan;
-  const ApplyModeScope scope(mode);
+  FindNan find_nan(options, scaler, optimizer.steps());
   const int64_t first = session.batches();
   double rate = 0;
   const auto ended = [&](int64_t batches) {  // windows
@@ -178,7 +177,9 @@ void train(const Options& options, int64_t epochs) {
     {  // no evaluation is planned beside the batch
       const data::Batch batch = feed.next();
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
-      const auto [loss, gradients] = step.train(number, {batch.x, batch.y, key}, drawn);
+      const auto [loss, gradients] = find_nan.watch(number, part + 1 == parts, [&] {
+        return step.train(number, {batch.x, batch.y, key}, drawn);
+      });
       pictures.draw_pool(pool);
       session.trained(loss, batch.y.count(), late_rate ? Late(optimizer.learning_rate()) : rate);
       session.histograms(model->named_parameters(), gradients);

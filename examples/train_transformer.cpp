@@ -10,6 +10,7 @@
 #include "data/passages.h"
 #include "data/source.h"
 #include "examples/common/budget.h"
+#include "examples/common/find_nan.h"
 #include "examples/common/gpt_optimizer.h"
 #include "examples/common/options.h"
 #include "examples/common/session.h"
@@ -274,9 +275,7 @@ void train(const TextOptions& options) {
   pictures.draw_plan(step, metas, train_step(precision), window);
   if (options.plan_only) return;
 
-  ApplyMode mode = apply_mode();
-  mode.check_finite = options.find_nan;
-  const ApplyModeScope scope(mode);
+  FindNan find_nan(options, scaler, optimizer.steps());
   TextFeed feed(task.batch, device, /*ahead=*/planned.next_batch > 0);
   double rate = 0;
   const int64_t first = session.batches();
@@ -294,7 +293,9 @@ void train(const TextOptions& options) {
     {  // no evaluation is planned beside the batch
       const data::Batch batch = feed.batch(number, session.next_evaluation());
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
-      const auto [loss, gradients] = step.train(number, {batch.x, batch.y, key}, drawn);
+      const auto [loss, gradients] = find_nan.watch(number, part + 1 == parts, [&] {
+        return step.train(number, {batch.x, batch.y, key}, drawn);
+      });
       pictures.draw_pool(pool);
       session.trained(loss, batch.y.count(), late_rate ? Late(optimizer.learning_rate()) : rate);
       session.histograms(task.model->named_parameters(), gradients);

@@ -53,9 +53,6 @@ TEST(ExamplesRefuse, Options) {
       {"train_cnn --loss-scale 0", 2, "--loss-scale: not dynamic, none or a number above 0: 0\n"},
       {"train_cnn --loss-scale 1e39", 2, "none or a number above 0: 1e39\n"},
       {"train_cnn --loss-scale static", 2, "none or a number above 0: static\n"},
-      {"train_transformer --precision f16 --find-nan", 2,
-       "--find-nan: it stops at infinities, which dynamic loss scaling looks for: dynamic. Add "
-       "--loss-scale none."},
       {"train_cnn --accumulate 0", 2, "--accumulate: not a whole number from 1 to 1000000: 0\n"},
       {"train_cnn --budget 0", 2, "--budget: not a size above 0, as in 300MiB, nor auto: 0\n"},
       {"train_cnn --budget -1MiB", 2, "as in 300MiB, nor auto: -1MiB\n"},

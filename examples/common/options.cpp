@@ -54,7 +54,9 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
       ->check(loss_scale());
   app.add_flag("--checkpoint", options.checkpoint,
                "Keep only the inputs of each block and recompute the rest in the backward pass");
-  app.add_flag("--find-nan", options.find_nan, "Stop at the first op that writes NaN or infinity");
+  app.add_flag("--find-nan", options.find_nan,
+               "Stop at the first op that writes NaN or infinity, unless it is an overflow that "
+               "dynamic loss scaling looks for");
   app.add_option("--tensorboard", options.tensorboard, "Write event files to this folder")
       ->check(not_empty());
   app.add_option("--histograms", options.histograms,
@@ -122,11 +124,8 @@ optim::LossScaler make_scaler(const Options& options) {
   const std::string scale = loss_scale_of(options);
   if (scale == "none") return optim::LossScaler::none();
   const Device device = device_named(options.device);
-  if (scale != "dynamic") return optim::LossScaler::fixed(std::stod(scale), device);
-  check<UsageError>(!options.find_nan,
-                    "--find-nan: it stops at infinities, which dynamic loss scaling "
-                    "looks for: dynamic. Add --loss-scale none.");
-  return optim::LossScaler::dynamic({}, device);
+  if (scale == "dynamic") return optim::LossScaler::dynamic({}, device);
+  return optim::LossScaler::fixed(std::stod(scale), device);
 }
 
 Device device_named(const std::string& name) {

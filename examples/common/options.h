@@ -91,7 +91,7 @@ Precision precision_named(const std::string& name);
 
 // What --loss-scale asks for, as "dynamic", "none" or a number.
 std::string loss_scale_of(const Options& options);
-// The same, made. UsageError where --find-nan would stop at what scaling lets pass.
+// The same, made.
 optim::LossScaler make_scaler(const Options& options);
 
 // The device of --device. UsageError for one that this build does not have.

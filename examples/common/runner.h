@@ -37,11 +37,12 @@ class Loss {
   // Of batch `number` of the training, from 0.
   Loss(int64_t number, const Tensor& loss) : number_(number), late_(loss) {}
   bool known() const { return late_.known(); }  // value() does not wait
+  bool finite() const { return std::isfinite(late_.value()); }
   // NumericError, with the batch as messages count it, when it is NaN or infinite; and what kernels
   // met meanwhile, such as IndexError.
   double value() const {
     const double value = late_.value();
-    check<NumericError>(std::isfinite(value), "train: the loss is not finite: ", value,
+    check<NumericError>(finite(), "train: the loss is not finite: ", value,
                         " in batch ", number_ + 1,
                         ". Lower --lr, or add --find-nan to see which op it comes from.");
     return value;

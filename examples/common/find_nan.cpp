@@ -1,0 +1,37 @@
+#include "examples/common/find_nan.h"
+
+#include "core/first_nonfinite.h"
+
+namespace plimsoll::examples {
+namespace {
+
+ApplyMode mode_of(const Options& options) {
+  ApplyMode mode = apply_mode();
+  mode.check_finite = options.find_nan;
+  return mode;
+}
+
+}  // namespace
+
+FindNan::FindNan(const Options& options, const optim::LossScaler& scaler, Tensor steps)
+    : scope_(mode_of(options)), steps_(std::move(steps)) {
+  if (options.find_nan && loss_scale_of(options) == "dynamic") scale_ = scaler.current();
+}
+
+Runner::Trained FindNan::watch(int64_t number, bool last,
+                               const std::function<Runner::Trained()>& run) {
+  if (!scale_.defined() || scale_.item() <= 1) return run();
+  const auto made = steps_.item<int64_t>();
+  const FirstNonfinite first;
+  Runner::Trained trained = run();
+  const std::string here =
+      first.text().empty() ? "" : cat("train: in batch ", number + 1, ": ", first.text());
+  check<NumericError>(here.empty() || trained.loss.finite(), here);
+  if (found_.empty()) found_ = here;
+  if (!last) return trained;
+  check<NumericError>(found_.empty() || steps_.item<int64_t>() == made, found_);
+  found_.clear();
+  return trained;
+}
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,39 @@
+// FindNan: --find-nan, which stops at the first op that writes NaN or infinity.
+//
+//   FindNan find_nan(options, scaler, optimizer.steps());
+//   const auto [loss, gradients] =
+//       find_nan.watch(number, part + 1 == parts, [&] { return step.train(number, {x, y, key}); });
+//
+// Dynamic loss scaling raises its scale until gradients overflow, so a step goes on to its end
+// first. Infinities pass where they did what it expects of them: the update was left out, the loss
+// is finite, and the scale was above 1, so that a lower one may help. Otherwise the first op of the
+// step that wrote some is named; a step whose loss is not finite has changed nothing by then but
+// running statistics. Without dynamic loss scaling, at a scale of 1 or less, and in evaluations the
+// op itself throws.
+#pragma once
+
+#include <functional>
+
+#include "core/apply.h"
+#include "examples/common/options.h"
+#include "examples/common/runner.h"
+
+namespace plimsoll::examples {
+
+class FindNan {
+ public:
+  // On this thread, for as long as it lives. `steps`: Optimizer::steps().
+  FindNan(const Options& options, const optim::LossScaler& scaler, Tensor steps);
+
+  // Calls run(), the step for batch `number` of the training, from 0; `last`: it makes an update,
+  // unless loss scaling leaves it out. NumericError as above.
+  Runner::Trained watch(int64_t number, bool last, const std::function<Runner::Trained()>& run);
+
+ private:
+  ApplyModeScope scope_;
+  Tensor scale_;  // undefined: no infinity passes
+  Tensor steps_;
+  std::string found_;  // first in the batches of this update
+};
+
+}  // namespace plimsoll::examples
