@@ -6,6 +6,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/copy.h"
+#include "core/joined_calls.h"
 #include "memory/joining.h"
 
 namespace plimsoll {
@@ -175,6 +176,7 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> inputs) {
   std::vector<Tensor> fresh;
   for (const Operand& result : program_.results)
     fresh.push_back(Tensor::empty(result.meta, "step"));
+  JoinedCalls::make_waiting();
   patch_inputs(inputs);
   note_mutations(inputs);
   if (apply_mode().check_finite)

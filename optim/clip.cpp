@@ -1,6 +1,7 @@
 #include "optim/clip.h"
 
 #include "autograd/no_grad.h"
+#include "core/joined_calls.h"
 #include "ops/extrema/extrema.h"
 #include "ops/global_norm/global_norm.h"
 
@@ -10,8 +11,10 @@ Clipped clip_by_global_norm(std::span<const Tensor> grads, double max_norm) {
   const NoGrad scope;
   Clipped result;
   result.norm = global_norm(grads);
-  for (const Tensor& grad : grads)
-    result.grads.push_back(scale_to_norm(grad, result.norm, max_norm));
+  join_calls([&] {
+    for (const Tensor& grad : grads)
+      result.grads.push_back(scale_to_norm(grad, result.norm, max_norm));
+  });
   return result;
 }
 

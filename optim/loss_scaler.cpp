@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/no_grad.h"
+#include "core/joined_calls.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
@@ -40,7 +41,9 @@ LossScaler::Unscaled LossScaler::unscale(std::vector<Tensor> grads) const {
   if (!scale_.defined()) return {std::move(grads), {}};
   const NoGrad scope;
   Tensor skip = nonfinite(grads);
-  for (Tensor& grad : grads) grad = plimsoll::unscale(grad, scale_);
+  join_calls([&] {
+    for (Tensor& grad : grads) grad = plimsoll::unscale(grad, scale_);
+  });
   return {std::move(grads), std::move(skip)};
 }
 

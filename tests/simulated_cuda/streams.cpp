@@ -38,6 +38,7 @@ std::recursive_mutex mutex;  // guards all streams, and runs one kernel at a tim
 std::set<Stream*> streams;
 std::map<const char*, size_t> pinned;  // bytes of each block
 thread_local Stream* recording = nullptr;
+int64_t all_queued = 0;
 
 // What must not be called by a thread that records.
 bool forbidden() {
@@ -71,8 +72,15 @@ void run_all() {
 
 }  // namespace
 
+// Kernels and copies so far, on all streams; for tests.
+int64_t queued() {
+  const std::lock_guard lock(mutex);
+  return all_queued;
+}
+
 cudaError_t queue(cudaStream_t stream, Work work) {
   const std::lock_guard lock(mutex);
+  ++all_queued;
   if (stream->recorded)
     stream->recorded->nodes.push_back(std::move(work));
   else
