@@ -20,6 +20,7 @@
 #include "memory/pooled_allocator.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
+#include "optim/late_count.h"
 #include "optim/prune.h"
 #include "optim/schedule.h"
 #include "optim/scheduled_rate.h"
@@ -40,15 +41,12 @@ std::vector<Metas> evaluation_inputs(const Metas& training, int64_t batch, int64
 }
 
 // Nothing in the first tenth of the updates, --prune from 70 % of them on.
-std::optional<optim::Pruner> make_pruner(const Options& options, const nn::Module& model,
-                                         int64_t updates) {
-  if (options.prune == 0) return std::nullopt;
+optim::SparsitySchedule sparsity_schedule(const Options& options, int64_t updates) {
   const int64_t every = std::max<int64_t>(1, updates / 100), begin = updates / 10;
-  return optim::Pruner(optim::prunable(model.named_parameters()),
-                       {.schedule = {.final = options.prune,
-                                     .begin = begin,
-                                     .end = begin + updates * 6 / 10 / every * every,
-                                     .frequency = every}});
+  return {.final = options.prune,
+          .begin = begin,
+          .end = begin + updates * 6 / 10 / every * every,
+          .frequency = every};
 }
 
 void train(const Options& options, int64_t epochs) {
@@ -72,7 +70,12 @@ void train(const Options& options, int64_t epochs) {
       options.learning_rate, options.learning_rate / 100, windows / 10, epochs * windows);
   std::optional<optim::ScheduledRate> late_rate;  // where loss scaling may leave updates out
   if (scaler.current().defined()) late_rate.emplace(schedule, optimizer.steps());
-  std::optional<optim::Pruner> pruner = make_pruner(options, *model, epochs * windows);
+  optim::LateCount late_made(optimizer.steps());  // likewise
+  const optim::SparsitySchedule sparsity = sparsity_schedule(options, epochs * windows);
+  std::optional<optim::Pruner> pruner;
+  if (options.prune > 0)
+    pruner.emplace(optim::prunable(model->named_parameters()),
+                   optim::PruneOptions{.schedule = sparsity});
 
   // The whole training step: the same function eagerly and captured.
   const auto train_step = [&](Precision type, bool return_gradients = false) -> StepFunction {
@@ -164,7 +167,11 @@ void train(const Options& options, int64_t epochs) {
       feed.start(number / steps, in_epoch, /*ahead=*/planned.next_batch > 0);
     if (late_rate) {
       late_rate->next();
-      if (pruner && part == 0) pruner->prune(optimizer.steps_made());  // the device is waited for
+      if (pruner && part == 0) {
+        late_made.next();
+        if (late_made.any([&](int64_t made) { return sparsity.due(made); }))
+          pruner->prune(late_made.exact());
+      }
     } else if (part == 0 || number == first) {
       const int64_t made = ended(number) - left_out;
       rate = schedule(made);

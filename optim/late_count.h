@@ -1,0 +1,47 @@
+// LateCount: about how many updates were made, where loss scaling may skip some and only the device
+// knows which (optim/loss_scaler.h). Nobody waits to ask it, until the number itself is needed.
+//
+//   optim::LateCount made(optimizer.steps());
+//   for (...) {
+//     made.next();                                          // before each update, or skipped one
+//     if (made.any([&](int64_t step) { return schedule.due(step); })) pruner.prune(made.exact());
+//     step(x, y);
+//   }
+//
+// What was counted before the update kLate earlier has come to the host by then, and so many more
+// were made since at most.
+#pragma once
+
+#include <deque>
+
+#include "core/late.h"
+
+namespace plimsoll::optim {
+
+class LateCount {
+ public:
+  static constexpr size_t kLate = 2;  // updates
+
+  // `steps`: Optimizer::steps().
+  explicit LateCount(Tensor steps) : steps_(std::move(steps)) {}
+
+  // The first one waits.
+  void next();
+
+  // Whether may_be(n) for one of the numbers n that the count may be now.
+  template <class F>
+  bool any(const F& may_be) const {
+    for (int64_t n = least_; n <= least_ + uncertain_; ++n)
+      if (may_be(n)) return true;
+    return false;
+  }
+  // The count at the last next(). Waits until the GPU has come so far.
+  int64_t exact() const { return static_cast<int64_t>(counts_.back().value()); }
+
+ private:
+  Tensor steps_;
+  std::deque<Late> counts_;  // before the updates from `uncertain_` ago on
+  int64_t least_ = 0, uncertain_ = 0;
+};
+
+}  // namespace plimsoll::optim
