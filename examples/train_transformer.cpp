@@ -31,8 +31,7 @@ namespace {
 // A task: where batches come from and how they are judged. Both models are the same to train().
 struct Task {
   std::unique_ptr<Staged> model;
-  TextFeed::Make batch;
-  std::function<data::Batch(int64_t index)> test_batch;
+  TextFeed::Make batch, test_batch;
   int64_t test_batches;
   int64_t data_bytes;
   std::string data;  // what tells it from other data
@@ -76,7 +75,7 @@ GptSize size_of(const TextOptions& options, int64_t context) {
 Task synthetic_task(std::unique_ptr<Staged> model, data::Batch batch, int64_t context) {
   return {.model = std::move(model),
           .batch = [batch](int64_t, Device) { return batch; },
-          .test_batch = [batch](int64_t) { return batch; },
+          .test_batch = [batch](int64_t, Device) { return batch; },
           .test_batches = 1,
           .data_bytes = 0,
           .data = cat("synthetic, ", batch.x.shape()),
@@ -104,16 +103,19 @@ Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Bui
   check<DataError>(text->vocabulary == size.vocabulary, "the tokens are of a vocabulary of ",
                    text->vocabulary, ", and ", options.model, " has one of ", size.vocabulary,
                    ". Make them with GPT-2's tokenizer.");
-  return {make_gpt(size, options.checkpoint, build),
-          [=](int64_t step, Device device) {
-            return data::random_windows(text->train, {window.batch, context, device}, options.seed,
-                                        static_cast<uint64_t>(step));
-          },
-          [=](int64_t index) { return data::evaluation_windows(text->validation, window, index); },
-          data::evaluation_batches(text->validation, window),
-          text->train.bytes() + text->validation.bytes(),
-          cat(text->train.size(), " tokens of ", text->vocabulary, ", ", hash_of(text->train)),
-          context};
+  return {
+      make_gpt(size, options.checkpoint, build),
+      [=](int64_t step, Device device) {
+        return data::random_windows(text->train, {window.batch, context, device}, options.seed,
+                                    static_cast<uint64_t>(step));
+      },
+      [=](int64_t index, Device device) {
+        return data::evaluation_windows(text->validation, {window.batch, context, device}, index);
+      },
+      data::evaluation_batches(text->validation, window),
+      text->train.bytes() + text->validation.bytes(),
+      cat(text->train.size(), " tokens of ", text->vocabulary, ", ", hash_of(text->train)),
+      context};
 }
 
 Task make_passage_task(const TextOptions& options, data::WindowAttrs window, nn::Build& build) {
@@ -137,7 +139,9 @@ Task make_passage_task(const TextOptions& options, data::WindowAttrs window, nn:
             return data::random_passages(*passages, {window.batch, size.context, device},
                                          options.seed, static_cast<uint64_t>(step));
           },
-          [=](int64_t index) { return data::test_passages(*passages, window, index); },
+          [=](int64_t index, Device device) {
+            return data::test_passages(*passages, {window.batch, size.context, device}, index);
+          },
           data::test_passage_batches(*passages, window),
           words * int64_t{sizeof(int32_t)},
           cat(words, " words, ", hash),
@@ -156,10 +160,10 @@ Task make_task(const TextOptions& options, nn::Build& build) {
 }
 
 // All test batches, one after another.
-Session::Batches in_turn(const Task& task) {
-  return [&task, index = int64_t{0}]() mutable -> std::optional<data::Batch> {
+Session::Batches in_turn(const Task& task, TextFeed& feed) {
+  return [&, index = int64_t{0}]() mutable -> std::optional<data::Batch> {
     if (index == task.test_batches) return std::nullopt;
-    return task.test_batch(index++);
+    return feed.batch(task.test_batch, index++, task.test_batches);
   };
 }
 
@@ -169,10 +173,10 @@ Metas training_inputs(const Task& task, Device device) {
 }
 
 // The inputs of the first test batch, and of the last, which may be smaller.
-std::vector<Metas> evaluation_inputs(const Task& task) {
+std::vector<Metas> evaluation_inputs(const Task& task, Device device) {
   std::vector<Metas> all;
   for (const int64_t index : {int64_t{0}, task.test_batches - 1}) {
-    const data::Batch batch = task.test_batch(index);
+    const data::Batch batch = task.test_batch(index, device);
     all.push_back({batch.x.meta(), batch.y.meta()});
   }
   return all;
@@ -268,15 +272,15 @@ void train(const TextOptions& options) {
       .tensors("window.", window.state(), [&] { return session.batches() % parts != 0; });
   session.begin();
 
-  const Planned planned =
-      budget.plan(step, {metas, {parts}, evaluation_inputs(task), task.data_bytes, next_batch},
-                  parameters, window, {train_step, evaluation, with_gradients});
+  const Planned planned = budget.plan(
+      step, {metas, {parts}, evaluation_inputs(task, device), task.data_bytes, next_batch},
+      parameters, window, {train_step, evaluation, with_gradients});
   session.planned(planned);
   pictures.draw_plan(step, metas, train_step(precision), window);
   if (options.plan_only) return;
 
   FindNan find_nan(options, scaler, optimizer.steps());
-  TextFeed feed(task.batch, device, /*ahead=*/planned.next_batch > 0);
+  TextFeed feed(device, /*ahead=*/planned.next_batch > 0);
   double rate = 0;
   const int64_t first = session.batches();
   const int64_t left_out = first / parts - optimizer.steps_made();  // by loss scaling, before
@@ -291,7 +295,7 @@ void train(const TextOptions& options) {
     window.at(part, parts);
     const bool drawn = part + 1 == parts && session.histograms_due(number / parts);
     {  // no evaluation is planned beside the batch
-      const data::Batch batch = feed.batch(number, session.next_evaluation());
+      const data::Batch batch = feed.batch(task.batch, number, session.next_evaluation());
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
       const auto [loss, gradients] = find_nan.watch(number, part + 1 == parts, [&] {
         return step.train(number, {batch.x, batch.y, key}, drawn);
@@ -300,7 +304,7 @@ void train(const TextOptions& options) {
       session.trained(loss, batch.y.count(), late_rate ? Late(optimizer.learning_rate()) : rate);
       session.histograms(task.model->named_parameters(), gradients);
     }
-    if (session.evaluation_due()) session.evaluate(step, in_turn(task));
+    if (session.evaluation_due()) session.evaluate(step, in_turn(task, feed));
     session.save_when_due();
   }
   if (session.finish(facts(options), session.batches() / parts - optimizer.steps_made()))

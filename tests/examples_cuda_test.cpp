@@ -100,7 +100,7 @@ TEST(ExamplesCuda, ACnnTrainsAsOnTheCpu) {
 TEST(ExamplesCuda, TheNextBatchIsInThePlanAndTheBudget) {
   const data::TemporaryFolder dir;
   std::ofstream(dir / "text") << data::read_text(PLIMSOLL_SOURCE_DIR "/README.md").substr(0, 6000);
-  write_small_images(dir, 4, 2);
+  write_small_images(dir, 4, 4);  // two batches of each
   const std::string gpt =
       "simulated_train_transformer --layers 2 --width 16 --heads 2 --context 16 --batch 3 "
       "--steps 3 --eval-every 2 --data text:" +
@@ -132,6 +132,13 @@ TEST(ExamplesCuda, TheNextBatchIsInThePlanAndTheBudget) {
       EXPECT_EQ(one["final"]["peak_bytes"], one["final"]["planned_bytes"]);
     const auto planned = [](const auto& one) -> int64_t { return one["final"]["planned_bytes"]; };
     EXPECT_EQ(planned(ahead), planned(before) + bytes);
+    const auto evaluation = [](const auto& one, const char* what) -> int64_t {
+      return one["final"][cat("evaluation_", what, "_bytes")];
+    };
+    EXPECT_EQ(evaluation(ahead, "planned"), evaluation(before, "planned") + bytes);
+    EXPECT_EQ(evaluation(ahead, "peak"), evaluation(before, "peak") + bytes);
+    for (const auto& one : {ahead, before, tight, roomy})
+      EXPECT_EQ(evaluation(one, "peak"), evaluation(one, "planned"));
     EXPECT_EQ(planned(roomy), planned(tight) + bytes);
     EXPECT_LE(planned(roomy), std::stoll(room));
     const auto plan = [&](const std::string& budget) {

@@ -30,7 +30,7 @@ std::string hash_of(const data::ImageSource& images) {
 struct Loaded {
   data::ImageSource images;
   data::Loader train, test;
-  data::DevicePrefetcher prefetcher;  // of the training
+  data::DevicePrefetcher prefetcher;  // of one of them at a time
   bool ahead = false;
 
   Loaded(data::ImageSource source, const Options& options, Device device)
@@ -101,8 +101,13 @@ ImageFeed make_image_feed(const Options& options, Device device) {
               all->prefetcher.start([all = all.get()] { return all->train.next_packed(); });
           },
       .next = [all] { return all->ahead ? *all->prefetcher.next() : *all->train.next(); },
-      .start_test = [all] { all->test.start(0); },
-      .next_test = [all] { return all->test.next(); }};
+      .start_test =
+          [all] {
+            all->test.start(0);
+            if (all->ahead)
+              all->prefetcher.start([all = all.get()] { return all->test.next_packed(); });
+          },
+      .next_test = [all] { return all->ahead ? all->prefetcher.next() : all->test.next(); }};
 }
 
 }  // namespace plimsoll::examples

@@ -27,6 +27,7 @@ struct ImageFeed {
   // The first batch of those that follow, and whether each is copied while the one before is used.
   std::function<void(int64_t epoch, int64_t first, bool ahead)> start;
   std::function<data::Batch()> next;
+  // After the last batch of an epoch: those of the evaluation, copied ahead or not as that was.
   std::function<void()> start_test;
   std::function<std::optional<data::Batch>()> next_test;
 };

@@ -25,7 +25,7 @@ struct Workload {
   int64_t next_batch = 0;  // bytes on the GPU: copied there while the step runs; 0: not ahead of it
 };
 
-// Bytes; 0 in eager mode, which has no plan. The next batch is part of the training.
+// Bytes; 0 in eager mode, which has no plan. The next batch is part of training and evaluation.
 struct Planned {
   int64_t training = 0, evaluation = 0;
   int64_t next_batch = 0;  // in eager mode too
@@ -42,8 +42,8 @@ class Loss {
   // met meanwhile, such as IndexError.
   double value() const {
     const double value = late_.value();
-    check<NumericError>(finite(), "train: the loss is not finite: ", value,
-                        " in batch ", number_ + 1,
+    check<NumericError>(finite(), "train: the loss is not finite: ", value, " in batch ",
+                        number_ + 1,
                         ". Lower --lr, or add --find-nan to see which op it comes from.");
     return value;
   }
@@ -143,7 +143,7 @@ class Runner {
     if (functions_[kWithGradients])
       std::printf("  up to %s in steps that return their gradients\n",
                   bytes_text(training).c_str());
-    return {training, pinned + evaluation, next};
+    return {training, pinned + evaluation + next, next};
   }
   // Every program of it, as the functions wrote them.
   std::vector<Program> capture_all(const Workload& work, optim::Accumulation& window) {

@@ -2,15 +2,15 @@
 
 namespace plimsoll::examples {
 
-TextFeed::TextFeed(Make make, Device device, bool ahead) : make_(std::move(make)), device_(device) {
+TextFeed::TextFeed(Device device, bool ahead) : device_(device) {
   if (ahead) ahead_.emplace();
 }
 
-data::Batch TextFeed::batch(int64_t number, int64_t end) {
-  if (!ahead_) return make_(number, device_);
+data::Batch TextFeed::batch(const Make& make, int64_t number, int64_t end) {
+  if (!ahead_) return make(number, device_);
   if (ahead_->next == ahead_->end || ahead_->next != number) {
-    ahead_->prefetcher.start(data::mapped(data::numbers(number, end), [this](int64_t next) {
-      return data::pack(make_(next, Device::cpu), &ahead_->memory);
+    ahead_->prefetcher.start(data::mapped(data::numbers(number, end), [this, make](int64_t next) {
+      return data::pack(make(next, Device::cpu), &ahead_->memory);
     }));
     ahead_->end = end;
   }

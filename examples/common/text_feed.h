@@ -1,8 +1,8 @@
-// TextFeed: where train_transformer's training batches come from: functions of their number. On a
-// GPU each is copied there while the one before is used, if asked for.
+// TextFeed: where train_transformer's batches come from: functions of their number. On a GPU each is
+// copied there while the one before is used, if asked for.
 //
-//   TextFeed feed(task.batch, device, planned.next_batch > 0);
-//   const data::Batch batch = feed.batch(number, session.next_evaluation());
+//   TextFeed feed(device, planned.next_batch > 0);
+//   const data::Batch batch = feed.batch(task.batch, number, session.next_evaluation());
 #pragma once
 
 #include <functional>
@@ -17,11 +17,12 @@ class TextFeed {
  public:
   using Make = std::function<data::Batch(int64_t number, Device device)>;
 
-  TextFeed(Make make, Device device, bool ahead);
+  TextFeed(Device device, bool ahead);
 
-  // Batch `number`. That of number `end`, and what comes after it, is not copied ahead: where
-  // something else needs the memory, such as an evaluation.
-  data::Batch batch(int64_t number, int64_t end);
+  // Batch `number` of those that `make` makes. That of number `end`, and what comes after it, is
+  // not copied ahead: where something else needs the memory. Those of another `make`, such as an
+  // evaluation's, come after the last before `end`.
+  data::Batch batch(const Make& make, int64_t number, int64_t end);
 
  private:
   struct Ahead {
@@ -30,7 +31,6 @@ class TextFeed {
     int64_t next = 0, end = 0;  // batches that are still to come from the prefetcher
   };
 
-  const Make make_;
   const Device device_;
   std::optional<Ahead> ahead_;
 };
