@@ -325,6 +325,27 @@ TEST_F(CudnnPlans, TheFastestIsKeptApartFromTheFirst) {
   EXPECT_EQ(asked, 2);
 }
 
+TEST_F(CudnnPlans, TheFastestOfAttentionIsTaken) {
+  const std::string device = contents_of("h100.json");
+  for (const bool gradient : {false, true}) {
+    cuda::Attention a{.gradient = gradient, .batch = 2, .heads = 2, .length = 128, .features = 64};
+    a.q = a.k = a.v = a.dense();
+    std::vector<cuda::LibraryPlan> proposed;
+    const auto last_wins = [&](std::span<const cuda::LibraryPlan> candidates) {
+      proposed.assign(candidates.begin(), candidates.end());
+      cuda::Times times(candidates.size(), {2, 2, 2});
+      times.back() = {1, 1, 1};
+      return times;
+    };
+    const std::string fastest = described(cuda::attention_plan_for(a, device, last_wins));
+    ASSERT_GE(proposed.size(), size_t{2});
+    EXPECT_EQ(fastest, described(proposed.back()));
+    EXPECT_EQ(described(cuda::attention_plan_for(a, device)), described(proposed[0]));
+    for (const cuda::LibraryPlan& plan : proposed)
+      EXPECT_LE(plan.workspace, cuda::kMostAttentionScratch);
+  }
+}
+
 // Where there is no memory to time in the first is taken, and nothing is kept.
 TEST_F(CudnnPlans, WhatCouldNotBeTimedIsTimedNextTime) {
   const TemporaryFolder folder;

@@ -77,7 +77,7 @@ std::function<void()> norm_by_library(const Norm& v, float eps, std::span<void* 
   };
 }
 
-std::string norm_library() { return "a stand-in 1"; }
+std::string plan_library() { return "a stand-in 1"; }
 
 }  // namespace cuda
 

@@ -32,7 +32,8 @@ constexpr int64_t kMostAttentionScratch = int64_t{2} << 30;
 // As convolution_plan() and convolution_plan_for() of core/cuda/convolution.h.
 [[gnu::weak]] std::optional<LibraryPlan> attention_plan(const Attention& attention);
 [[gnu::weak]] std::optional<LibraryPlan> attention_plan_for(const Attention& attention,
-                                                            const std::string& description);
+                                                            const std::string& description,
+                                                            const PlanClock& clock = {});
 
 // Runs it: q, k, v, out, log_sum_exp [B, H, T] in f32; for the gradient q, k, v, out, dout,
 // log_sum_exp, dq, dk, dv and scratch of the size of log_sum_exp. False: there is no plan, it needs

@@ -3,6 +3,7 @@
 // is virtual.
 #include "core/cuda/attention.h"
 
+#include <cmath>
 #include <limits>
 
 #include "core/cuda/graph_cudnn.h"
@@ -25,7 +26,7 @@ class Builder {
 
   void forward() {
     Tensor q = operand(a_.q), k = transposed(a_.k), v = operand(a_.v), out = operand(a_.dense());
-    Tensor log_sum_exp = column(), scale = number(), lowest = number();
+    Tensor log_sum_exp = column(), scale = this->scale(), lowest = this->lowest();
     Tensor s = masked(pointwise(CUDNN_POINTWISE_MUL, product(q, k), scale), lowest);
     Tensor highest = reduced(CUDNN_REDUCE_TENSOR_MAX, s);
     Tensor e = pointwise(CUDNN_POINTWISE_EXP, pointwise(CUDNN_POINTWISE_SUB, s, highest));
@@ -43,7 +44,8 @@ class Builder {
     Tensor q = operand(a_.q), k = transposed(a_.k), v = transposed(a_.v);
     Tensor out = operand(a_.dense()), dout = operand(a_.dense()), log_sum_exp = column();
     Tensor dq = operand(a_.dense()), dk = operand(a_.dense()), dv = operand(a_.dense());
-    Tensor delta = column(), scale = number(), lowest = number(), one = number();
+    Tensor delta = column(), scale = this->scale(), lowest = this->lowest();
+    Tensor one = graph_.number(1);
     Tensor both = virtual_tensor(rows_);
     point(CUDNN_POINTWISE_MUL, dout, &out, both);
     point(CUDNN_POINTWISE_MUL, reduced(CUDNN_REDUCE_TENSOR_ADD, both), &one, delta);
@@ -71,10 +73,8 @@ class Builder {
                          Sizes{s[0], s[2], 1, s[1]}, type_);
   }
   Tensor column() { return graph_.tensor(column_, row_major_strides(column_), CUDNN_DATA_FLOAT); }
-  Tensor number() {
-    constexpr Sizes ones{1, 1, 1, 1};
-    return graph_.tensor(ones, ones, CUDNN_DATA_FLOAT, Graph::kValue);
-  }
+  Tensor scale() { return graph_.number(1 / std::sqrt(static_cast<float>(a_.features))); }
+  Tensor lowest() { return graph_.number(-std::numeric_limits<float>::infinity()); }
   Tensor virtual_tensor(const Sizes& sizes, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
     return graph_.tensor(sizes, row_major_strides(sizes), type, Graph::kVirtual);
   }
@@ -195,14 +195,16 @@ std::optional<Plan> plan_of(const Attention& a, const Target& target) {
 }
 
 // Never destroyed: when a process ends the library may have gone before.
-Plans<Attention>& plans = *new Plans<Attention>([](const Attention& a) { return plan_of(a, {}); });
+Plans<Attention>& plans =
+    *new Plans<Attention>([](const Attention& a) { return plan_of(a, {.clock = device_clock()}); });
 
 }  // namespace
 
 std::optional<LibraryPlan> attention_plan(const Attention& a) { return summary(plans.find(a)); }
 
-std::optional<LibraryPlan> attention_plan_for(const Attention& a, const std::string& description) {
-  const std::optional<Plan> plan = plan_of(a, {description});
+std::optional<LibraryPlan> attention_plan_for(const Attention& a, const std::string& description,
+                                              const PlanClock& clock) {
+  const std::optional<Plan> plan = plan_of(a, {description, clock_of(clock)});
   return summary(plan ? &*plan : nullptr);
 }
 

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "core/cuda/library_plan.h"
-#include "core/cuda/tuning.h"
 #include "core/value.h"
 
 namespace plimsoll::cuda {
@@ -34,7 +33,6 @@ constexpr int64_t kMostScratch = int64_t{256} << 20;
 
 // The same for a device described in JSON, which need not be there. With a clock, which says how
 // long each of the plans takes, it is the fastest() of them. DeviceError without cuDNN.
-using PlanClock = std::function<Times(std::span<const LibraryPlan> candidates)>;
 [[gnu::weak]] std::optional<LibraryPlan> convolution_plan_for(const Convolution& convolution,
                                                               const std::string& description,
                                                               const PlanClock& clock = {});

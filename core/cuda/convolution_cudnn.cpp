@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/autotune.h"
 #include "core/cuda/convolution.h"
 #include "core/cuda/graph_cudnn.h"
 
@@ -127,9 +126,8 @@ std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
 }
 
 // Never destroyed: when a process ends the library may have gone before.
-Plans<Convolution>& plans = *new Plans<Convolution>([](const Convolution& v) {
-  return plan_of(v, {.clock = autotune() ? time_on_device : Clock()});
-});
+Plans<Convolution>& plans = *new Plans<Convolution>(
+    [](const Convolution& v) { return plan_of(v, {.clock = device_clock()}); });
 
 const Plan* plan_for(Convolution v) {
   v.tf32 = v.dtype == DType::f32 && tf32_wanted();
@@ -143,14 +141,7 @@ std::optional<LibraryPlan> convolution_plan(const Convolution& v) { return summa
 std::optional<LibraryPlan> convolution_plan_for(const Convolution& v,
                                                 const std::string& description,
                                                 const PlanClock& clock) {
-  Target target{.description = description};
-  if (clock)
-    target.clock = [&](const Graph&, std::span<const Plan> candidates) {
-      std::vector<LibraryPlan> summaries;
-      for (const Plan& plan : candidates) summaries.push_back(*summary(&plan));
-      return clock(summaries);
-    };
-  const std::optional<Plan> plan = plan_of(v, target);
+  const std::optional<Plan> plan = plan_of(v, {description, clock_of(clock)});
   return summary(plan ? &*plan : nullptr);
 }
 

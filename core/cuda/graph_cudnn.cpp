@@ -1,6 +1,7 @@
 #include "core/cuda/graph_cudnn.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "core/cuda/runtime.h"
@@ -132,6 +133,12 @@ void Graph::pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Desc
     if (b) op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
     op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
   });
+}
+
+const Descriptor& Graph::number(float usual) {
+  constexpr std::array<int64_t, 4> ones{1, 1, 1, 1};
+  usual_values_.push_back(usual);
+  return tensor(ones, ones, CUDNN_DATA_FLOAT, kValue);
 }
 
 bool can_execute(const Plan* plan, std::span<void* const> tensors, std::span<std::byte> workspace) {

@@ -104,6 +104,8 @@ class Graph {
   enum Place { kMemory, kVirtual, kValue };
   const Descriptor& tensor(std::span<const int64_t> sizes, std::span<const int64_t> strides,
                            cudnnDataType_t type, Place place = kMemory);
+  // One number of f32 on the host, behind all in memory; `usual`: what it is where plans are timed.
+  const Descriptor& number(float usual);
   // One that is no operation itself, and one that is; `fill` sets its attributes.
   template <class F>
   const Descriptor& part(cudnnBackendDescriptorType_t type, const F& fill) {
@@ -125,11 +127,13 @@ class Graph {
   // Of all tensors but the virtual ones; of those in memory.
   std::span<const int64_t> numbers() const { return numbers_; }
   std::span<const int64_t> bytes() const { return bytes_; }
+  std::span<const float> usual_values() const { return usual_values_; }
 
  private:
   std::deque<Descriptor> parts_;
   std::vector<cudnnBackendDescriptor_t> operations_;
   std::vector<int64_t> numbers_, bytes_;
+  std::vector<float> usual_values_;
   int64_t next_ = 1;
 };
 
@@ -148,6 +152,10 @@ using Clock = std::function<Times(const Graph& graph, std::span<const Plan> cand
 // On the device, in memory from the current pool. What needs more workspace than that has is left
 // out, and everything where it has none for the operands, which is said once.
 Times time_on_device(const Graph& graph, std::span<const Plan> candidates);
+// The same where autotune() is on (core/autotune.h), else empty.
+Clock device_clock();
+// One that asks this one, if it is not empty.
+Clock clock_of(const PlanClock& clock);
 
 // What a plan is for: the device that is open, or one that is only described, in JSON, on a machine
 // that may have none; such plans cannot be executed.

@@ -39,7 +39,4 @@ constexpr int64_t kMostNormScratch = int64_t{4} << 20;
                                                     std::span<void* const> tensors,
                                                     std::span<std::byte> workspace);
 
-// "cuDNN 91900". DeviceError without it.
-[[gnu::weak]] std::string norm_library();
-
 }  // namespace plimsoll::cuda

@@ -87,6 +87,4 @@ std::function<void()> norm_by_library(const Norm& v, float eps, std::span<void* 
   };
 }
 
-std::string norm_library() { return cat("cuDNN ", cudnn().cudnnGetVersion()); }
-
 }  // namespace plimsoll::cuda

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <shared_mutex>
 
+#include "core/autotune.h"
 #include "core/cache.h"
 #include "core/cuda/graph_cudnn.h"
 #include "core/storage.h"
@@ -207,13 +208,17 @@ Times time_on_device(const Graph& graph, std::span<const Plan> candidates) try {
     tensors.push_back(blocks.back()->data());
     fill_noise(tensors.back(), bytes);
   }
+  const auto usual = graph.usual_values();
+  std::vector<float> values(usual.begin(), usual.end());
+  std::vector<void*> all = tensors;
+  for (float& value : values) all.push_back(&value);
   const auto block = largest_workspace(candidates);
   const std::span<std::byte> workspace(block->data(), static_cast<size_t>(block->bytes()));
   return time_candidates(candidates.size(), [&](size_t i) {
     check<DeviceError>(can_execute(&candidates[i], tensors, workspace),
                        "autotune: an algorithm needs more workspace than there is: ",
                        candidates[i].workspace, " bytes. Allow more memory.");
-    execute(candidates[i], tensors, workspace);
+    execute(candidates[i], all, workspace);
   });
 } catch (const OutOfMemory& error) {
   static std::once_flag said;
@@ -224,8 +229,23 @@ Times time_on_device(const Graph& graph, std::span<const Plan> candidates) try {
   return Times(candidates.size());
 }
 
+Clock device_clock() { return autotune() ? time_on_device : Clock(); }
+
+Clock clock_of(const PlanClock& clock) {
+  if (!clock) return {};
+  return [clock](const Graph&, std::span<const Plan> candidates) {
+    std::vector<LibraryPlan> summaries;
+    for (const Plan& plan : candidates) summaries.push_back(*summary(&plan));
+    return clock(summaries);
+  };
+}
+
 // Of the code that makes graphs, names them and chooses among their plans: a kept plan knows
 // tensors by the order in which the graph was built. To be raised with every change there.
+std::string plan_library() {
+  return cudnn_usable() ? cat("cuDNN ", cudnn().cudnnGetVersion()) : "";
+}
+
 constexpr const char* kGraphs = "graphs 1";
 
 std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const Target& target,
@@ -257,7 +277,7 @@ std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const
       make();
     else
       cached_file(folder,
-                  {kGraphs, cat("cuDNN ", cudnn().cudnnGetVersion()), device_of(target), name,
+                  {kGraphs, plan_library(), device_of(target), name,
                    cat(static_cast<int>(rounding), " ", limit, timed)},
                   make, usable);
   } catch (const NotKept&) {

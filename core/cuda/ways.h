@@ -1,5 +1,5 @@
-// Several ways to compute the same thing, of which one runs: with an epilogue of the library
-// (epilogue.h), or by kernels one after another.
+// Several ways to compute the same thing, of which one runs: by a library, such as with an epilogue
+// (epilogue.h), or by kernels of ours.
 //
 //   const Way ways[] = {[&] { return product_with_epilogue(...); }, [&] { ...; return true; }};
 //   run_one_of({"linear_gelu_tanh", m, n, k, dtype, inputs, outputs}, product_library, ways);

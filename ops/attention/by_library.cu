@@ -1,5 +1,6 @@
 // The calls of attention that cuDNN does.
 #include "core/cuda/launch.cuh"
+#include "core/cuda/ways.h"
 #include "ops/attention/on_cuda.h"
 
 namespace plimsoll::attention_detail {
@@ -26,14 +27,11 @@ std::optional<Attention> asked(const Call& call, const Sizes& s, const Extras& e
                            strides);
 }
 
-}  // namespace
-
-bool forward_by_library(const Call& call, const Sizes& s, const Extras& extras) {
-  const auto a = asked(call, s, extras, false);
+bool forward_by_library(const Attention& a, const Call& call, const Sizes& s) {
   float* const log_sum_exp = call.out[1].as<float>();
   void* const tensors[] = {call.in[0].data, call.in[1].data, call.in[2].data, call.out[0].data,
                            log_sum_exp};
-  if (!a || !attend_by_library(*a, static_cast<float>(s.attrs.scale), tensors, call.workspace))
+  if (!attend_by_library(a, static_cast<float>(s.attrs.scale), tensors, call.workspace))
     return false;
   const int64_t n = count(call.out[1].shape());
   launch(softmaxes_kernel, blocks_for(n), kThreads, log_sum_exp, n,
@@ -41,10 +39,9 @@ bool forward_by_library(const Call& call, const Sizes& s, const Extras& extras) 
   return true;
 }
 
-bool backward_by_library(const Call& call, const Sizes& s, const Extras& extras) {
-  const auto a = asked(call, s, extras, true);
+bool backward_by_library(const Attention& a, const Call& call, const Sizes& s) {
   const auto column = static_cast<size_t>(column_bytes(s, DType::f32));
-  if (!a || call.workspace.size() < 2 * column) return false;
+  if (call.workspace.size() < 2 * column) return false;
   auto* const log_sum_exp = reinterpret_cast<float*>(call.workspace.data());
   void* const tensors[] = {call.in[0].data,  call.in[1].data,
                            call.in[2].data,  call.in[3].data,
@@ -55,7 +52,32 @@ bool backward_by_library(const Call& call, const Sizes& s, const Extras& extras)
   const auto scale = static_cast<float>(s.attrs.scale);
   launch(log_sum_exps_kernel, blocks_for(n), kThreads,
          reinterpret_cast<const Softmax<float>*>(call.in[4].as<float>()), scale, n, log_sum_exp);
-  return attend_by_library(*a, scale, tensors, call.workspace.subspan(2 * column));
+  return attend_by_library(a, scale, tensors, call.workspace.subspan(2 * column));
+}
+
+void run(const char* op, const Call& call, const Sizes& s, std::span<const Way> ways) {
+  run_one_of({op, s.batch * s.heads, s.queries, s.features, call.out[0].dtype(),
+              static_cast<int>(call.in.size()), static_cast<int>(call.out.size())},
+             plan_library, ways);
+}
+
+}  // namespace
+
+void run_forward(const Call& call, const Sizes& s, const Extras& extras,
+                 const std::function<void()>& own) {
+  const auto a = asked(call, s, extras, false);
+  if (!a) return own();
+  const Way ways[] = {[&] { return forward_by_library(*a, call, s); }, [&] { return own(), true; }};
+  run("attention", call, s, ways);
+}
+
+void run_backward(const Call& call, const Sizes& s, const Extras& extras,
+                  const std::function<void()>& own) {
+  const auto a = asked(call, s, extras, true);
+  if (!a) return own();
+  const Way ways[] = {[&] { return backward_by_library(*a, call, s); },
+                      [&] { return own(), true; }};
+  run("attention_gradient", call, s, ways);
 }
 
 }  // namespace plimsoll::attention_detail

@@ -48,7 +48,7 @@ void forward_on_cuda(const Call& call, bool relu, void (*own)(const Call& call))
   const auto [rows, channels] = rows_of(call.in[0].shape());
   run_one_of({relu ? "batch_norm_relu" : "batch_norm", rows, channels, 1, call.in[0].dtype(),
               static_cast<int>(call.in.size()), static_cast<int>(call.out.size())},
-             norm_library, ways);
+             plan_library, ways);
 }
 
 }  // namespace plimsoll::batch_norm_detail
