@@ -5,8 +5,9 @@
 //                                         stdin, runs n captured steps and answers with one line of
 //                                         JSON: {"ms": [...], "loss": [...], "peak_kib": ...}
 //
-// --device, --precision, and for other sizes --batch, --context, --image-size and --layers, which
-// both calls have to name, are as elsewhere. On a GPU the peak is that of the pool.
+// --device, --precision, --fuse, --autotune, and for other sizes --batch, --context, --image-size
+// and --layers, which both calls have to name, are as elsewhere. On a GPU the peak is that of the
+// pool.
 //
 // F holds each tensor as a file of raw little-endian elements, f32 or i64, and index.json, which
 // lists their names and shapes. torch_steps.py reads the same folder and speaks the same lines.
@@ -164,7 +165,7 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
                           : optim::Optimizer(optim::Adam(parameters));
   optimizer.set_learning_rate(kLearningRate);
   const optim::LossScaler scaler = make_scaler(options);
-  Step step([&](const Tensor& x, const Tensor& y, const Tensor& key) {
+  const auto train = [&](const Tensor& x, const Tensor& y, const Tensor& key) {
     const Autocast scope(precision_named(options.precision));
     const Tensor loss = cross_entropy(model(x, nn::training(key)), y);
     auto [grads, skip] = scaler.unscale(gradients(scaler.scale(loss), parameters));
@@ -172,7 +173,8 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
     optimizer.update(grads, skip);
     scaler.update(skip);
     return loss;
-  });
+  };
+  Step step(train, {.fusion = fusion_named(options.fuse)});
   const int64_t start_kib = memory_kib();
   size_t done = 0;
   for (int64_t n = 0; std::cin >> n;) {
@@ -207,6 +209,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads);
   app.add_option("--device", options.device);
   app.add_option("--precision", options.precision)->check(CLI::IsMember(precision_names()));
+  add_fuse_option(app, options);
+  app.add_flag("--autotune", options.autotune);
   app.add_option("--batch", options.batch)->check(whole_number(1, kLargestBatch));
   app.add_option("--context", options.context)->check(whole_number(1, kGpt2.context));
   app.add_option("--image-size", options.image_size)->check(whole_number(1, 4096));

@@ -25,15 +25,6 @@ BudgetOptions planning(const Options& options) {
           .search_seconds = options.plan_seconds};
 }
 
-// By what --fuse is given.
-Fusion passes_named(const std::string& name) {
-  const auto is = [&](const char* other) { return name == other || name == "all"; };
-  return {.elements = is("elements") || is("chains"),
-          .rows = is("rows") || is("chains"),
-          .norms = is("norms") || is("chains"),
-          .epilogues = is("epilogues")};
-}
-
 // The smallest budget for programs that run one after another, while all that is outside of any of
 // them stays.
 int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& planning) {
@@ -68,14 +59,7 @@ void add_budget_options(CLI::App& app, Options& options) {
                  "everywhere")
       ->check(CLI::IsMember({"measured", "model"}))
       ->capture_default_str();
-  app.add_option(
-         "--fuse", options.fuse,
-         "Ops of a captured step that run together, in the cache or in one kernel of a GPU: chains "
-         "of pointwise ones (elements), norms over rows with those around them (rows), batch norms "
-         "with the sum and relu behind them (norms), these three (chains), on a GPU products of 16 "
-         "bits with what follows them (epilogues), all or none")
-      ->check(CLI::IsMember({"none", "elements", "rows", "norms", "chains", "epilogues", "all"}))
-      ->capture_default_str();
+  add_fuse_option(app, options);
 }
 
 Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options), pool_(pool) {
@@ -97,7 +81,7 @@ StepOptions Budget::step_options(int64_t host_bytes) {
   host_bytes_ = host_bytes;
   return {.budget = step_budget(),
           .planning = planning(options_),
-          .fusion = passes_named(options_.fuse),
+          .fusion = fusion_named(options_.fuse),
           .graph = !options_.no_graph};
 }
 

@@ -13,6 +13,7 @@
 #include "autograd/autocast.h"
 #include "examples/common/checks.h"
 #include "memory/budget.h"
+#include "memory/fusion/options.h"
 #include "optim/loss_scaler.h"
 
 namespace plimsoll::examples {
@@ -64,6 +65,10 @@ struct Options {
 // Options that every training example has; `models` are the names --model accepts, the first is
 // the default.
 void add_options(CLI::App& app, Options& options, const std::vector<std::string>& models);
+
+// --fuse, which add_budget_options() adds too, and the passes that it names.
+void add_fuse_option(CLI::App& app, Options& options);
+Fusion fusion_named(const std::string& name);
 
 // Parses, sets the number of threads, runs `body` and turns errors into one sentence and an exit
 // code: 0 done, 2 usage, 3 data, 130 stopped by Ctrl-C, 1 anything else.
