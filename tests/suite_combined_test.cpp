@@ -2,6 +2,7 @@
 // else, with the bits of the ops by themselves and no more bytes. On a GPU where there is one, and
 // in the simulation.
 #include "autograd/gradients.h"
+#include "core/combined_op.h"
 #include "core/cpu/parallel.h"
 #include "core/cuda.h"
 #include "core/transfer.h"

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
+#include "core/combined_op.h"
 #include "core/operands.h"
 #include "core/workspaces.h"
-#include "memory/dead_code.h"
-#include "memory/early_update.h"
-#include "memory/plan.h"
+#include "memory/fusion/no_larger.h"
 
 namespace plimsoll {
 namespace fusion {
@@ -14,10 +13,37 @@ namespace {
 
 using Place = CombinedOp::Place;
 
+struct Chain {
+  const CombinedOp* combined = nullptr;
+  Members members;         // all run where the first one stands
+  std::vector<int> reads;  // through which input each reads the one before; of the first: -1
+};
+
+Instruction build(const Program& program, const Chain& chain) {
+  const CombinedOp& combined = *chain.combined;
+  const auto member = [&](int m) -> const Instruction& {
+    return program.instructions[chain.members[m]];
+  };
+  Instruction made{.op = combined.op, .attrs = member(0).attrs};
+  for (const Place& place : combined.in) {
+    const bool other = place.number == CombinedOp::kOtherInput;
+    made.in.push_back(
+        member(place.member).in[other ? 1 - chain.reads[place.member] : place.number]);
+  }
+  for (const Place& place : combined.out)
+    made.out.push_back(member(place.member).out[place.number]);
+  return made;
+}
+
+// Finds the chains in the order of their first members, but for those that are left out; none
+// shares a member with another. In each
+//  - nobody else reads what members make, but for outputs of the combined op;
+//  - all that members read lies dense, in no broadcast, and is there when the first one runs.
 class Finder {
  public:
-  explicit Finder(const Program& program)
+  Finder(const Program& program, const LeftOut& left_out)
       : program_(program),
+        left_out_(left_out),
         maker_(program.buffers.size(), -1),
         is_result_(program.buffers.size()),
         readers_(program.buffers.size()),
@@ -29,14 +55,14 @@ class Finder {
     for (const Operand& result : program.results) is_result_[result.buffer] = true;
   }
 
-  std::vector<Chain> chains(std::span<const CombinedOp> combined, const std::set<Start>& left_out) {
-    std::vector<Chain> found;
+  std::vector<Rewrite> rewrites() {
+    std::vector<Rewrite> found;
     for (int i = 0; i < std::ssize(program_.instructions); ++i)
-      for (const CombinedOp& op : combined) {
+      for (const CombinedOp& op : combined_ops()) {
         Chain chain{&op, {i}, {-1}};
-        if (left_out.contains({&op, i}) || !can_be(op, 0, i) || !extend(chain)) continue;
+        if (!can_be(op, 0, i) || !extend(chain)) continue;
         for (const int member : chain.members) taken_[member] = true;
-        found.push_back(std::move(chain));
+        found.push_back({chain.members, chain.members[0], build(program_, chain)});
         break;
       }
     return found;
@@ -77,6 +103,7 @@ class Finder {
   }
 
   bool is_good(const Chain& chain) const {
+    if (left_out_.contains(chain.members)) return false;
     const CombinedOp& op = *chain.combined;
     for (size_t m = 0; m < op.members.size(); ++m) {
       const int i = chain.members[m];
@@ -118,85 +145,32 @@ class Finder {
   }
 
   const Program& program_;
+  const LeftOut& left_out_;
   std::vector<int> maker_;  // of each buffer; -1: it comes from outside
   std::vector<bool> is_result_;
   std::vector<std::vector<int>> readers_;  // those that write in place among them
   std::vector<bool> taken_;                // instructions that are in a chain
 };
 
-Instruction build(const Program& program, const Chain& chain) {
-  const CombinedOp& combined = *chain.combined;
-  const auto member = [&](int m) -> const Instruction& {
-    return program.instructions[chain.members[m]];
-  };
-  Instruction made{.op = combined.op, .attrs = member(0).attrs};
-  for (const Place& place : combined.in) {
-    const bool other = place.number == CombinedOp::kOtherInput;
-    made.in.push_back(
-        member(place.member).in[other ? 1 - chain.reads[place.member] : place.number]);
-  }
-  for (const Place& place : combined.out)
-    made.out.push_back(member(place.member).out[place.number]);
-  return made;
+// Asked for all at once: on a GPU libraries make plans for them, which several threads do faster.
+std::vector<Rewrite> with_workspaces(std::vector<Rewrite> rewrites, Device device) {
+  Program made;
+  made.device = device;
+  for (const Rewrite& rewrite : rewrites) made.instructions.push_back(rewrite.made);
+  find_workspaces(made);
+  for (size_t i = 0; i < rewrites.size(); ++i)
+    rewrites[i].made.workspace = made.instructions[i].workspace;
+  return rewrites;
 }
 
 }  // namespace
-
-std::vector<Chain> find_chains(const Program& program, std::span<const CombinedOp> combined,
-                               const std::set<Start>& left_out) {
-  return Finder(program).chains(combined, left_out);
-}
-
-Program rewrite(const Program& program, std::span<const Chain> chains) {
-  Program combined = program;
-  std::vector<bool> gone(program.instructions.size());
-  for (const Chain& chain : chains) {
-    for (const int member : chain.members) gone[member] = true;
-    gone[chain.members[0]] = false;
-    combined.instructions[chain.members[0]] = build(program, chain);
-  }
-  size_t i = 0;
-  std::erase_if(combined.instructions, [&](const Instruction&) { return gone[i++]; });
-  combined = remove_dead(std::move(combined));
-  find_workspaces(combined);
-  return combined;
-}
-
 }  // namespace fusion
 
-namespace {
-
-using fusion::Chain;
-
-// The chain that is at fault for a larger plan: the one that runs at the peak, or else the last.
-// Where the program had such ops before, it may be one near the peak.
-const Chain& at_fault(const Program& ordered, int peak, const std::vector<Chain>& chains) {
-  const auto is_combined = [](const Instruction& instruction) {
-    return std::ranges::find(combined_ops(), instruction.op, &CombinedOp::op) !=
-           combined_ops().end();
-  };
-  const auto& instructions = ordered.instructions;
-  if (peak < 0 || !is_combined(instructions[peak])) return chains.back();
-  const auto number = static_cast<size_t>(
-      std::count_if(instructions.begin(), instructions.begin() + peak, is_combined));
-  return chains[std::min(number, chains.size() - 1)];
-}
-
-}  // namespace
-
 Program combine(Program program) {
-  Program ordered = update_early(program);
-  const int64_t most = make_plan(ordered).arena_bytes;
-  for (std::set<fusion::Start> left_out;;) {
-    const auto chains = fusion::find_chains(program, combined_ops(), left_out);
-    if (chains.empty()) return program;
-    Program combined = fusion::rewrite(program, chains);
-    ordered = update_early(combined);
-    const Plan plan = make_plan(ordered);
-    if (plan.arena_bytes <= most) return combined;
-    const Chain& chain = at_fault(ordered, plan.peak_instruction, chains);
-    left_out.insert({chain.combined, chain.members[0]});
-  }
+  using namespace fusion;
+  return rewrite_no_larger(program, [&](const LeftOut& left_out) {
+    return with_workspaces(Finder(program, left_out).rewrites(), program.device);
+  });
 }
 
 }  // namespace plimsoll

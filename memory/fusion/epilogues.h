@@ -1,6 +1,6 @@
 // Epilogues: on a GPU a product and what follows it, by the rules of the ops
-// (core/epilogue_rule.h), as one instruction: linear and gelu, the gradient of gelu and the sum over
-// it, the gradients of a weight and a bias.
+// (core/epilogue_rule.h), as one instruction: linear and gelu, the gradient of gelu and the sum
+// over it, the gradients of a weight and a bias.
 //
 //   program = join_epilogues(std::move(program), epilogue_rules());
 #pragma once
