@@ -74,6 +74,8 @@ TEST(FusedRows, AddUpTheirColumns) {
   const auto& fused = program.instructions.back().attrs.as<fusion::Fused>();
   EXPECT_EQ(program.instructions.back().workspace, fused.sum_bytes);
   EXPECT_GE(fused.sum_bytes, 8 * 2 * 768 * 4);
+  for (const fusion::Slice& sum : std::span(fused.members[0].out).subspan(1))
+    EXPECT_EQ(std::tuple(sum.row_step, sum.column_step, sum.width), std::tuple(0, 1, 0));
   EXPECT_EQ(
       kernel_text(fused).body,
       R"(  const auto f0 = element::NormGradient<true>{static_cast<const float*>(arguments.at[2])};

@@ -22,6 +22,7 @@ struct Value {
   int home = 0;
   int last_read = -1;  // by a member
   bool leaves = false;
+  bool is_sum = false;  // over the rows: all of them have the same
 };
 
 class Builder {
@@ -78,7 +79,10 @@ class Builder {
       for (const Operand& in : member(m).in)
         if (const auto made = values_.find(in.buffer); made != values_.end())
           made->second.last_read = m;
-      for (const Operand& out : member(m).out) values_[out.buffer] = {.operand = out};
+      for (const Operand& out : member(m).out)
+        values_[out.buffer] = {
+            .operand = out,
+            .is_sum = sums_columns(*member(m).op) && out.buffer != member(m).out[0].buffer};
     }
     for (auto& [buffer, value] : values_) value.leaves = last_use_[buffer] > group_.members.back();
   }
@@ -200,7 +204,10 @@ class Builder {
     const Value& value = values_.at(operand.buffer);
     const Home& home = homes_[static_cast<size_t>(value.home)];
     Slice slice{.dtype = operand.meta.dtype};
-    lay_out_rows(operand, slice);
+    if (value.is_sum)
+      slice.column_step = 1;
+    else
+      lay_out_rows(operand, slice);
     if (home.output < 0) {
       slice.of = Slice::Of::scratch;
       slice.number = home.slot;
