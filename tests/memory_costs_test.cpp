@@ -1,0 +1,46 @@
+// Which instructions are measured by themselves (memory/costs.h), told by an op that notes which of
+// its inputs lie in one place.
+#include "memory/costs.h"
+
+#include <algorithm>
+
+#include "tests/memory_ops.h"
+
+namespace plimsoll {
+namespace {
+
+using namespace memory_test;
+
+std::string runs;  // "aac ": the first two of three are one
+
+constexpr OpDef noting_op{.name = "noting", .infer = same_as_input, .cpu = [](const Call& call) {
+                            std::string run;
+                            for (const View& x : call.in) {
+                              const auto same = [&](const View& y) { return y.data == x.data; };
+                              const auto first = std::ranges::find_if(call.in, same);
+                              run += static_cast<char>('a' + (first - call.in.begin()));
+                            }
+                            if (!runs.ends_with(run + " ")) runs += run + " ";
+                          }};
+
+// What one input costs when it is far says nothing of another instruction, where two are one.
+TEST(MemoryCosts, OnceForInputsThatShareTheirMemoryAlike) {
+  const Program program = capture(
+      [](std::span<const Tensor> in) {
+        const Tensor &x = in[0], &y = in[1], &z = in[2];
+        std::vector<Tensor> results;
+        for (const auto& [a, b, c] :
+             {std::array{x, y, z}, std::array{x, x, y}, std::array{x, y, x}, std::array{x, y, y},
+              std::array{x, x, x}, std::array{z, y, z}, std::array{y, y, z}, std::array{y, z, x}})
+          results.push_back(apply1(noting_op, {a, b, c}));
+        return results;
+      },
+      Metas(3, vec(64, Device::cpu)));
+  const std::vector<Cost> costs = instruction_costs(program, CostModel::measured);
+  EXPECT_EQ(runs, "abc aac aba abb aaa ");
+  for (const auto& [again, first] : {std::pair(5, 2), std::pair(6, 1), std::pair(7, 0)})
+    EXPECT_EQ(costs[again], costs[first]);
+}
+
+}  // namespace
+}  // namespace plimsoll
