@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/operands.h"
 #include "memory/fusion/source.h"
 
 namespace plimsoll::fusion {
@@ -141,8 +142,8 @@ class Builder {
     const Operand& output = values_.at(home.output).operand;
     const Buffer& buffer = program_.buffers[input.buffer];
     if (buffer.kind != Buffer::Kind::temporary || !is_full(input) || !is_full(output) ||
-        input.offset != 0 || !is_row_major(input.meta.shape, input.strides) ||
-        bytes_of(input.meta) != buffer.bytes || bytes_of(output.meta) != buffer.bytes ||
+        input.offset != 0 || !is_dense(input) || bytes_of(input.meta) != buffer.bytes ||
+        bytes_of(output.meta) != buffer.bytes ||
         size_of(input.meta.dtype) != size_of(output.meta.dtype) ||
         std::ranges::count(in_, input.buffer, &Operand::buffer) != 1)
       return false;
@@ -238,9 +239,7 @@ class Builder {
 
   static double flops_of(const Instruction& instruction) {
     if (!instruction.op->flops) return 0;
-    Metas in, out;
-    for (const Operand& operand : instruction.in) in.push_back(operand.meta);
-    for (const Operand& operand : instruction.out) out.push_back(operand.meta);
+    const Metas in = metas_of(instruction.in), out = metas_of(instruction.out);
     return instruction.op->flops(in, out, instruction.attrs);
   }
 
@@ -253,8 +252,7 @@ class Builder {
   std::vector<Operand> in_, out_;
 };
 
-}  // namespace
-
+// The last instruction that reads or writes each buffer; the number of instructions for a result.
 std::vector<int> last_uses(const Program& program) {
   std::vector<int> last(program.buffers.size(), -1);
   const int n = static_cast<int>(program.instructions.size());
@@ -265,8 +263,15 @@ std::vector<int> last_uses(const Program& program) {
   return last;
 }
 
-Instruction build(const Program& program, const std::vector<int>& last_use, const Group& group) {
-  return Builder(program, last_use, group).build();
+}  // namespace
+
+std::vector<Rewrite> build(const Program& program, std::span<const Group> groups) {
+  const std::vector<int> last_use = last_uses(program);
+  std::vector<Rewrite> built;
+  for (const Group& group : groups)
+    built.push_back(
+        {group.members, group.members.back(), Builder(program, last_use, group).build()});
+  return built;
 }
 
 }  // namespace plimsoll::fusion

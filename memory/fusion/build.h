@@ -1,18 +1,15 @@
-// From the instructions of a group to one fused instruction.
+// From groups of instructions to fused ones.
 //
-//   const std::vector<int> last_use = last_uses(program);
-//   Instruction fused = build(program, last_use, group);
+//   const std::vector<Rewrite> rewrites = build(program, find_groups(program, passes));
 #pragma once
 
 #include "memory/fusion/fused.h"
 #include "memory/fusion/groups.h"
+#include "memory/fusion/no_larger.h"
 
 namespace plimsoll::fusion {
 
-// The last instruction that reads or writes each buffer; the number of instructions for a result.
-std::vector<int> last_uses(const Program& program);
-
-// `group` is one that find_groups() found in the program.
-Instruction build(const Program& program, const std::vector<int>& last_use, const Group& group);
+// Of groups that find_groups() found in the program. Each runs where its last member stands.
+std::vector<Rewrite> build(const Program& program, std::span<const Group> groups);
 
 }  // namespace plimsoll::fusion

@@ -1,23 +1,12 @@
 #include "memory/fusion/fuse.h"
 
-#include <algorithm>
-
 #include "memory/dead_code.h"
 #include "memory/fusion/build.h"
 #include "memory/fusion/combine.h"
-#include "memory/fusion/no_larger.h"
 
 namespace plimsoll {
 namespace fusion {
 namespace {
-
-std::vector<Rewrite> built(const Program& program, std::span<const Group> groups) {
-  const std::vector<int> last_use = last_uses(program);
-  std::vector<Rewrite> rewrites;
-  for (const Group& group : groups)
-    rewrites.push_back({group.members, group.members.back(), build(program, last_use, group)});
-  return rewrites;
-}
 
 // Whether all fused instructions can run: on a GPU, once their kernels are compiled, as one module.
 bool is_ready(const Program& program) {
@@ -31,7 +20,7 @@ bool is_ready(const Program& program) {
 }  // namespace
 
 Program rewrite(const Program& program, const std::vector<Group>& groups) {
-  return remove_dead(rewritten(program, built(program, groups)));
+  return remove_dead(rewritten(program, build(program, groups)));
 }
 
 }  // namespace fusion
@@ -40,13 +29,13 @@ Program fuse(Program program, Fusion passes) {
   using namespace fusion;
   if (program.device == Device::null || passes == Fusion{}) return program;
   if (passes.norms) program = combine(std::move(program));
-  const std::vector<Rewrite> all = built(program, find_groups(program, passes));
+  const std::vector<Rewrite> all = build(program, find_groups(program, passes));
   Program fused = rewrite_no_larger(program, [&](const LeftOut& left_out) {
     std::vector<Rewrite> kept = all;
     std::erase_if(kept, [&](const Rewrite& r) { return left_out.contains(r.members); });
     return kept;
   });
-  return is_ready(fused) ? fused : program;
+  return is_ready(fused) ? std::move(fused) : std::move(program);
 }
 
 }  // namespace plimsoll
