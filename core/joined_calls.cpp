@@ -1,5 +1,6 @@
 #include "core/joined_calls.h"
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -63,11 +64,13 @@ bool JoinedCalls::waits(const OpDef& op, const Attrs& attrs, std::span<const Ten
                         std::span<const Value> outputs) {
   if (scopes == 0) return false;
   const bool joins = op.joins && inputs[0].device() == Device::cuda && !apply_mode().check_finite;
+  int64_t bytes = 0;
+  for (const Tensor& input : inputs) bytes += input.value().storage->bytes();
   waiting.count_kept();
   if (!joins || !waiting.alike(op, attrs, inputs.size(), outputs.size()) ||
-      !waiting.apart(inputs) || waiting.kept > kMostKept)
+      !waiting.apart(inputs) || std::max(bytes, waiting.kept) > kMostKept)
     make_waiting();
-  if (!joins) return false;
+  if (!joins || bytes > kMostKept) return false;
   waiting.op = &op;
   waiting.attrs = attrs;
   waiting.inputs = inputs.size();

@@ -5,8 +5,8 @@
 //     for (Tensor& grad : grads) grad = unscale(grad, scale);     // one launch for many
 //   });
 //
-// A call waits that says OpDef::joins, has work to do and looks into no memory that another waiting
-// one writes. Those that wait are made before anything else that runs on this thread or reads and
+// A call waits that says OpDef::joins, has work to do, is not large and looks into no memory that
+// another waiting one writes. Those that wait are made before anything else that runs on this thread or reads and
 // writes tensors from the host: nobody sees the difference but the GPU.
 #pragma once
 
@@ -16,12 +16,11 @@ namespace plimsoll {
 
 class JoinedCalls {
  public:
-  // Bytes that calls which wait may keep alive for nobody else: about so many more than one by one.
+  // Bytes of operands of a call that waits, and of what calls that wait may keep alive after their
+  // owners let go of it before the next one: about so many more than one by one.
   static constexpr int64_t kMostKept = int64_t{4} << 20;
 
-  // On this thread, until the scope ends: join_calls() has one.
-  JoinedCalls();
-  // Calls that still wait, since an error has ended the scope, are never made.
+  // Calls that still wait when an error ends join_calls() are never made.
   ~JoinedCalls();
   JoinedCalls(const JoinedCalls&) = delete;
   JoinedCalls& operator=(const JoinedCalls&) = delete;
@@ -32,6 +31,11 @@ class JoinedCalls {
                     std::span<const Value> outputs);
   // For whatever else reads or writes memory of a GPU.
   static void make_waiting();
+
+ private:
+  JoinedCalls();  // on this thread, until the scope ends
+  template <class F>
+  friend void join_calls(const F& f);
 };
 
 // Calls f() and makes what still waits then. Errors: those of f(), and of a launch.

@@ -70,7 +70,7 @@ void train(const Options& options, int64_t epochs) {
       options.learning_rate, options.learning_rate / 100, windows / 10, epochs * windows);
   std::optional<optim::ScheduledRate> late_rate;  // where loss scaling may leave updates out
   if (scaler.current().defined()) late_rate.emplace(schedule, optimizer.steps());
-  optim::LateCount late_made(optimizer.steps());  // likewise
+  optim::LateCount updates_made(optimizer.steps());
   const optim::SparsitySchedule sparsity = sparsity_schedule(options, epochs * windows);
   std::optional<optim::Pruner> pruner;
   if (options.prune > 0)
@@ -168,9 +168,9 @@ void train(const Options& options, int64_t epochs) {
     if (late_rate) {
       late_rate->next();
       if (pruner && part == 0) {
-        late_made.next();
-        if (late_made.any([&](int64_t made) { return sparsity.due(made); }))
-          pruner->prune(late_made.exact());
+        updates_made.next();
+        if (updates_made.any([&](int64_t made) { return sparsity.due(made); }))
+          pruner->prune(updates_made.exact());
       }
     } else if (part == 0 || number == first) {
       const int64_t made = ended(number) - left_out;

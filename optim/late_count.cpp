@@ -1,12 +1,27 @@
 #include "optim/late_count.h"
 
+#include "core/trace.h"
+
 namespace plimsoll::optim {
 
 void LateCount::next() {
+  check<StateError>(!Trace::current(),
+                    "late_count: a step is being captured: it would be done once and never again. "
+                    "Call next() between steps.");
   counts_.emplace_back(steps_);
   if (counts_.size() > kLate + 1) counts_.pop_front();
-  least_ = static_cast<int64_t>(counts_.front().value());
+  const auto now = static_cast<int64_t>(counts_.front().value());
+  check<StateError>(counts_.size() <= kLate || (now >= least_ && now <= least_ + 1),
+                    "late_count: the number of updates went from ", least_, " to ", now,
+                    " with one next(). Call it before each update, and begin anew after a state "
+                    "was restored.");
+  least_ = now;
   uncertain_ = std::ssize(counts_) - 1;
+}
+
+int64_t LateCount::exact() const {
+  check<StateError>(!counts_.empty(), "late_count: nothing was counted yet. Call next() first.");
+  return static_cast<int64_t>(counts_.back().value());
 }
 
 }  // namespace plimsoll::optim

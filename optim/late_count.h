@@ -25,18 +25,20 @@ class LateCount {
   // `steps`: Optimizer::steps().
   explicit LateCount(Tensor steps) : steps_(std::move(steps)) {}
 
-  // The first one waits.
+  // The first one waits. StateError where a step is being captured, and where more updates were made
+  // than next() was called for.
   void next();
 
   // Whether may_be(n) for one of the numbers n that the count may be now.
   template <class F>
-  bool any(const F& may_be) const {
+  bool any(const F& may_be) const {  // false before next()
+    if (counts_.empty()) return false;
     for (int64_t n = least_; n <= least_ + uncertain_; ++n)
       if (may_be(n)) return true;
     return false;
   }
-  // The count at the last next(). Waits until the GPU has come so far.
-  int64_t exact() const { return static_cast<int64_t>(counts_.back().value()); }
+  // The count at the last next(). Waits until the GPU has come so far. StateError before next().
+  int64_t exact() const;
 
  private:
   Tensor steps_;

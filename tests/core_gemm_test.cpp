@@ -73,7 +73,7 @@ void expect_product(const Case& c, std::mt19937& random) {
 }
 
 TEST(Gemm, EqualsEigens) {
-  const int64_t sizes[] = {0, 1, 2, 5, 6, 12, 13, 16, 17, 31, 33, 64, 65, 97, 130};
+  const int64_t sizes[] = {0, 1, 2, 5, 6, 12, 13, 14, 15, 16, 17, 28, 29, 31, 33, 64, 65, 97, 130};
   std::mt19937 random(1);
   const auto pick = [&] { return sizes[random() % std::size(sizes)]; };
   for (int i = 0; i < 400; ++i) {
@@ -89,6 +89,7 @@ TEST(Gemm, EqualsEigensBeyondEveryBlock) {
     for (const bool b : {false, true}) {
       expect_product<float>({1153, 40, 30, a, b, false}, random);
       expect_product<float>({2500, 40, 300, a, b, true}, random);  // B packed for many rows of A
+      expect_product<float>({1345, 1000, 300, a, b, true}, random);
       expect_product<float>({30, 1025, 257, a, b, true}, random);
       expect_product<float>({100, 70, 513, a, b, false}, random);
       expect_product<double>({70, 530, 300, a, b, false}, random);
@@ -157,17 +158,19 @@ TEST(Gemm, BitsDoNotDependOnThreads) {
   };
   for (const bool transposed : {false, true})
     for (const auto& [m, n, k] : {Sizes{20, 190, 300},
+                                  {37, 3000, 530},
+                                  {250, 1100, 1022},
                                   {200, 190, 300},
                                   {700, 190, 300},
                                   {700, 190, 200},
                                   {1100, 300, 600}}) {
       const Stored<float> a(random_matrix<float>(m, k, random), transposed, 0);
-      const Matrix<float> b = random_matrix<float>(k, n, random);
+      const Stored<float> b(random_matrix<float>(k, n, random), transposed, 0);
       std::vector<Matrix<float>> results;
       for (const int threads : {1, 2, 3, 7}) {
         set_num_threads(threads);
         Matrix<float>& c = results.emplace_back(m, n);
-        gemm<float>(m, n, k, a.ref, {b.data(), n, 1}, c.data(), n);
+        gemm<float>(m, n, k, a.ref, b.ref, c.data(), n);
         EXPECT_TRUE(c == results[0])
             << m << " x " << n << " x " << k << ", " << threads << " threads";
       }

@@ -191,5 +191,18 @@ TEST_F(CudaJoinedCalls, WaitingKeepsFewBytes) {
   EXPECT_EQ(unscaled.grads[3].to_vector<float>()[0], 0x1p-16F);
 }
 
+// One launch for each saves nothing, and to wait would keep what it reads.
+TEST_F(CudaJoinedCalls, LargeOnesDoNotWait) {
+  PooledAllocator& pool = *default_pool(Device::cuda);
+  constexpr int64_t kBytes = 2 * JoinedCalls::kMostKept;
+  std::vector<Tensor> grads;
+  for (int i = 0; i < 3; ++i) grads.push_back(ones({kBytes / 4}, {DType::f32, Device::cuda}));
+  const auto scaler = optim::LossScaler::dynamic({}, Device::cuda);
+  pool.reset_peak();
+  const int64_t before = pool.stats().peak.bytes;
+  const auto unscaled = scaler.unscale(std::move(grads));
+  EXPECT_LE(pool.stats().peak.bytes, before + kBytes + (int64_t{1} << 20));
+}
+
 }  // namespace
 }  // namespace plimsoll

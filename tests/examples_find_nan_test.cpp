@@ -95,6 +95,20 @@ TEST_P(FindNanOnBatches, NamesTheOpWhereTheLossIsNotFinite) {
   EXPECT_EQ(training.w.item(), 0);
 }
 
+// (w - x)^2 is beyond f32, its gradient is not: the update is made before anybody knows.
+TEST_P(FindNanOnBatches, NamesTheOpWhereOnlyTheLossIsNotFinite) {
+  Training training(
+      [](const Tensor& w, const Tensor& x) {
+        const Tensor off = w - x;
+        return sum(off * off);
+      },
+      GetParam());
+  expect_error<NumericError>([&] { training.step(2e19F); },
+                             "train: in batch 1: mul: output 0 holds NaN or infinity: f32 [1] on "
+                             "cpu. Lower the learning rate or look at this op's inputs.");
+  EXPECT_EQ(training.optimizer.steps_made(), 1);
+}
+
 TEST_P(FindNanOnBatches, NamesTheOpWhereTheUpdateWasMade) {
   Training training(harmless, GetParam());
   training.step(2);

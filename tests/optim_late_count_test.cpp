@@ -15,6 +15,7 @@
 #include "optim/adam.h"
 #include "optim/loss_scaler.h"
 #include "optim/prune.h"
+#include "tests/errors.h"
 
 namespace plimsoll {
 namespace {
@@ -80,6 +81,24 @@ void expect_few_questions(Device device) {
 }
 
 TEST(LateCount, AsksOnlyWhereMasksMayBeDue) { expect_few_questions(Device::cpu); }
+
+TEST(LateCount, Refusals) {
+  const Tensor steps = zeros({}, {DType::i64});
+  optim::LateCount made(steps);
+  EXPECT_FALSE(made.any([](int64_t) { return true; }));
+  expect_error<StateError>([&] { made.exact(); },
+                           "late_count: nothing was counted yet. Call next() first.");
+  const auto count_two = [&] {
+    made.next();
+    const int64_t more = steps.item<int64_t>() + 2;
+    steps.write(std::span(&more, 1));
+  };
+  for (int i = 0; i < 3; ++i) count_two();
+  expect_error<StateError>(
+      count_two,
+      "late_count: the number of updates went from 0 to 2 with one next(). Call "
+      "it before each update, and begin anew after a state was restored.");
+}
 
 TEST(CudaLateCount, WaitsOnlyWhereMasksMayBeDue) {
   if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;

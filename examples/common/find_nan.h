@@ -7,8 +7,8 @@
 // Dynamic loss scaling raises its scale until gradients overflow, so a step goes on to its end
 // first. Infinities pass where they did what it expects of them: the update was left out, the loss
 // is finite, and the scale was above 1, so that a lower one may help. Otherwise the first op of the
-// step that wrote some is named; a step whose loss is not finite has changed nothing by then but
-// running statistics. Without dynamic loss scaling, at a scale of 1 or less, and in evaluations the
+// step that wrote some is named, after the step: where gradients stayed finite beside a loss that did
+// not, the update was made. Without dynamic loss scaling, at a scale of 1 or less, and in evaluations the
 // op itself throws.
 #pragma once
 
