@@ -126,6 +126,10 @@ def main():
     for name, value in usual.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
+    for option, known in (("ours", OURS), ("cases", SMALL if options.smoke else CASES)):
+        for name in getattr(options, option).split(","):
+            if name not in known:
+                parser.error(f"--{option}: {name} is none of {', '.join(known)}.")
     agree = [compare(case, options) for case in options.cases.split(",")]
     sys.exit(0 if all(agree) else 1)
 
