@@ -31,7 +31,8 @@ row() {
 
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || true
 row kernels 'PASSED' "$bin/op_tests" --gtest_brief=1 --gtest_filter='*Cuda*'
-row device 'PASSED' "$bin/unit_tests" --gtest_brief=1 --gtest_filter='CudaDevice.*:CudaPrefetch.*:*CudaNorms.*'
+row device 'PASSED' "$bin/unit_tests" --gtest_brief=1 \
+  --gtest_filter='CudaDevice.*:CudaJoinedCalls.*:CudaLateCount.*:CudaPrefetch.*:*CudaNorms.*'
 row steps 'PASSED' "$bin/unit_tests" --gtest_brief=1 --gtest_filter='CudaSteps.*'
 for precision in f32 bf16 f16; do
   row "lenet_$precision" 'test accuracy' "$bin/train_cnn" --device cuda --model lenet \
