@@ -13,7 +13,7 @@ using Sizes = std::array<int64_t, 4>;
 // Rows are images of one pixel, with the channels innermost. Tensors are made in the order in which
 // norm_by_library() is given them; eps is the last.
 void build(Graph& graph, const Norm& v) {
-  const Sizes rows{v.rows, v.channels, 1, 1}, one_row{1, v.channels, 1, 1}, ones{1, 1, 1, 1};
+  const Sizes rows{v.rows, v.channels, 1, 1}, one_row{1, v.channels, 1, 1};
   const Sizes strides{v.channels, 1, v.channels, v.channels};
   const auto matrix = [&]() -> const Descriptor& {
     return graph.tensor(rows, strides, type_of(v.dtype));
@@ -27,7 +27,7 @@ void build(Graph& graph, const Norm& v) {
   const Descriptor &x = matrix(), &gamma = row(), &beta = row();
   const Descriptor* const residual = v.residual ? &matrix() : nullptr;
   const Descriptor &y = matrix(), &mean = row(), &inverse = row();
-  const Descriptor& eps = graph.tensor(ones, ones, CUDNN_DATA_FLOAT, Graph::kValue);
+  const Descriptor& eps = graph.number(1e-5f);
   const Descriptor& normal = v.relu ? between() : y;
   graph.operation(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR, [&](Descriptor& op) {
     const cudnnBackendNormMode_t mode = CUDNN_BATCH_NORM;

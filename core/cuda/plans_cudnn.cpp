@@ -240,12 +240,12 @@ Clock clock_of(const PlanClock& clock) {
   };
 }
 
-// Of the code that makes graphs, names them and chooses among their plans: a kept plan knows
-// tensors by the order in which the graph was built. To be raised with every change there.
 std::string plan_library() {
   return cudnn_usable() ? cat("cuDNN ", cudnn().cudnnGetVersion()) : "";
 }
 
+// Of the code that makes graphs, names them and chooses among their plans: a kept plan knows
+// tensors by the order in which the graph was built. To be raised with every change there.
 constexpr const char* kGraphs = "graphs 1";
 
 std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const Target& target,

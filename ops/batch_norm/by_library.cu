@@ -8,7 +8,7 @@ namespace {
 
 using namespace cuda;
 
-// What cuDNN does not tell: the variance, and that of the mean no more is known than f32 has.
+// What cuDNN does not tell: the variance; the mean has no tail.
 __global__ void complete_statistics_kernel(const float* inverse, double eps, int64_t channels,
                                            float* variance, float* tail) {
   for (int64_t c = first_index(); c < channels; c += total_threads()) {
