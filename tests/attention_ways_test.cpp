@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -30,6 +31,10 @@ struct Library {
 struct Problem {
   int64_t batch, heads, length, features;
   double scale;
+  cuda::Attention::Strides strides;  // of q, k and v, which lie alike; the others are dense
+  int64_t in(int64_t b, int64_t i, int64_t h) const {
+    return b * strides[0] + i * strides[1] + h * strides[2];
+  }
   int64_t at(int64_t b, int64_t i, int64_t h) const {
     return ((b * length + i) * heads + h) * features;
   }
@@ -67,14 +72,14 @@ void forward(const Problem& p, const std::vector<void*>& t) {
   const auto size = static_cast<size_t>(p.batch * p.length * p.heads * p.features);
   std::vector<double> out(size), totals(size);  // totals: more than are needed
   const auto weight = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    return std::exp(p.scale * dot(q + p.at(b, i, h), k + p.at(b, j, h), p.features));
+    return std::exp(p.scale * dot(q + p.in(b, i, h), k + p.in(b, j, h), p.features));
   };
   for_pairs(p, [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     totals[static_cast<size_t>(p.row(b, h, i))] += weight(b, h, i, j);
   });
   for_pairs(p, [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     const double total = totals[static_cast<size_t>(p.row(b, h, i))];
-    add(out, p.at(b, i, h), weight(b, h, i, j) / total, v + p.at(b, j, h), p.features);
+    add(out, p.at(b, i, h), weight(b, h, i, j) / total, v + p.in(b, j, h), p.features);
     log_sum_exp[p.row(b, h, i)] = static_cast<float>(std::log(total));
   });
   store(out, t[3]);
@@ -89,12 +94,12 @@ void backward(const Problem& p, const std::vector<void*>& t) {
   std::vector<double> dq(static_cast<size_t>(p.batch * p.length * p.heads * n)), dk(dq), dv(dq);
   for_pairs(p, [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     const int64_t query = p.at(b, i, h), key = p.at(b, j, h);
-    const double weight =
-        std::exp(p.scale * dot(q + query, k + key, n) - log_sum_exp[p.row(b, h, i)]);
+    const Values qi = q + p.in(b, i, h), kj = k + p.in(b, j, h), vj = v + p.in(b, j, h);
+    const double weight = std::exp(p.scale * dot(qi, kj, n) - log_sum_exp[p.row(b, h, i)]);
     const double ds =
-        weight * p.scale * (dot(dout + query, v + key, n) - dot(dout + query, out + query, n));
-    add(dq, query, ds, k + key, n);
-    add(dk, key, ds, q + query, n);
+        weight * p.scale * (dot(dout + query, vj, n) - dot(dout + query, out + query, n));
+    add(dq, query, ds, kj, n);
+    add(dk, key, ds, qi, n);
     add(dv, key, weight, dout + query, n);
   });
   store(dq, t[6]);
@@ -108,24 +113,28 @@ namespace cuda {
 
 std::optional<LibraryPlan> attention_plan(const Attention&) { return LibraryPlan{0, 0}; }
 std::string plan_library() { return library.version; }
-bool attend_by_library(const Attention& a, float scale, std::span<void* const> tensors,
-                       std::span<std::byte>) {
-  ++(a.gradient ? library.backward : library.forward);
-  const Problem p{a.batch, a.heads, a.length, a.features, scale};
-  const std::vector<void*> all(tensors.begin(), tensors.end());
-  simulated::queue(stream(),
-                   [=, gradient = a.gradient] { gradient ? backward(p, all) : forward(p, all); });
-  for (int i = 0; i < library.slower; ++i) simulated::queue(stream(), [] {});
-  return true;
+std::function<void()> attend_by_library(const Attention& a, float scale,
+                                        std::span<void* const> tensors, std::span<std::byte>) {
+  for (const void* tensor : tensors)
+    if (reinterpret_cast<uintptr_t>(tensor) % 16 != 0) return {};
+  const Problem p{a.batch, a.heads, a.length, a.features, scale, a.q};
+  return [=, gradient = a.gradient, all = std::vector<void*>(tensors.begin(), tensors.end())] {
+    ++(gradient ? library.backward : library.forward);
+    simulated::queue(stream(), [=] { gradient ? backward(p, all) : forward(p, all); });
+    for (int i = 0; i < library.slower; ++i) simulated::queue(stream(), [] {});
+  };
 }
 
 }  // namespace cuda
 
 namespace {
 
+enum class Layout { dense, strided, unaligned };  // unaligned: not on a boundary of 16 bytes
+
 class AttentionWays : public testing::Test {
  protected:
   void SetUp() override {
+    library = {};
     setenv("PLIMSOLL_CUDA_PLANS", folder_.path().c_str(), 1);
     for (uint64_t i = 0; i < 4; ++i)
       inputs_.push_back(cast(normal({1, 64, 2, 8}, 0, 1, i), DType::bf16));
@@ -138,12 +147,13 @@ class AttentionWays : public testing::Test {
   }
   // In a process of its own, which has chosen nothing yet: the results are those of the CPU, and at
   // the second time the library did this much of it.
-  void expect_in_another_process(bool timed, int forward, int backward) const {
+  void expect_in_another_process(bool timed, int forward, int backward,
+                                 Layout layout = Layout::dense) const {
     const auto run = [&] {
       set_autotune(timed);
-      compute(Device::cuda);
+      compute(Device::cuda, layout);
       const Library before = library;
-      const std::vector<Tensor> results = compute(Device::cuda);
+      const std::vector<Tensor> results = compute(Device::cuda, layout);
       if (library.forward - before.forward != forward) return 1;
       if (library.backward - before.backward != backward) return 2;
       for (size_t i = 0; i < right_.size(); ++i)
@@ -155,10 +165,19 @@ class AttentionWays : public testing::Test {
   }
 
  private:
+  // The same numbers elsewhere.
+  static Tensor laid(const Tensor& x, Layout layout) {
+    if (layout == Layout::dense) return x;
+    if (layout == Layout::strided) return slice(concat(std::array{x, x}, 2), 2, 0, x.shape()[2]);
+    const Tensor one = zeros({1}, {.dtype = x.dtype(), .device = x.device()});
+    const int64_t n = count(x.shape());
+    return reshape(slice(concat(std::array{one, reshape(x, {n})}, 0), 0, 1, n + 1), x.shape());
+  }
   // Both results, and the gradients of the inputs.
-  std::vector<Tensor> compute(Device device) const {
+  std::vector<Tensor> compute(Device device, Layout layout = Layout::dense) const {
     std::vector<Tensor> x;
-    for (size_t i = 0; i < 3; ++i) x.push_back(to_device(inputs_[i], device).require_grad());
+    for (size_t i = 0; i < 3; ++i)
+      x.push_back(laid(to_device(inputs_[i], device), layout).require_grad());
     const AttentionResult y = attention(x[0], x[1], x[2]);
     std::vector<Tensor> results{y.out, y.log_sum_exp};
     for (Tensor& dx : gradients(y.out, x, {.seed = to_device(inputs_[3], device)}))
@@ -185,6 +204,23 @@ TEST_F(AttentionWays, TheFasterIsTakenAndFoundAgain) {
   library.version = "stand-in 2";
   expect_in_another_process(true, 0, 0);
   EXPECT_EQ(files(), 4u);
+}
+
+// A choice for operands that are dense is none for those that are not.
+TEST_F(AttentionWays, StridesAreTasksOfTheirOwn) {
+  expect_in_another_process(true, 0, 1);
+  EXPECT_EQ(files(), 2u);
+  expect_in_another_process(true, 0, 1, Layout::strided);
+  EXPECT_EQ(files(), 4u);
+}
+
+// It says nothing about the calls that the library does.
+TEST_F(AttentionWays, WhatTheLibraryDoesNotTakeIsOursAndNotKept) {
+  expect_in_another_process(false, 0, 0, Layout::unaligned);
+  expect_in_another_process(true, 0, 0, Layout::unaligned);
+  EXPECT_EQ(files(), 0u);
+  expect_in_another_process(true, 0, 1);
+  EXPECT_EQ(files(), 2u);
 }
 
 }  // namespace

@@ -230,6 +230,26 @@ TEST_F(Epilogues, WaysAreChosenForEveryTask) {
   EXPECT_LE(calls_for(3, 2), 1);
 }
 
+// Nothing is timed or kept by a call in which a way is not possible; the next one may.
+TEST_F(Epilogues, WaysAreChosenWhereAllArePossible) {
+  set_autotune(true);
+  bool possible = false;
+  int calls = 0;
+  const cuda::Way ways[] = {[&] { return possible; }, [&] { return ++calls > 0; }};
+  const auto calls_now = [&] {
+    calls = 0;
+    cuda::run_one_of({"test", 7, 8, 9, DType::bf16, 2, 1}, cuda::product_library, ways);
+    return calls;
+  };
+  EXPECT_EQ(calls_now(), 1);
+  EXPECT_EQ(calls_now(), 1);
+  EXPECT_EQ(files(), 0u);
+  possible = true;
+  EXPECT_GT(calls_now(), 1);
+  EXPECT_EQ(files(), 1u);
+  EXPECT_LE(calls_now(), 1);
+}
+
 TEST_F(Epilogues, NoWayAtAllIsAnError) {
   const cuda::Way ways[] = {[] { return false; }, [] { return false; }};
   expect_error<DeviceError>(

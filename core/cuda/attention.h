@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,11 +36,11 @@ constexpr int64_t kMostAttentionScratch = int64_t{2} << 30;
                                                             const std::string& description,
                                                             const PlanClock& clock = {});
 
-// Runs it: q, k, v, out, log_sum_exp [B, H, T] in f32; for the gradient q, k, v, out, dout,
-// log_sum_exp, dq, dk, dv and scratch of the size of log_sum_exp. False: there is no plan, it needs
+// What queues it: q, k, v, out, log_sum_exp [B, H, T] in f32; for the gradient q, k, v, out, dout,
+// log_sum_exp, dq, dk, dv and scratch of the size of log_sum_exp. Empty: there is no plan, it needs
 // more workspace than this, or a tensor does not lie on a boundary of 16 bytes.
-[[gnu::weak]] bool attend_by_library(const Attention& attention, float scale,
-                                     std::span<void* const> tensors,
-                                     std::span<std::byte> workspace);
+[[gnu::weak]] std::function<void()> attend_by_library(const Attention& attention, float scale,
+                                                      std::span<void* const> tensors,
+                                                      std::span<std::byte> workspace);
 
 }  // namespace plimsoll::cuda

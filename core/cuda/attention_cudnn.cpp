@@ -208,16 +208,19 @@ std::optional<LibraryPlan> attention_plan_for(const Attention& a, const std::str
   return summary(plan ? &*plan : nullptr);
 }
 
-bool attend_by_library(const Attention& a, float scale, std::span<void* const> tensors,
-                       std::span<std::byte> workspace) {
+std::function<void()> attend_by_library(const Attention& a, float scale,
+                                        std::span<void* const> tensors,
+                                        std::span<std::byte> workspace) {
   const Plan* const plan = plans.find(a);
-  if (!can_execute(plan, tensors, workspace)) return false;
-  float lowest = -std::numeric_limits<float>::infinity(), one = 1;
-  std::vector<void*> all(tensors.begin(), tensors.end());
-  all.insert(all.end(), {&scale, &lowest});
-  if (a.gradient) all.push_back(&one);
-  execute(*plan, all, workspace);
-  return true;
+  if (!can_execute(plan, tensors, workspace)) return {};
+  const std::vector<void*> in_memory(tensors.begin(), tensors.end());
+  return [=, gradient = a.gradient] {
+    float factor = scale, lowest = -std::numeric_limits<float>::infinity(), one = 1;
+    std::vector<void*> all = in_memory;
+    all.insert(all.end(), {&factor, &lowest});
+    if (gradient) all.push_back(&one);
+    execute(*plan, all, workspace);
+  };
 }
 
 }  // namespace plimsoll::cuda

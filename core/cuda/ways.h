@@ -21,6 +21,7 @@ struct Task {
   int64_t m, n, k;
   DType dtype;
   int inputs, outputs;  // of the op: whether there is a bias, what is kept, what is summed
+  bool dense = true;    // the inputs; a library may have another plan for strides
   auto operator<=>(const Task&) const = default;
 };
 
@@ -32,8 +33,9 @@ using Way = std::function<bool()>;
 using LibraryVersion = std::string (*)();
 
 // Runs the first that is possible. Where algorithms are timed (tuning.h), the fastest: it is found
-// by the first call that may time, and kept as the algorithms of products are. Nothing is timed
-// without the library; it may be null. DeviceError where none is possible.
+// by the first call that may time and in which all are possible, and kept as the algorithms of
+// products are. A call in which one is not says nothing about the next. Nothing is timed without
+// the library; it may be null. DeviceError where none is possible.
 void run_one_of(const Task& task, LibraryVersion library, std::span<const Way> ways);
 
 }  // namespace plimsoll::cuda

@@ -94,13 +94,17 @@ void matmul_gelu_tanh_grad_cuda(const Call& call) {
     return with_epilogue(p, {Epilogue::Kind::gelu_tanh_grad, &h, summed}, call.workspace);
   };
   const auto fused = [&] { return epilogue(nullptr) && sum(); };
-  const auto fused_sums = [&] { return sums && epilogue(sums); };
+  const auto fused_sums = [&] { return epilogue(sums); };
   const auto apart = [&] {
     cuda::product(p, call.workspace);
     gelu_grad(dh, h);
     return sum();
   };
-  run("matmul_gelu_tanh_grad", p, call, gelu_epilogues_are_fast(), {fused, fused_sums, apart});
+  const bool fast = gelu_epilogues_are_fast();
+  if (sums)
+    run("matmul_gelu_tanh_grad", p, call, fast, {fused, fused_sums, apart});
+  else
+    run("matmul_gelu_tanh_grad", p, call, fast, {fused, apart});
 }
 
 void linear_weight_grad_cuda(const Call& call) {
