@@ -47,10 +47,15 @@ void remove_unused_buffers(Program& program) {
 
 }  // namespace
 
-Program remove_dead(Program program) {
+Program remove_dead_instructions(Program program) {
   const std::vector<bool> wanted = wanted_instructions(program);
   size_t i = 0;
   std::erase_if(program.instructions, [&](const Instruction&) { return !wanted[i++]; });
+  return program;
+}
+
+Program remove_dead(Program program) {
+  program = remove_dead_instructions(std::move(program));
   remove_unused_buffers(program);
   return program;
 }

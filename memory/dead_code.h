@@ -13,4 +13,7 @@ namespace plimsoll {
 // inputs always stay.
 Program remove_dead(Program program);
 
+// The same, but all buffers stay, under their numbers.
+Program remove_dead_instructions(Program program);
+
 }  // namespace plimsoll

@@ -88,5 +88,46 @@ TEST(NoLarger, WhatIsSpreadAroundThePeakIsLeftOut) {
   EXPECT_EQ(made.instructions[3].out.size(), 2u);
 }
 
+// As add_to, with scratch.
+constexpr OpDef update_op{.name = "update",
+                          .infer = [](std::span<const Meta>, const Attrs&) { return Metas{}; },
+                          .cpu = [](const Call&) {},
+                          .mutates = bits(0),
+                          .workspace = [](std::span<const Meta>, std::span<const Meta>,
+                                          const Attrs&) -> int64_t { return 4096; }};
+
+// The update at the peak stands among the last two, but runs as soon as its gradient is there.
+TEST(NoLarger, AnUpdateAtThePeakIsWhereItRuns) {
+  const Tensor state = Tensor::empty(vec(16));
+  const Program program = remove_dead(capture(
+      [&](std::span<const Tensor> in) {
+        std::vector<Tensor> results{flip(in[0])};
+        const Tensor gradient = flip(in[1]);
+        results.push_back(flip(in[1]));
+        results.push_back(flip(in[0]));
+        for (int i = 0; i < 4; ++i) results.push_back(flip(in[1]));
+        apply(update_op, {state, gradient});
+        results.push_back(flip(in[1]));
+        return results;
+      },
+      Metas{vec(256), vec(16)}));
+  int plans = 0;
+  const Program made = fusion::rewrite_no_larger(program, [&](const LeftOut& left_out) {
+    ++plans;
+    std::vector<Rewrite> rewrites;
+    for (const auto& [first, last] : {std::pair(0, 3), std::pair(4, 9)}) {
+      if (left_out.contains({first, last})) continue;
+      Instruction both = program.instructions[first];
+      both.out.push_back(program.instructions[last].out[0]);
+      rewrites.push_back({{first, last}, first, std::move(both)});
+    }
+    return rewrites;
+  });
+  EXPECT_EQ(plans, 2);
+  ASSERT_EQ(made.instructions.size(), 9u);
+  EXPECT_EQ(made.instructions[0].out.size(), 1u);
+  EXPECT_EQ(made.instructions[4].out.size(), 2u);
+}
+
 }  // namespace
 }  // namespace plimsoll

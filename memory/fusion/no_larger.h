@@ -27,12 +27,12 @@ struct Rewrite {
 // Buffers keep their numbers, those that nobody uses any more too.
 Program rewritten(const Program& program, std::span<const Rewrite> rewrites);
 
-// The program with those rewrites with which its plan, updates early, takes no more bytes than that
-// of the program as it is, and without what nobody uses any more. `find` is pure: it returns all
-// rewrites but those whose members are left out, and may return others in their place. All are
-// tried first. While they do not fit, one is left out: that which runs at the peak, or the widest
-// around it, or the widest. Then each of these, but for the last, is tried again. So no more than
-// two plans are made for each rewrite that was found.
+// The program with those rewrites with which its plan takes no more bytes than without them; what
+// nobody uses is gone. Plans are compared without that too, and with updates early. `find` is pure:
+// it returns all rewrites but those whose members are left out, and may return others in their
+// place. All are tried first. While they do not fit, one is left out: that which runs at the peak,
+// or the widest around it, or the widest. Then each of these, but for the last, is tried again. So
+// no more than two plans are made for each rewrite that was found.
 Program rewrite_no_larger(const Program& program,
                           const std::function<std::vector<Rewrite>(const LeftOut&)>& find);
 
