@@ -5,10 +5,20 @@
 
 #include "core/trace.h"
 #include "memory/dead_code.h"
+#include "memory/fusion/build.h"
 #include "memory/fusion/fuse.h"
 #include "memory/fusion/source.h"
 #include "tests/fused_programs.h"
 #include "tests/suite.h"
+
+namespace plimsoll::fusion {
+
+// The program with these groups of its instructions (find_groups) fused, whatever they take.
+inline Program rewrite(const Program& program, const std::vector<Group>& groups) {
+  return remove_dead(rewritten(program, build(program, groups)));
+}
+
+}  // namespace plimsoll::fusion
 
 namespace plimsoll::fused_programs {
 

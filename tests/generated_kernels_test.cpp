@@ -22,6 +22,7 @@
 #include "optim/clip.h"
 #include "tests/data_testing.h"
 #include "tests/errors.h"
+#include "tests/fused_kernels.h"
 #include "tests/fused_programs.h"
 #include "tests/suite.h"
 

@@ -7,6 +7,7 @@
 #include "core/cpu/parallel.h"
 #include "memory/budget.h"
 #include "memory/dead_code.h"
+#include "memory/fusion/build.h"
 #include "memory/fusion/fused.h"
 #include "memory/plan.h"
 #include "memory/pooled_allocator.h"
@@ -146,7 +147,8 @@ TEST(Fusion, ScratchIsPlanned) {
   const int before = num_threads();
   set_num_threads(3);
   const Program plain = captured(branches, {on_cpu(100'000)});
-  const Program program = fusion::rewrite(plain, fusion::find_groups(plain, kFuseAll));
+  const Program program = remove_dead(
+      fusion::rewritten(plain, fusion::build(plain, fusion::find_groups(plain, kFuseAll))));
   set_num_threads(before);
   ASSERT_EQ(names(program), "scale+scale+plus");
   EXPECT_EQ(program.instructions[0].attrs.as<Fused>().tile_columns, 4096);

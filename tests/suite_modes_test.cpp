@@ -12,6 +12,7 @@
 #include "memory/fusion/fused.h"
 #include "memory/step.h"
 #include "ops/ops.h"
+#include "tests/fused_kernels.h"
 #include "tests/suite.h"
 
 namespace plimsoll {

@@ -1,6 +1,5 @@
 #include "memory/fusion/fuse.h"
 
-#include "memory/dead_code.h"
 #include "memory/fusion/build.h"
 #include "memory/fusion/combine.h"
 
@@ -18,11 +17,6 @@ bool is_ready(const Program& program) {
 }
 
 }  // namespace
-
-Program rewrite(const Program& program, const std::vector<Group>& groups) {
-  return remove_dead(rewritten(program, build(program, groups)));
-}
-
 }  // namespace fusion
 
 Program fuse(Program program, Fusion passes) {

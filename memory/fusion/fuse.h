@@ -15,10 +15,4 @@ namespace plimsoll {
 // (core/generated.h), the program stays as it is.
 Program fuse(Program program, Fusion passes);
 
-namespace fusion {
-
-// The program with these groups of its instructions (find_groups) fused, whatever they take.
-Program rewrite(const Program& program, const std::vector<Group>& groups);
-
-}  // namespace fusion
 }  // namespace plimsoll
