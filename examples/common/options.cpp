@@ -44,7 +44,7 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_flag("--no-prefetch", options.no_prefetch,
                "On a GPU, copy each batch before its step, not during the one before");
   app.add_flag("--autotune", options.autotune,
-               "On a GPU, time the algorithms of cuBLAS and cuDNN and keep what is fastest");
+               "On a GPU, time algorithms of cuBLAS, cuDNN and ours and keep the fastest");
   app.add_option("--precision", options.precision,
                  "What activations are kept in; parameters and losses are f32")
       ->check(CLI::IsMember(precision_names()))
