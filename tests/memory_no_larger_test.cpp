@@ -60,6 +60,27 @@ TEST(NoLarger, WhatWasLeftOutIsTriedAgain) {
             (Outcome{{0, 1, 3}, 4}));
 }
 
+// Each pair of instructions as one, where the first stands; and how many plans that takes.
+struct Joined {
+  Program program;
+  int plans = 0;
+};
+Joined join_pairs(const Program& program, std::span<const std::pair<int, int>> pairs) {
+  Joined result;
+  result.program = fusion::rewrite_no_larger(program, [&](const LeftOut& left_out) {
+    ++result.plans;
+    std::vector<Rewrite> rewrites;
+    for (const auto& [first, last] : pairs) {
+      if (left_out.contains({first, last})) continue;
+      Instruction both = program.instructions[first];
+      both.out.push_back(program.instructions[last].out[0]);
+      rewrites.push_back({{first, last}, first, std::move(both)});
+    }
+    return rewrites;
+  });
+  return result;
+}
+
 // The first and the third as one hold what they make while the second has its scratch. Nothing is
 // there for the last two as one to make larger, far apart as they are.
 TEST(NoLarger, WhatIsSpreadAroundThePeakIsLeftOut) {
@@ -70,18 +91,7 @@ TEST(NoLarger, WhatIsSpreadAroundThePeakIsLeftOut) {
         return results;
       },
       Metas{vec(256), vec(16)}));
-  int plans = 0;
-  const Program made = fusion::rewrite_no_larger(program, [&](const LeftOut& left_out) {
-    ++plans;
-    std::vector<Rewrite> rewrites;
-    for (const auto& [first, last] : {std::pair(0, 2), std::pair(3, 7)}) {
-      if (left_out.contains({first, last})) continue;
-      Instruction both = program.instructions[first];
-      both.out.push_back(program.instructions[last].out[0]);
-      rewrites.push_back({{first, last}, first, std::move(both)});
-    }
-    return rewrites;
-  });
+  const auto [made, plans] = join_pairs(program, std::array{std::pair(0, 2), std::pair(3, 7)});
   EXPECT_EQ(plans, 2);
   ASSERT_EQ(made.instructions.size(), 7u);
   EXPECT_EQ(made.instructions[0].out.size(), 1u);
@@ -111,18 +121,7 @@ TEST(NoLarger, AnUpdateAtThePeakIsWhereItRuns) {
         return results;
       },
       Metas{vec(256), vec(16)}));
-  int plans = 0;
-  const Program made = fusion::rewrite_no_larger(program, [&](const LeftOut& left_out) {
-    ++plans;
-    std::vector<Rewrite> rewrites;
-    for (const auto& [first, last] : {std::pair(0, 3), std::pair(4, 9)}) {
-      if (left_out.contains({first, last})) continue;
-      Instruction both = program.instructions[first];
-      both.out.push_back(program.instructions[last].out[0]);
-      rewrites.push_back({{first, last}, first, std::move(both)});
-    }
-    return rewrites;
-  });
+  const auto [made, plans] = join_pairs(program, std::array{std::pair(0, 3), std::pair(4, 9)});
   EXPECT_EQ(plans, 2);
   ASSERT_EQ(made.instructions.size(), 9u);
   EXPECT_EQ(made.instructions[0].out.size(), 1u);

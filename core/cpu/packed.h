@@ -38,8 +38,8 @@ inline std::byte* page_of_thread() {
 }
 
 // This thread's memory for packed operands, kept from call to call: one large page, because a walk
-// through the panels of a round meets 256 small ones. It is the only memory of a kernel that no plan
-// knows of.
+// through the panels of a round meets 256 small ones. It is the only memory of a kernel that no
+// plan knows of.
 template <class T>
 struct Scratch {
   static constexpr int64_t kPanels = kWidePanels * kBlockColumns<T> * kDepth;
@@ -154,8 +154,8 @@ class Strip {
   int64_t step_;
 };
 
-// R x W vectors of C. Lines of C and of what comes next are asked for one by one along the way:
-// many at once would keep the operands waiting.
+// R x W vectors of C. Lines of C and of what comes next are asked for one by one along the way,
+// into the second-level cache: many at once would keep the operands waiting.
 template <class T, Form kForm, int R, int W>
 [[gnu::always_inline]] inline void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c,
                                             int64_t c_stride, bool add, Ahead& ahead) {
@@ -201,7 +201,7 @@ struct Move {
 };
 
 // A run of products with the same number of rows, 1 ... kStripRows, and of vectors, 1 or 2. To
-// choose the code for them takes some 80 cycles, as long as seven terms: it is done once for all.
+// choose the code for them takes some 80 cycles, as long as six terms: it is done once for all.
 template <class T, Form kForm>
 void multiply_run(int64_t count, Move move, Operand<T> a, Operand<T> b, int64_t rows, int64_t depth,
                   int64_t vectors, T* c, int64_t c_stride, bool add, Ahead& ahead) {

@@ -1,10 +1,12 @@
-// A round of a matrix product: up to kDepth terms of each sum, with what its loops (gemm.cpp) ask of
-// its operands. Rows of C are cut into strips, columns into panels; a run of strips is a block.
+// A round of a matrix product: up to kDepth terms of each sum, with what its loops (gemm.cpp) ask
+// of its operands. Rows of C are cut into strips, columns into panels; a run of strips is a block.
 //
 //   round.pack_panels_of_b(0, round.panels, right);
 //   round.pack_block_of_a(blocks, i, left);
 //   round.multiply_panels(blocks, i, left, 0, round.panels, right, ahead);
 #pragma once
+
+#include <array>
 
 #include "core/cpu/packed.h"
 #include "core/cpu/parallel.h"
@@ -115,14 +117,12 @@ struct Round {
   // times panel p, which is `right`. The panel stays in the first-level cache.
   void multiply_panel(const Runs& blocks, int64_t i, const T* block, int64_t p, Operand<T> right,
                       Ahead& ahead) const {
-    const auto run = block
-                         ? row_major ? multiply_run<T, kPackedRows> : multiply_run<T, kPackedTerms>
-                     : row_major ? multiply_run<T, kRowsInPlace>
-                                 : multiply_run<T, kTermsInPlace>;
+    const int form = 2 * (block != nullptr) + row_major;
+    const auto run = std::array{multiply_run<T, kTermsInPlace>, multiply_run<T, kRowsInPlace>,
+                                multiply_run<T, kPackedTerms>, multiply_run<T, kPackedRows>}[form];
     const auto one =
-        block       ? row_major ? multiply_strip<T, kPackedRows> : multiply_strip<T, kPackedTerms>
-              : row_major ? multiply_strip<T, kRowsInPlace>
-                    : multiply_strip<T, kTermsInPlace>;
+        std::array{multiply_strip<T, kTermsInPlace>, multiply_strip<T, kRowsInPlace>,
+                   multiply_strip<T, kPackedTerms>, multiply_strip<T, kPackedRows>}[form];
     const int64_t first = blocks.first(i), last = blocks.first(i + 1);
     const bool whole = width(p) == columns || width(p) == kLanes<T>;
     Operand<T> left =
@@ -141,8 +141,8 @@ struct Round {
       to += count * rows * c_stride;
     }
   }
-  // The same with panels `begin` to `end`, which lie at `right`, panel_size apart, strip by strip: a
-  // strip stays in the first-level cache, and rows of C are walked along.
+  // The same with panels `begin` to `end`, which lie at `right`, panel_size apart, strip by strip:
+  // a strip stays in the first-level cache, and rows of C are walked along.
   void multiply_panels(const Runs& blocks, int64_t i, const T* block, int64_t begin, int64_t end,
                        const T* right, Ahead& ahead) const {
     const auto run = row_major ? multiply_run<T, kPackedRows> : multiply_run<T, kPackedTerms>;
