@@ -17,7 +17,7 @@
 
 namespace plimsoll {
 
-constexpr int64_t kFarther = 16;
+constexpr int64_t kFarther = 2;
 
 // A piece of memory: of the arena (space -1), or of a buffer outside of it.
 struct Range {
@@ -42,7 +42,8 @@ class Recency {
   std::vector<Range> touched_;  // the latest last; they do not overlap
 };
 
-// Near is what fits into the caches of the cores; 0 on a GPU, whose costs do not depend on it.
+// What a step finds in caches: four times as much as the cores have for themselves, as they share
+// another, but no more than that one holds. 0 on a GPU, whose costs do not depend on it.
 int64_t near_bytes(Device device);
 
 // Of each instruction in a step that runs again and again: by how far its operands and its workspace

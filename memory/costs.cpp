@@ -17,10 +17,13 @@
 namespace plimsoll {
 namespace {
 
-// Runs near, with all operands far, and with one of them far after the other, in turns of which the
-// medians count: until so many seconds are spent. Operands of fewer bytes are near always.
+// Runs near, with one of its operands far after the other, and with all of them: so often that they
+// take so many seconds, and the median counts. Operands of fewer bytes are near always.
 constexpr int kFewest = 3, kMost = 9;
-constexpr double kTime = 0.02;
+constexpr double kTime = 0.005;
+// A cache that all cores share keeps what was used there before. What came from memory once, as all
+// that was dropped does, it does not keep: so runs that are not measured go first.
+constexpr int kToSettle = 4;
 constexpr int64_t kLeastFar = 32 << 10;
 
 // An instruction as the plan has it. `in_place`: its first output lies on the input that its op
@@ -164,44 +167,41 @@ Cost measured(const Planned& planned, Scratch& scratch) {
   };
   wait();  // what earlier kernels met is thrown here, not taken for an error of this one
   const std::span<std::byte> workspace = scratch.place(planned, in, out);
-  // With these places far.
-  const auto seconds = [&](const std::vector<size_t>& places) {
+  const auto seconds = [&](const std::vector<size_t>& far) {
     scratch.bring_near();
-    for (const size_t place : places) scratch.drop(place);
+    for (const size_t place : far) scratch.drop(place);
     wait();
     const auto start = std::chrono::steady_clock::now();
     kernel({in, out, instruction.attrs, workspace});
     wait();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  std::vector<size_t> all;  // that can be far
+  const auto repeated = [&](int fewest, int most, const std::vector<size_t>& far) {
+    std::vector<double> times;
+    double spent = 0;
+    while (std::ssize(times) < fewest || (std::ssize(times) < most && spent < kTime)) {
+      times.push_back(seconds(far));
+      spent += times.back();
+    }
+    return median(times);
+  };
+  const auto settled = [&](const std::vector<size_t>& far) {
+    repeated(1, kToSettle, {});
+    return repeated(kFewest, kMost, far);
+  };
+  std::vector<size_t> all;  // places that can be far
   for (size_t k = 0; k < scratch.places(); ++k)
     if (kCanDropFromCaches && device == Device::cpu && scratch.bytes(k) >= kLeastFar)
       all.push_back(k);
-  std::vector<double> near, far;
-  std::vector<std::vector<double>> alone(all.size());
-  double spent = 0;
-  const auto note = [&](std::vector<double>& times, const std::vector<size_t>& places) {
-    times.push_back(seconds(places));
-    spent += times.back();
-  };
   try {
-    seconds({});  // to warm up
-    for (int i = 0; i < kFewest || (i < kMost && spent < kTime); ++i) {
-      note(near, {});
-      if (!all.empty()) note(far, all);
-      for (size_t k = 0; k < all.size(); ++k) note(alone[k], {all[k]});
-    }
+    const double near = settled({});
+    Cost cost{.near = near, .far = near, .later = std::vector<double>(scratch.places())};
+    for (const size_t k : all) cost.later[k] = std::max(0.0, settled({k}) - near);
+    if (!all.empty()) cost.far = std::max(near, repeated(kFewest, kMost, all));
+    return cost;
   } catch (const Error&) {  // zeros are no valid input
     return modelled(instruction);
   }
-  const double least = median(near);
-  Cost cost{.near = least,
-            .far = all.empty() ? least : std::max(least, median(far)),
-            .later = std::vector<double>(scratch.places())};
-  for (size_t k = 0; k < all.size(); ++k)
-    cost.later[all[k]] = std::max(0.0, median(alone[k]) - least);
-  return cost;
 }
 
 bool same_kind(const Operand& a, const Operand& b) {

@@ -1,6 +1,8 @@
 // Reuse distances, and what an instruction costs by them.
 #include "memory/context.h"
 
+#include <cmath>
+
 #include "memory/dead_code.h"
 #include "tests/memory_ops.h"
 
@@ -44,7 +46,7 @@ TEST(MemoryContext, FarnessIsTheMeanOfTheParts) {
   EXPECT_EQ(recency.farness({.begin = 10, .bytes = 0}), 0);
 }
 
-// Three instructions through two places in the arena, again and again; near is one value.
+// Three instructions through two places in the arena, again and again; near is one value and a half.
 TEST(MemoryContext, InstructionsCostByTheirDistances) {
   const auto function = [](std::span<const Tensor> in) {
     return std::vector{flip(flip(flip(in[0])))};
@@ -57,8 +59,13 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
   const std::vector<Cost> costs{{1, 2, {1, 0, 0}}, {10, 20, {0, 10, 0}}, {100, 180, {0, 100, 0}}};
   // The input was left for two others, then comes what was written last; what the second writes lay
   // behind two; all that the third touches is near.
-  EXPECT_EQ(seconds_in_context(program, plan, costs, 4096),
-            (std::vector{1 + 0.25, 10 + 2.5, 100.0}));
+  const double part = std::log2(8192.0 / 6144);  // from near, 0, to twice as much, 1
+  const std::vector<double> seconds = seconds_in_context(program, plan, costs, 6144);
+  ASSERT_EQ(seconds.size(), 3u);
+  EXPECT_DOUBLE_EQ(seconds[0], 1 + part);
+  EXPECT_DOUBLE_EQ(seconds[1], 10 + 10 * part);
+  EXPECT_EQ(seconds[2], 100);
+  EXPECT_EQ(seconds_in_context(program, plan, costs, 4096), (std::vector{2.0, 20.0, 100.0}));
   EXPECT_EQ(seconds_in_context(program, plan, costs, 1), (std::vector{2.0, 20.0, 180.0}));
   EXPECT_EQ(seconds_in_context(program, plan, costs, 1 << 20), (std::vector{1.0, 10.0, 100.0}));
 }

@@ -1,11 +1,13 @@
 """Training steps of Plimsoll and of PyTorch on this CPU, side by side.
 
     compare.py --train-steps build/bin/train_steps [--models lenet,gpt] [--rounds 5] [--compile]
+               [--budget 75]
 
 Both start from the same weights and eat the same batches. The processes are alive at the same time
 and take turns of about half a second, so that a change of the machine's clock meets both. Time per
 step is the median over all turns; PyTorch's is that of its fastest variant (as it comes, or with
 channels_last). Memory is the peak of the process, with and without what it held before the model.
+With --budget Plimsoll has that percentage of the bytes that its step is planned for otherwise.
 """
 import argparse
 import json
@@ -61,7 +63,8 @@ def compare(model, options):
             variants.append(("channels_last", ["--channels-last"]))
         if options.compile:
             variants += [(name + " compiled", extra + ["--compile"]) for name, extra in variants]
-        runners = [Runner("plimsoll", ours + ["--read", folder])]
+        budget = ["--budget-percent", str(options.budget)]
+        runners = [Runner("plimsoll", ours + ["--read", folder] + budget)]
         runners += [Runner(name, torch + extra, MALLOC) for name, extra in variants]
         steps = []
         for runner in runners:
@@ -94,6 +97,7 @@ def main():
     parser.add_argument("--models", default="lenet,resnet8,vgg,gpt,textcls")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--budget", type=int, default=100, help="percent")
     parser.add_argument("--compile", action="store_true", help="torch.compile as well")
     options = parser.parse_args()
 

@@ -7,7 +7,7 @@
 //
 // --device, --precision, --fuse, --autotune, and for other sizes --batch, --context, --image-size
 // and --layers, which both calls have to name, are as elsewhere. On a GPU the peak is that of the
-// pool.
+// pool. --budget-percent trains within that part of the bytes that a step without it is planned for.
 //
 // F holds each tensor as a file of raw little-endian elements, f32 or i64, and index.json, which
 // lists their names and shapes. torch_steps.py reads the same folder and speaks the same lines.
@@ -59,6 +59,7 @@ const Workload kWorkloads[] = {
 
 struct SizedOptions : Options {
   int64_t context = 0, layers = 0;  // 0: the workload's own
+  int64_t budget_percent = 100;
 };
 
 Workload workload(const SizedOptions& options) {
@@ -174,8 +175,14 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
     scaler.update(skip);
     return loss;
   };
-  Step step(train, {.fusion = fusion_named(options.fuse)});
   const int64_t start_kib = memory_kib();
+  StepOptions captured{.fusion = fusion_named(options.fuse)};
+  if (options.budget_percent < 100) {
+    const Tensor& x = batches[0].tensor;
+    const Plan all = Step(train, captured).plan(x, batches[1].tensor, make_key(1, 0, device));
+    captured.budget = all.total_bytes() * options.budget_percent / 100;
+  }
+  Step step(train, captured);
   size_t done = 0;
   for (int64_t n = 0; std::cin >> n;) {
     std::vector<double> ms, losses;
@@ -215,6 +222,7 @@ int main(int argc, char** argv) {
   app.add_option("--context", options.context)->check(whole_number(1, kGpt2.context));
   app.add_option("--image-size", options.image_size)->check(whole_number(1, 4096));
   app.add_option("--layers", options.layers, "gpt2-124M: blocks")->check(whole_number(1, kDeepest));
+  app.add_option("--budget-percent", options.budget_percent)->check(whole_number(1, 100));
   app.add_option("--write", write, "Folder to write weights and batches into");
   app.add_option("--read", read, "Folder to read them from");
   return run_example(app, argc, argv, options, [&] {

@@ -27,6 +27,14 @@ int64_t cache_bytes() {
   return (bytes > 0 ? bytes : kUsual) * num_threads();
 }
 
+int64_t shared_cache_bytes() {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  return std::max<int64_t>(0, sysconf(_SC_LEVEL3_CACHE_SIZE));
+#else
+  return 0;
+#endif
+}
+
 void bring_near(std::byte* data, int64_t bytes) {
   parallel_for(bytes, kPiece, [&](int64_t begin, int64_t end) {
     std::fill(data + begin, data + end, std::byte{0});

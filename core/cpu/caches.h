@@ -12,6 +12,9 @@ namespace plimsoll {
 
 // Bytes of the caches that the cores of all threads have for themselves (the second level).
 int64_t cache_bytes();
+// And of the one that all cores share (the third level); 0 where the system does not say. A virtual
+// machine is told of all of it and has a part.
+int64_t shared_cache_bytes();
 
 // Writes zeros, as ops write: all threads together, in pieces.
 void bring_near(std::byte* data, int64_t bytes);
