@@ -9,6 +9,7 @@
 # It is built where nvcc 13 and the headers of cuDNN, cuBLAS and NVRTC are found. An older nvcc, or a
 # toolkit without one of them, is no reason for a CPU user's build to fail.
 include(CheckLanguage)
+include(cmake/embed.cmake)
 check_language(CUDA)
 set(found OFF)
 if(CMAKE_CUDA_COMPILER)
@@ -91,38 +92,6 @@ function(plimsoll_cuda_batches sources result)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# The headers that a file includes with quotes, and those that they include.
-function(plimsoll_included file result)
-  set(found ${file})
-  set(rest ${file})
-  while(rest)
-    list(POP_FRONT rest next)
-    file(STRINGS ${PROJECT_SOURCE_DIR}/${next} lines REGEX "^#include \"")
-    foreach(line ${lines})
-      string(REGEX REPLACE "^#include \"(.*)\".*" "\\1" header ${line})
-      if(NOT header IN_LIST found)
-        list(APPEND found ${header})
-        list(APPEND rest ${header})
-      endif()
-    endforeach()
-  endwhile()
-  set(${result} ${found} PARENT_SCOPE)
-endfunction()
-
-# What kernels that are compiled at run time include, as text within the library.
-function(plimsoll_embed_headers result)
-  plimsoll_included(ops/element_rows.cuh headers)
-  list(APPEND headers core/cuda/nvrtc_standard.h)
-  set(file ${PROJECT_BINARY_DIR}/generated/cuda/embedded_headers.cpp)
-  list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${paths})  # they may include more
-  add_custom_command(OUTPUT ${file}
-    COMMAND ${CMAKE_COMMAND} "-DHEADERS=${headers}" -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${file}
-            -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-    DEPENDS ${paths} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
-  set(${result} ${file} PARENT_SCOPE)
-endfunction()
-
 # Call once all parts have joined.
 function(plimsoll_cuda_library)
   if(NOT PLIMSOLL_CUDA)
@@ -141,7 +110,8 @@ function(plimsoll_cuda_library)
                           $<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_NAME:plimsoll_cuda>>)
   endif()
   plimsoll_cuda_batches("${sources}" sources)
-  plimsoll_embed_headers(embedded)
+  # What kernels that are compiled at run time include.
+  plimsoll_embed_headers(embedded ops/element_rows.cuh core/cuda/nvrtc_standard.h)
   target_sources(plimsoll_cuda PRIVATE ${sources} ${embedded})
   target_link_libraries(plimsoll_cuda PUBLIC plimsoll PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
   target_include_directories(plimsoll_cuda SYSTEM PRIVATE
