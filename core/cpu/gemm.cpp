@@ -79,15 +79,16 @@ void multiply_low(const Round<T>& r) {
     T* const right = Scratch<T>::of_thread().panels;
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t d = piece / r.panels, p = piece % r.panels;
-      r.pack_panels_of_b(p, p + 1, right);
+      T* to_pack = r.packs_on_the_way(p) ? right : nullptr;
+      if (!to_pack) r.pack_panels_of_b(p, p + 1, right);
       Ahead ahead;
       if (piece + threads < down.count * r.panels) {  // pieces go round
         const int64_t next = (piece + threads) % r.panels;
         ahead = {r.panel_of_b(next), r.depth, r.width(next),
                  r.fetches(r.strips.count / down.count)};
       }
-      for (int64_t i = down.first(d); i < down.first(d + 1); ++i)
-        r.multiply_panel(blocks, i, left + i * kBlock, p, {right, r.columns}, ahead);
+      for (int64_t i = down.first(d); i < down.first(d + 1); ++i, to_pack = nullptr)
+        r.multiply_panel(blocks, i, left + i * kBlock, p, {right, r.columns}, ahead, to_pack);
     }
   });
 }
@@ -142,8 +143,8 @@ Tiles tiles_of(const Round<T>& r) {
     const int64_t across = std::min(r.panels, threads / down);
     const auto strips = static_cast<double>(pieces(r.m, down)) / kStripRows;
     const auto panels = static_cast<double>(pieces(r.panels, across));
-    // A strip is packed in about a sixth of the time that it takes to multiply it by a panel.
-    const double work = 6 * strips * panels + strips + 2.5 * panels;
+    // A strip or a panel is packed in about two fifths of the time that it takes to multiply them.
+    const double work = 5 * strips * panels + 2 * (strips + panels);
     if (work >= least) continue;
     least = work;
     best = {{r.m, down}, {r.panels, across}};
@@ -152,49 +153,69 @@ Tiles tiles_of(const Round<T>& r) {
 }
 
 // A tile of C on this thread, through all rounds, with whatever is packed for it. Rows of A are not
-// when few panels would make use of it, unless they share sets of the first-level cache.
+// when few panels would make use of it, unless they share sets of the first-level cache. What is
+// packed or read next comes nearer meanwhile; in the last round that is the first one of a tile
+// beside this one, if any.
 template <class T>
-void multiply_tile(const Round<T>& tile) {
+void multiply_tile(const Round<T>& tile, const Round<T>* beside = nullptr) {
   T* const right = Scratch<T>::of_thread().panels;
   T* const left = Scratch<T>::of_thread().blocks;
   const bool in_place = tile.row_major && tile.n <= kNarrow<T> &&
                         tile.a.row_stride * int64_t{sizeof(T)} % kSetsApart != 0;
-  const auto round_at = [&](int64_t term) {
-    term = std::min(term, tile.depth);  // after the last one: a round without terms
-    return tile.part(0, tile.m, 0, tile.n, term, tile.terms_from(term));
+  const auto round_at = [](const Round<T>& of, int64_t term) {
+    term = std::min(term, of.depth);  // after the last one: a round without terms
+    return of.part(0, of.m, 0, of.n, term, of.terms_from(term));
   };
+  // Where all strips fit into one block nobody reads a panel later: all are packed to one place.
+  const int64_t strips = tile.strips.count;
+  const Runs blocks(strips, strips <= kMostBlocks * kTall ? 1 : pieces(strips, kTall));
+  const int64_t panel_step = blocks.count == 1 ? 0 : tile.panel_size;
   for (int64_t term = 0; term < tile.depth; term += kDepth) {
-    const Round<T> r = round_at(term), next = round_at(term + kDepth);
-    const Runs blocks(r.strips.count, pieces(r.strips.count, kTall));
+    const Round<T> r = round_at(tile, term);
+    const bool leaves = beside && term + kDepth >= tile.depth;
+    const Round<T> next = leaves ? round_at(*beside, 0) : round_at(tile, term + kDepth);
     const int64_t half = pieces(r.panels, 2);
-    r.pack_panels_of_b(0, r.panels, right);
     for (int64_t i = 0; i < blocks.count; ++i) {
       if (!in_place) r.pack_block_of_a(blocks, i, left);
-      // What is packed or read next comes nearer: A in the first half, B in the second.
+      // A comes nearer in the first half, B in the second.
       const bool last = i + 1 == blocks.count;
       const Round<T>& then = last ? next : r;
       const int64_t b = last ? 0 : i + 1, fetches = r.fetches(blocks.size(i) * half);
       Ahead next_a(then.block_of_a(blocks, b), then.rows(blocks, b), then.depth, fetches);
-      Ahead next_b(next.b, last ? next.depth : 0, r.n, fetches);
-      for (int64_t p = 0; p < r.panels; ++p)
-        r.multiply_panel(blocks, i, in_place ? nullptr : left, p,
-                         {right + p * r.panel_size, r.columns}, p < half ? next_a : next_b);
+      Ahead next_b(next.b, last ? next.depth : 0, next.n, fetches);
+      for (int64_t p = 0; p < r.panels; ++p) {
+        T* const panel = right + p * panel_step;
+        const bool on_the_way = i == 0 && r.packs_on_the_way(p);
+        if (i == 0 && !on_the_way) r.pack_panels_of_b(p, p + 1, panel);
+        r.multiply_panel(blocks, i, in_place ? nullptr : left, p, {panel, r.columns},
+                         p < half ? next_a : next_b, on_the_way ? panel : nullptr);
+      }
     }
   }
 }
 
-// Little of C and many terms: each thread takes its tile of C and packs for it whatever that needs.
-// To wait for each other after every round takes longer than to pack twice.
+// Little of C and many terms: each thread takes its share of C, in tiles, and packs for it whatever
+// that needs. To wait for each other after every round takes longer than to pack twice.
 template <class T>
 void multiply_deep(const Round<T>& all) {
   const Tiles tiles = tiles_of(all);
   const Runs &down = tiles.down, &across = tiles.across;
   parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t tile = begin; tile < end; ++tile) {
-      const int64_t d = tile / across.count, x = tile % across.count;
-      const int64_t column = across.first(x) * all.columns;
-      const int64_t width = std::min(across.size(x) * all.columns, all.n - column);
-      multiply_tile(all.part(down.first(d), down.size(d), column, width, 0, all.depth));
+    for (int64_t share = begin; share < end; ++share) {
+      const int64_t d = share / across.count, x = share % across.count;
+      const int64_t near = kTile / (down.size(d) * all.columns);
+      const int64_t most = std::clamp<int64_t>(near, 1, kWidePanels);
+      const Runs wide(across.size(x), pieces(across.size(x), most));
+      const auto tile = [&](int64_t i) {
+        const int64_t column = (across.first(x) + wide.first(i)) * all.columns;
+        const int64_t width = std::min(wide.size(i) * all.columns, all.n - column);
+        return all.part(down.first(d), down.size(d), column, width, 0, all.depth);
+      };
+      for (int64_t i = 0; i + 1 < wide.count; ++i) {
+        const Round<T> beside = tile(i + 1);
+        multiply_tile(tile(i), &beside);
+      }
+      multiply_tile(tile(wide.count - 1));
     }
   });
 }
@@ -260,12 +281,11 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
   const Round<T> all = whole(m, n, k, a, b, c, c_stride, store);
   if (is_turned(m, n, k, b)) return multiply_turned(all);
   constexpr int64_t wide = kWidePanels * kBlockColumns<T>;
+  const int64_t size = m * std::min(n, wide);
+  if (m <= kHigh && k > kDepth && size * kDepth > kSmall && size <= kTile * num_threads())
+    return multiply_deep(all);
   for (int64_t j = 0; j < n; j += wide) {
-    const int64_t width = std::min(wide, n - j), size = m * width;
-    if (m <= kHigh && k > kDepth && size * kDepth > kSmall && size <= kTile * num_threads()) {
-      multiply_deep(all.part(0, m, j, width, 0, k));
-      continue;
-    }
+    const int64_t width = std::min(wide, n - j);
     for (int64_t t = 0; t < k; t += kDepth)
       for (int64_t i = 0; i < m; i += kHigh) {
         Round<T> round = all.part(i, std::min(kHigh, m - i), j, width, t, all.terms_from(t));

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/cpu/fetch.h"
 #include "core/cpu/gemm.h"
 #include "core/cpu/pages.h"
 #include "core/cpu/prefetch.h"
@@ -23,6 +24,7 @@ constexpr int kStripRows = kVectorBytes == 64 ? 14 : kBlockRows;
 constexpr int64_t kDepth = 256, kTall = 8, kWidePanels = 32;  // terms, strips and panels at most
 constexpr int64_t kMostBlocks = 2;                            // of A that a thread holds
 constexpr int64_t kTermsPerFetch = 8;  // a line is fetched ahead every so many terms
+constexpr int64_t kTermsAhead = 8;     // of B where it lies, into the first-level cache
 
 // A block of A has the rows of up to kTall strips in the order in which they lie in memory, so that
 // packing is copying: row by row, or term by term, then strip by strip. The distance of rows keeps
@@ -108,6 +110,7 @@ struct Operand {
 struct Form {
   bool row_major;      // A's strip
   int64_t a_step = 0;  // of A, which saves registers for addresses; 0: it is a.step
+  bool packs_b = false;
 };
 constexpr Form kPackedRows{true, kRowPitch}, kPackedTerms{false, kTermPitch};
 constexpr Form kRowsInPlace{true}, kTermsInPlace{false};
@@ -155,10 +158,12 @@ class Strip {
 };
 
 // R x W vectors of C. Lines of C and of what comes next are asked for one by one along the way,
-// into the second-level cache: many at once would keep the operands waiting.
+// into the second-level cache: many at once would keep the operands waiting. A form that packs B
+// copies its panel to `packed`: between multiply-adds there is time for it.
 template <class T, Form kForm, int R, int W>
 [[gnu::always_inline]] inline void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c,
-                                            int64_t c_stride, bool add, Ahead& ahead) {
+                                            int64_t c_stride, bool add, Ahead& ahead,
+                                            T* packed = nullptr) {
   constexpr int64_t lanes = kLanes<T>;
   using V = Vector<T>;
   using Left =
@@ -171,6 +176,12 @@ template <class T, Form kForm, int R, int W>
       V right[W];
 #pragma GCC unroll 2
       for (int v = 0; v < W; ++v) right[v] = load<V>(b.data + v * lanes);
+      if constexpr (kForm.packs_b) {
+#pragma GCC unroll 2
+        for (int v = 0; v < W; ++v) store(packed + v * lanes, right[v]);
+        packed += W * lanes;
+        fetch(b.data, kTermsAhead * b.step, W * lanes);
+      }
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
@@ -211,6 +222,16 @@ void multiply_run(int64_t count, Move move, Operand<T> a, Operand<T> b, int64_t 
   };
   with_count<kStripRows>(rows, [&]<int R>() {
     vectors == 1 ? all.template operator()<R, 1>() : all.template operator()<R, 2>();
+  });
+}
+
+// One product of a whole panel that is read where it lies, in rows, and is packed on the way.
+template <class T, Form kForm>
+void multiply_and_pack(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, T* c,
+                       int64_t c_stride, bool add, Ahead& ahead, T* packed) {
+  constexpr Form form{kForm.row_major, kForm.a_step, true};
+  with_count<kStripRows>(rows, [&]<int R>() {
+    multiply<T, form, R, 2>(a, b, depth, c, c_stride, add, ahead, packed);
   });
 }
 

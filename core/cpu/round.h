@@ -108,15 +108,18 @@ struct Round {
   bool lies_well(int64_t p) const {
     return b.col_stride == 1 && (width(p) == columns || width(p) == kLanes<T>);
   }
+  // Whether panel p can be packed while it is multiplied: it is whole and lies in rows.
+  bool packs_on_the_way(int64_t p) const { return b.col_stride == 1 && width(p) == columns; }
   // Panel p: where it lies, if it does well, or where it was packed.
   Operand<T> panel(int64_t p, const T* packed) const {
     return lies_well(p) ? Operand<T>{panel_of_b(p).data, b.row_stride}
                         : Operand<T>{packed, columns};
   }
   // The strips of run number i, which lie at `block`, or are read in place where that is nullptr,
-  // times panel p, which is `right`. The panel stays in the first-level cache.
+  // times panel p, which is `right`. The panel stays in the first-level cache. With `to_pack`, which
+  // is where `right` will be, the first strip packs it on the way; A in place is row-major then.
   void multiply_panel(const Runs& blocks, int64_t i, const T* block, int64_t p, Operand<T> right,
-                      Ahead& ahead) const {
+                      Ahead& ahead, T* to_pack = nullptr) const {
     const int form = 2 * (block != nullptr) + row_major;
     const auto run = std::array{multiply_run<T, kTermsInPlace>, multiply_run<T, kRowsInPlace>,
                                 multiply_run<T, kPackedTerms>, multiply_run<T, kPackedRows>}[form];
@@ -129,7 +132,19 @@ struct Round {
         block ? Operand<T>{block, pitch}
               : Operand<T>{block_of_a(blocks, i).data, row_major ? a.row_stride : a.col_stride};
     T* to = c + strips.first(first) * c_stride + p * columns;
-    for (int64_t s = first, count; s < last; s += count) {
+    int64_t s = first;
+    if (to_pack) {
+      const auto packing = !block      ? multiply_and_pack<T, kRowsInPlace>
+                           : row_major ? multiply_and_pack<T, kPackedRows>
+                                       : multiply_and_pack<T, kPackedTerms>;
+      const int64_t rows = strips.size(s), step = block ? distance(rows) : rows * a.row_stride;
+      packing(left, {panel_of_b(p).data, b.row_stride}, rows, depth, to, c_stride, add, ahead,
+              to_pack);
+      left.data += step;
+      to += rows * c_stride;
+      ++s;
+    }
+    for (int64_t count; s < last; s += count) {
       const int64_t rows = strips.size(s), step = block ? distance(rows) : rows * a.row_stride;
       count = whole ? strips.alike(s, last) : 1;
       if (whole)
