@@ -254,7 +254,7 @@ void print_measured(const StepFunction& function, int64_t budget, std::span<cons
   const auto percent = [&](int begin, int end) {
     return 100 * (median({ratios.begin() + begin, ratios.begin() + end}) - 1);
   };
-  std::printf("  measured +%5.1f %% (%.1f, %.1f)", percent(0, rounds), percent(0, (rounds + 1) / 2),
+  std::printf("  measured %+6.1f %% (%.1f, %.1f)", percent(0, rounds), percent(0, (rounds + 1) / 2),
               percent(rounds / 2, rounds));
 }
 

@@ -42,8 +42,8 @@ class Recency {
   std::vector<Range> touched_;  // the latest last; they do not overlap
 };
 
-// What a step finds in caches: four times as much as the cores have for themselves, as they share
-// another, but no more than that one holds. 0 on a GPU, whose costs do not depend on it.
+// What a step finds in caches: what the cores have for themselves, or as much as the cache that they
+// share holds, up to four times their own. 0 on a GPU, whose costs do not depend on it.
 int64_t near_bytes(Device device);
 
 // Of each instruction in a step that runs again and again: by how far its operands and its workspace

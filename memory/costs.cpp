@@ -22,8 +22,10 @@ namespace {
 constexpr int kFewest = 3, kMost = 9;
 constexpr double kTime = 0.005;
 // A cache that all cores share keeps what was used there before. What came from memory once, as all
-// that was dropped does, it does not keep: so runs that are not measured go first.
+// that was dropped does, it does not keep: so runs that are not measured go first. What takes longer
+// reads its operands several times and settles them at once.
 constexpr int kToSettle = 4;
+constexpr double kTimeToSettle = 0.02;
 constexpr int64_t kLeastFar = 32 << 10;
 
 // An instruction as the plan has it. `in_place`: its first output lies on the input that its op
@@ -176,18 +178,21 @@ Cost measured(const Planned& planned, Scratch& scratch) {
     wait();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  const auto repeated = [&](int fewest, int most, const std::vector<size_t>& far) {
+  const auto repeated = [&](int fewest, int most, double limit, const std::vector<size_t>& far) {
     std::vector<double> times;
     double spent = 0;
-    while (std::ssize(times) < fewest || (std::ssize(times) < most && spent < kTime)) {
+    while (std::ssize(times) < fewest || (std::ssize(times) < most && spent < limit)) {
       times.push_back(seconds(far));
       spent += times.back();
     }
     return median(times);
   };
+  const auto usual = [&](const std::vector<size_t>& far) {
+    return repeated(kFewest, kMost, kTime, far);
+  };
   const auto settled = [&](const std::vector<size_t>& far) {
-    repeated(1, kToSettle, {});
-    return repeated(kFewest, kMost, far);
+    repeated(1, kToSettle, kTimeToSettle, {});
+    return usual(far);
   };
   std::vector<size_t> all;  // places that can be far
   for (size_t k = 0; k < scratch.places(); ++k)
@@ -197,7 +202,7 @@ Cost measured(const Planned& planned, Scratch& scratch) {
     const double near = settled({});
     Cost cost{.near = near, .far = near, .later = std::vector<double>(scratch.places())};
     for (const size_t k : all) cost.later[k] = std::max(0.0, settled({k}) - near);
-    if (!all.empty()) cost.far = std::max(near, repeated(kFewest, kMost, all));
+    if (!all.empty()) cost.far = std::max(near, usual(all));
     return cost;
   } catch (const Error&) {  // zeros are no valid input
     return modelled(instruction);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/cpu/caches.h"
 #include "memory/dead_code.h"
 #include "tests/memory_ops.h"
 
@@ -46,7 +47,7 @@ TEST(MemoryContext, FarnessIsTheMeanOfTheParts) {
   EXPECT_EQ(recency.farness({.begin = 10, .bytes = 0}), 0);
 }
 
-// Three instructions through two places in the arena, again and again; near is one value and a half.
+// Three instructions through two places in the arena, again and again.
 TEST(MemoryContext, InstructionsCostByTheirDistances) {
   const auto function = [](std::span<const Tensor> in) {
     return std::vector{flip(flip(flip(in[0])))};
@@ -68,6 +69,16 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
   EXPECT_EQ(seconds_in_context(program, plan, costs, 4096), (std::vector{2.0, 20.0, 100.0}));
   EXPECT_EQ(seconds_in_context(program, plan, costs, 1), (std::vector{2.0, 20.0, 180.0}));
   EXPECT_EQ(seconds_in_context(program, plan, costs, 1 << 20), (std::vector{1.0, 10.0, 100.0}));
+}
+
+TEST(MemoryContext, NearIsSomeTimesWhatCoresHaveForThemselves) {
+  EXPECT_GE(near_bytes(Device::cpu), cache_bytes());
+  EXPECT_LE(near_bytes(Device::cpu), 4 * cache_bytes());
+  if (shared_cache_bytes() > cache_bytes()) {
+    EXPECT_LE(near_bytes(Device::cpu), shared_cache_bytes());
+    EXPECT_GT(near_bytes(Device::cpu), cache_bytes());
+  }
+  EXPECT_EQ(near_bytes(Device::cuda), 0);
 }
 
 }  // namespace

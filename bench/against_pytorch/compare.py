@@ -104,7 +104,8 @@ def main():
     import torch
     blas = "MKL" if torch.backends.mkl.is_available() else "no MKL"
     print(f"PyTorch {torch.__version__}, {blas}, "
-          f"{torch.backends.cpu.get_cpu_capability()}, {options.threads} threads\n"
+          f"{torch.backends.cpu.get_cpu_capability()}, {options.threads} threads, "
+          f"{options.budget} % of Plimsoll's memory\n"
           "                    ms a step                              peak process MiB"
           "      above the start MiB\n"
           "model           plimsoll   pytorch  variant                ratio   ours  torch ratio"

@@ -7,7 +7,7 @@
 //
 // --device, --precision, --fuse, --autotune, and for other sizes --batch, --context, --image-size
 // and --layers, which both calls have to name, are as elsewhere. On a GPU the peak is that of the
-// pool. --budget-percent trains within that part of the bytes that a step without it is planned for.
+// pool. --budget-percent trains within that part of the bytes that a step is planned for otherwise.
 //
 // F holds each tensor as a file of raw little-endian elements, f32 or i64, and index.json, which
 // lists their names and shapes. torch_steps.py reads the same folder and speaks the same lines.
@@ -176,13 +176,13 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
     return loss;
   };
   const int64_t start_kib = memory_kib();
-  StepOptions captured{.fusion = fusion_named(options.fuse)};
+  StepOptions step_options{.fusion = fusion_named(options.fuse)};
   if (options.budget_percent < 100) {
     const Tensor& x = batches[0].tensor;
-    const Plan all = Step(train, captured).plan(x, batches[1].tensor, make_key(1, 0, device));
-    captured.budget = all.total_bytes() * options.budget_percent / 100;
+    const Plan all = Step(train, step_options).plan(x, batches[1].tensor, make_key(1, 0, device));
+    step_options.budget = all.total_bytes() * options.budget_percent / 100;
   }
-  Step step(train, captured);
+  Step step(train, step_options);
   size_t done = 0;
   for (int64_t n = 0; std::cin >> n;) {
     std::vector<double> ms, losses;

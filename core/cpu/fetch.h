@@ -1,7 +1,7 @@
 // Memory that will be read soon is asked for before. A processor looks some hundred instructions
 // ahead by itself: where a loop computes much for each element that is a few lines, and with
-// operands from far away it waits most of the time (gelu's gradient: two thirds). prefetch.h does so
-// for products, line by line.
+// operands from far away it waits most of the time (gelu's gradient: two thirds). For the operands
+// that a product packs next, prefetch.h does so line by line.
 //
 //   in_runs(begin, end, [&](int64_t i, int64_t stop) { ... elements i to stop - 1 ... }, dy, x);
 #pragma once

@@ -130,20 +130,20 @@ void multiply_high(const Round<T>& r, bool same_b) {
   });
 }
 
-// C in tiles, one for each thread: runs of rows and runs of panels.
-struct Tiles {
+// C in shares, one for each thread: runs of rows and runs of panels.
+struct Shares {
   Runs down, across;
 };
 template <class T>
-Tiles tiles_of(const Round<T>& r) {
+Shares shares_of(const Round<T>& r) {
   const int64_t threads = num_threads();
-  Tiles best{{r.m, 1}, {r.panels, 1}};
+  Shares best{{r.m, 1}, {r.panels, 1}};
   double least = std::numeric_limits<double>::max();
   for (int64_t down = 1; down <= std::min(threads, r.strips.count); ++down) {
     const int64_t across = std::min(r.panels, threads / down);
     const auto strips = static_cast<double>(pieces(r.m, down)) / kStripRows;
     const auto panels = static_cast<double>(pieces(r.panels, across));
-    // A strip or a panel is packed in about two fifths of the time that it takes to multiply them.
+    // A strip or a panel is packed in about two fifths of the time of a product of the two.
     const double work = 5 * strips * panels + 2 * (strips + panels);
     if (work >= least) continue;
     least = work;
@@ -198,8 +198,8 @@ void multiply_tile(const Round<T>& tile, const Round<T>* beside = nullptr) {
 // that needs. To wait for each other after every round takes longer than to pack twice.
 template <class T>
 void multiply_deep(const Round<T>& all) {
-  const Tiles tiles = tiles_of(all);
-  const Runs &down = tiles.down, &across = tiles.across;
+  const Shares shares = shares_of(all);
+  const Runs &down = shares.down, &across = shares.across;
   parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t share = begin; share < end; ++share) {
       const int64_t d = share / across.count, x = share % across.count;

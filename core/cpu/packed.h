@@ -22,9 +22,9 @@ namespace plimsoll::packed {
 // With 32 registers: 14 x 2 sums, two vectors of B, an element of A.
 constexpr int kStripRows = kVectorBytes == 64 ? 14 : kBlockRows;
 constexpr int64_t kDepth = 256, kTall = 8, kWidePanels = 32;  // terms, strips and panels at most
-constexpr int64_t kMostBlocks = 2;                            // of A that a thread holds
+constexpr int64_t kMostBlocks = 2;     // of A that a thread holds, or one of twice as many strips
 constexpr int64_t kTermsPerFetch = 8;  // a line is fetched ahead every so many terms
-constexpr int64_t kTermsAhead = 8;     // of B where it lies, into the first-level cache
+constexpr int64_t kTermsAhead = 8;     // of B that is packed on the way, to the first-level cache
 
 // A block of A has the rows of up to kTall strips in the order in which they lie in memory, so that
 // packing is copying: row by row, or term by term, then strip by strip. The distance of rows keeps

@@ -4,6 +4,7 @@
 //   round.pack_panels_of_b(0, round.panels, right);
 //   round.pack_block_of_a(blocks, i, left);
 //   round.multiply_panels(blocks, i, left, 0, round.panels, right, ahead);
+//   round.multiply_panel(blocks, i, left, p, {right, columns}, ahead, right);  // packs it as well
 #pragma once
 
 #include <array>
@@ -116,8 +117,8 @@ struct Round {
                         : Operand<T>{packed, columns};
   }
   // The strips of run number i, which lie at `block`, or are read in place where that is nullptr,
-  // times panel p, which is `right`. The panel stays in the first-level cache. With `to_pack`, which
-  // is where `right` will be, the first strip packs it on the way; A in place is row-major then.
+  // times panel p, which is `right`. The panel stays in the first-level cache. With `to_pack`, where
+  // `right` will be, the first strip packs it on the way; A in place is row-major then.
   void multiply_panel(const Runs& blocks, int64_t i, const T* block, int64_t p, Operand<T> right,
                       Ahead& ahead, T* to_pack = nullptr) const {
     const int form = 2 * (block != nullptr) + row_major;
