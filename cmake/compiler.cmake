@@ -46,12 +46,3 @@ function(plimsoll_part)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   target_sources(plimsoll PRIVATE ${sources})
 endfunction()
-
-# plimsoll_precompile(TARGET HEADER...): headers that are read once for all files of TARGET. What a
-# file forgets to include is not noticed there. With a compiler launcher there are none: ccache, as
-# it is set up, keeps nothing that uses them.
-function(plimsoll_precompile target)
-  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
-  endif()
-endfunction()
