@@ -7,12 +7,12 @@
 #include "core/cpu/parallel.h"
 #include "memory/budget.h"
 #include "memory/dead_code.h"
-#include "memory/fusion/build.h"
 #include "memory/fusion/fused.h"
 #include "memory/plan.h"
 #include "memory/pooled_allocator.h"
 #include "memory/step.h"
 #include "ops/sum/sum.h"
+#include "tests/fused_kernels.h"
 #include "tests/memory_ops.h"
 
 namespace plimsoll {
@@ -147,8 +147,7 @@ TEST(Fusion, ScratchIsPlanned) {
   const int before = num_threads();
   set_num_threads(3);
   const Program plain = captured(branches, {on_cpu(100'000)});
-  const Program program = remove_dead(
-      fusion::rewritten(plain, fusion::build(plain, fusion::find_groups(plain, kFuseAll))));
+  const Program program = fusion::rewrite(plain, fusion::find_groups(plain, kFuseAll));
   set_num_threads(before);
   ASSERT_EQ(names(program), "scale+scale+plus");
   EXPECT_EQ(program.instructions[0].attrs.as<Fused>().tile_columns, 4096);
