@@ -28,7 +28,7 @@ inline Tensor apply1(const OpDef& op, std::initializer_list<Tensor> inputs, Attr
 Kernel kernel_for(const OpDef& op, Device device);
 
 // NumericError naming the op when something it wrote, outputs or inputs in place, holds NaN or
-// infinity. Not for the device without bytes.
+// infinity, unless a FirstNonfinite takes it. Not for the device without bytes.
 void check_written(const OpDef& op, const Call& call);
 
 int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<const Meta> out,
@@ -41,7 +41,7 @@ using InputCasts = std::vector<Tensor> (*)(CastRule, std::span<const Tensor> inp
 struct ApplyMode {
   bool record = true;          // make nodes where a gradient is wanted (NoGrad turns it off)
   bool recomputing = false;    // a checkpoint runs again: ops that mutate were done the first time
-  bool check_finite = false;   // NumericError at the first op that writes NaN or infinity
+  bool check_finite = false;   // look at what ops write: NumericError, but for FirstNonfinite
   InputCasts casts = nullptr;  // autocast: what inputs pass through first; nullptr: it is off
   DType low = DType::f32;      // and the 16-bit type it casts to
 };

@@ -6,8 +6,8 @@
 //   });
 //
 // A call waits that says OpDef::joins, has work to do, is not large and looks into no memory that
-// another waiting one writes. Those that wait are made before anything else that runs on this thread or reads and
-// writes tensors from the host: nobody sees the difference but the GPU.
+// another waiting one writes. Those that wait are made before anything else that runs on this
+// thread or reads and writes tensors from the host: nobody sees the difference but the GPU.
 #pragma once
 
 #include "core/op.h"

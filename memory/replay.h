@@ -31,8 +31,8 @@ class Replay {
   void bind(std::byte* arena);
 
   // `inputs` have the metas of the program's inputs and are contiguous. The results are allocated
-  // before the first kernel runs, so OutOfMemory changes nothing. NumericError naming op and
-  // instruction under apply_mode().check_finite.
+  // before the first kernel runs, so OutOfMemory changes nothing. NumericError naming the op under
+  // apply_mode().check_finite, unless a FirstNonfinite takes it.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
  private:

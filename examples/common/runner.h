@@ -98,7 +98,8 @@ class Runner {
     std::vector<Tensor> gradients;  // where they were asked for
   };
   // Runs the step for batch `number` of the training, from 0. NumericError, with the batch as
-  // messages count it, under apply_mode().check_finite at the first op that writes NaN or infinity.
+  // messages count it, under apply_mode().check_finite at the first op that writes NaN or infinity,
+  // unless a FirstNonfinite takes it.
   Trained train(int64_t number, std::initializer_list<Tensor> inputs, bool with_gradients = false) {
     const Scope scope(*this, with_gradients ? kWithGradients : kTraining);
     std::vector<Tensor> results;
