@@ -57,8 +57,7 @@ endif()
 # those of a subject are compiled as one file. Names of their own (in anonymous namespaces) must
 # differ within a batch; a folder that is in none is compiled by itself.
 set(PLIMSOLL_CUDA_BATCHES
-  "runtime: core/cuda ops/copy ops/full ops/view ops/where ops/rearrange ops/apply_mask
-            ops/increment"
+  "runtime: core/cuda ops/copy ops/full ops/view ops/where ops/rearrange ops/increment"
   "functions: ops/math"
   "activations: ops/activations ops/relu ops/gelu ops/softplus ops/bce_with_logits"
   "arithmetic: ops ops/arithmetic ops/compare ops/pow ops/kl_div ops/regression_loss ops/accumulate"
@@ -69,7 +68,7 @@ set(PLIMSOLL_CUDA_BATCHES
   "others: ops/group_norm ops/nll_loss ops/extrema"
   "lookup: ops/embedding ops/gather ops/top_k ops/cumsum"
   "updates: ops/adam_update ops/sgd_update ops/adagrad_update ops/adamax_update ops/nadam_update
-            ops/radam_update ops/rmsprop_update ops/global_norm ops/loss_scale")
+            ops/radam_update ops/rmsprop_update ops/global_norm ops/loss_scale ops/apply_mask")
 
 # The sources with those of each batch replaced by one that includes them.
 function(plimsoll_cuda_batches sources result)

@@ -2,7 +2,7 @@
 
 #include "autograd/no_grad.h"
 #include "core/joined_calls.h"
-#include "ops/extrema/extrema.h"
+#include "ops/extrema/clip_value.h"
 #include "ops/global_norm/global_norm.h"
 
 namespace plimsoll::optim {
@@ -19,11 +19,11 @@ Clipped clip_by_global_norm(std::span<const Tensor> grads, double max_norm) {
 }
 
 std::vector<Tensor> clip_grad_value(std::span<const Tensor> grads, double limit) {
-  check<ValueError>(limit > 0, "clip_grad_value: the limit must be positive: ", limit,
-                    ". Use a number above 0.");
   const NoGrad scope;
   std::vector<Tensor> clipped;
-  for (const Tensor& grad : grads) clipped.push_back(clamp(grad, -limit, limit));
+  join_calls([&] {
+    for (const Tensor& grad : grads) clipped.push_back(clip_value(grad, limit));
+  });
   return clipped;
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "core/apply.h"
@@ -15,6 +16,7 @@
 #include "optim/adam.h"
 #include "optim/clip.h"
 #include "optim/loss_scaler.h"
+#include "optim/prune.h"
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
 
@@ -75,6 +77,7 @@ Make make(const Options& options) {
 }
 
 TEST_F(CudaJoinedCalls, EachOptimizerUpdatesItsParametersInOneLaunch) {
+  optim::SGD(many(0), {}).update(many(100));  // the first of a process clears the words for faults
   for (const Make& make :
        {make<optim::SGD>(optim::SgdOptions{}), make<optim::SGD>(optim::SgdOptions{.momentum = 0.9}),
         make<optim::Adam>(optim::AdamOptions{}),
@@ -127,6 +130,51 @@ TEST_F(CudaJoinedCalls, UnscalingClippingAndAccumulationHaveOneLaunchEach) {
     return std::pair(values_of(unscaled.grads), values_of(clipped.grads));
   };
   EXPECT_EQ(run(false), run(true));
+}
+
+TEST_F(CudaJoinedCalls, ClippingByValueHasOneLaunch) {
+  const std::vector<Tensor> grads = many(100);
+  std::vector<Tensor> clipped;
+  expect_launches(launches_of([&] { clipped = optim::clip_grad_value(grads, 0.25); }), 1);
+  std::vector<std::vector<float>> expected = values_of(grads);
+  for (std::vector<float>& values : expected)
+    for (float& v : values) v = std::clamp(v, -0.25F, 0.25F);
+  EXPECT_EQ(values_of(clipped), expected);
+}
+
+TEST_F(CudaJoinedCalls, PrunedWeightsAreMaskedInOneLaunch) {
+  std::vector<NamedTensor> weights;
+  for (const Tensor& w : many(0)) weights.push_back({"w", w});
+  optim::Pruner pruner(weights, {.schedule = {.final = 0.5}});
+  ASSERT_TRUE(pruner.prune(0));
+  const std::vector<Tensor> moved = many(100);
+  for (size_t i = 0; i < moved.size(); ++i)
+    weights[i].tensor.write(std::span<const float>(moved[i].to_vector<float>()));
+  expect_launches(launches_of([&] { pruner.apply(); }), 1);
+  for (size_t i = 0; i < moved.size(); ++i) {
+    std::vector<float> expected = moved[i].to_vector<float>();
+    const auto keeps = pruner.state()[i].second.to_vector<double>();
+    for (size_t k = 0; k < expected.size(); ++k)
+      if (keeps[k] == 0) expected[k] = 0;
+    EXPECT_EQ(weights[i].tensor.to_vector<float>(), expected);
+  }
+}
+
+// Types of 8 bytes have one launch, and all others together have one.
+TEST_F(CudaJoinedCalls, MasksOfAllTypes) {
+  std::vector<Tensor> all;
+  for (const DType dtype : {DType::f32, DType::i32, DType::f16, DType::bf16, DType::u8,
+                            DType::boolean, DType::i64, DType::f64})
+    all.push_back(there(ones({5}, {.dtype = dtype})));
+  const Tensor mask = cast(there(Tensor::of<float>({1, 0, 1, 1, 0}, {5})), DType::boolean);
+  const int64_t launches = launches_of([&] {
+    join_calls([&] {
+      for (const Tensor& x : all) apply_mask(x, mask);
+    });
+  });
+  expect_launches(launches, 2);
+  for (const Tensor& x : all)
+    EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{1, 0, 1, 1, 0})) << name_of(x.dtype());
 }
 
 TEST_F(CudaJoinedCalls, WhatDependsOnWaitingCallsComesAfterThem) {

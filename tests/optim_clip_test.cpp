@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/trace.h"
+#include "memory/joining.h"
 #include "ops/ops.h"
 #include "optim/clip.h"
 
@@ -72,6 +73,7 @@ TEST(ClipValue, CanBeCaptured) {
   const Program program =
       capture([](auto in) { return optim::clip_grad_value(in, 1); }, Metas(3, Meta{{3}}));
   EXPECT_EQ(program.instructions.size(), 3u);
+  EXPECT_EQ(joined_until(program, make_plan(program), 0), 3);  // one launch on a GPU
 }
 
 TEST(ClipValue, RefusesALimitThatIsNotPositive) {

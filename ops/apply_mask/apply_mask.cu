@@ -1,29 +1,40 @@
-#include "core/cuda/launch.cuh"
 #include "core/op.h"
+#include "ops/many.cuh"
 
 namespace plimsoll {
 namespace {
 
 using namespace cuda;
 
-template <class Word>
-__global__ void apply_mask_kernel(Word* x, const bool* mask, int64_t n) {
-  for (int64_t i = first_index(); i < n; i += total_threads())
-    if (!mask[i]) x[i] = Word{0};
+// Of a chunk: x and its mask. What the mask keeps is not touched.
+template <class C>
+__global__ void apply_mask_kernel(Many<C, 2> many) {
+  const auto chunk = many.chunk(blockIdx.x);
+  for (int64_t i = threadIdx.x; i < chunk.n; i += blockDim.x)
+    if (chunk.row[1].get(i) == 0) chunk.row[0].set(i, 0);
 }
 
-template <class Word>
-void mask_words(const Call& call) {
-  const int64_t n = count(call.in[0].shape());
-  launch(apply_mask_kernel<Word>, blocks_for(n), kThreads, call.in[0].as<Word>(),
-         call.in[1].as<bool>(), n);
+// The bits of +0 are zeros in every type: one of x's width stands for it.
+DType stand_in(const View& x) {
+  const int64_t width = size_of(x.dtype());
+  if (width == 8) return DType::f64;
+  if (width == 4) return DType::f32;
+  return width == 2 ? DType::f16 : DType::boolean;
 }
 
 }  // namespace
 
+// Of one call, or of several that were joined.
 void apply_mask_cuda(const Call& call) {
-  if (count(call.in[0].shape()) == 0) return;
-  visit_width(size_of(call.in[0].dtype()), [&]<class Word>() { mask_words<Word>(call); });
+  std::vector<View> views(call.in.begin(), call.in.end());
+  std::vector<Together<2>> tensors;
+  for (size_t i = 0; i < views.size(); i += 2) {
+    views[i].meta.dtype = stand_in(views[i]);
+    tensors.push_back({&views[i], &views[i + 1]});
+  }
+  for_many<2>(tensors, [&]<class C>(const Many<C, 2>& many, int64_t) {
+    launch(apply_mask_kernel<C>, many.chunks(), kThreads, many);
+  });
 }
 
 }  // namespace plimsoll

@@ -27,6 +27,17 @@ OpCase masks(const char* name, InputSpec x, InputSpec mask) {
           .differentiable = false};
 }
 
+OpCase masks_as(const char* name, DType dtype) {
+  OpCase c = masks(name, index({3, 5}, 2), index({3, 5}, 2));
+  c.call = [dtype](auto in) {
+    const Tensor y = cast(in[0], dtype);  // the inputs are integers anyway
+    apply_mask(y, cast(in[1], DType::boolean));
+    return std::vector{y};
+  };
+  c.dtypes = {DType::f32};
+  return c;
+}
+
 }  // namespace
 
 OpCases apply_mask_cases() {
@@ -35,7 +46,8 @@ OpCases apply_mask_cases() {
                    masks("hides_anything", given({4}, {kNaN, kInf, -1, 2}),
                          given_index({4}, {0, 0, 0, 1})),
                    masks("scalar", real({}), given_index({}, {0})),
-                   masks("empty", real({0, 3}), index({0, 3}, 2)),
+                   masks("empty", real({0, 3}), index({0, 3}, 2)), masks_as("i32", DType::i32),
+                   masks_as("u8", DType::u8), masks_as("bool", DType::boolean),
                    masks("many_pieces", real({40001}), index({40001}, 2))},
           .bad = {{"type", [] { apply_mask(ones({2}), ones({2})); },
                    "apply_mask: the mask is not of type bool: f32 [2] on cpu. Compare it first."},

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/extrema/clip_value.h"
 #include "ops/extrema/formulas.h"
 #include "ops/pointwise.h"
 #include "ops/sum/sum.h"
@@ -11,6 +12,7 @@ namespace plimsoll {
 using formulas::Maximum, formulas::Minimum, formulas::ShareOfLarger, formulas::Clamp;
 
 PLIMSOLL_CUDA_KERNEL(share_cuda);
+PLIMSOLL_CUDA_KERNEL(clip_value_cuda);
 
 namespace {
 
@@ -114,6 +116,20 @@ constexpr OpDef clamp_op{.name = Clamp::name,
                          .tiling = Tiling::elements,
                          .code = code_of<element::Unary<Clamp>, ClampAttrs>};
 
+Metas clip_infer(std::span<const Meta> in, const Attrs&) {
+  check<DTypeError>(is_floating(in[0].dtype), "clip_value: a floating type is needed: got ", in[0],
+                    ". Cast it first.");
+  return {in[0]};
+}
+
+constexpr OpDef clip_op{.name = "clip_value",
+                        .infer = clip_infer,
+                        .cpu = Unary<Clamp>::cpu,
+                        .cuda = clip_value_cuda,
+                        .inplace = 0,
+                        .tiling = Tiling::elements,
+                        .joins = true};
+
 }  // namespace
 
 Tensor maximum(const Tensor& a, const Tensor& b) { return apply1(maximum_op, {a, b}); }
@@ -123,8 +139,14 @@ Tensor clamp(const Tensor& x, double low, double high) {
   return apply1(clamp_op, {contiguous(x)}, ClampAttrs{low, high});
 }
 
+Tensor clip_value(const Tensor& x, double limit) {
+  check<ValueError>(limit > 0, "clip_value: the limit must be positive: ", limit,
+                    ". Use a number above 0.");
+  return apply1(clip_op, {contiguous(x)}, ClampAttrs{-limit, limit});
+}
+
 extern const std::vector<const OpDef*> extrema_ops;
-const std::vector<const OpDef*> extrema_ops{&maximum_op, &minimum_op, &share_op, &clamp_op,
-                                            &clamp_grad_op};
+const std::vector<const OpDef*> extrema_ops{&maximum_op, &minimum_op,    &share_op,
+                                            &clamp_op,   &clamp_grad_op, &clip_op};
 
 }  // namespace plimsoll
