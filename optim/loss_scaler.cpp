@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/no_grad.h"
+#include "core/apply.h"
 #include "core/joined_calls.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/copy/copy.h"
@@ -34,6 +35,10 @@ Tensor LossScaler::scale(const Tensor& loss) const {
   check_defined("loss_scaler", loss);
   if (!scale_.defined()) return loss;
   const DType wide = loss.dtype() == DType::f64 ? DType::f64 : DType::f32;  // 65536 is no f16
+  // Nobody reads the product, only its gradient, so it may overflow: a captured step leaves it out.
+  ApplyMode mode = apply_mode();
+  mode.check_finite = false;
+  const ApplyModeScope scope(mode);
   return cast(loss, wide) * cast(scale_, wide);
 }
 

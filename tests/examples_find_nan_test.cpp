@@ -149,12 +149,36 @@ TEST_P(FindNanOnBatches, NamesAnEarlierBatchWhereTheUpdateWasMade) {
                              "cpu. Lower the learning rate or look at this op's inputs.");
 }
 
+// Nobody reads the loss times the scale: its gradient is right.
+TEST_P(FindNanOnBatches, LetsTheScaledLossOverflow) {
+  for (const char* scale : {"dynamic", "65536"}) {
+    Training training([](const Tensor& w, const Tensor& x) { return sum(w * x) + 1e35; },
+                      GetParam(), scale);
+    training.step(2);
+    EXPECT_EQ(training.optimizer.steps_made(), 1) << scale;
+    EXPECT_EQ(training.w.item(), 1 - 0.5 * 2) << scale;
+  }
+}
+
 TEST_P(FindNanOnBatches, LetsNothingPassBesideAFixedScaleOrNone) {
-  for (const char* scale : {"65536", "none"}) {
+  for (const char* scale : {"65536", "1", "none"}) {
     Training training(bad_gradient, GetParam(), scale);
     EXPECT_THROW(training.step(0), NumericError) << scale;
     EXPECT_EQ(training.optimizer.steps_made(), 0) << scale;
   }
+}
+
+TEST_P(FindNanOnBatches, SaysWhereALowerScaleMayHelp) {
+  Training training(product, GetParam(), "65536");
+  expect_error<NumericError>([&] { training.step(1e34F); },
+                             "train: in batch 1: mul: output 0 holds NaN or infinity: f32 [1] on "
+                             "cpu. Lower the learning rate or look at this op's inputs. The loss "
+                             "is finite: a lower --loss-scale may help.");
+  EXPECT_EQ(training.optimizer.steps_made(), 0);
+  EXPECT_EQ(training.w.item(), 1);
+  expect_error<NumericError>([&] { training.step(INFINITY); },
+                             "train: in batch 2: mul: output 0 holds NaN or infinity: f32 [1] on "
+                             "cpu. Lower the learning rate or look at this op's inputs.");
 }
 
 INSTANTIATE_TEST_SUITE_P(, FindNanOnBatches, testing::Bool(), [](const auto& captured) {

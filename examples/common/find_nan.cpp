@@ -14,8 +14,10 @@ ApplyMode mode_of(const Options& options) {
 }  // namespace
 
 FindNan::FindNan(const Options& options, const optim::LossScaler& scaler, Tensor steps)
-    : scope_(mode_of(options)), steps_(std::move(steps)) {
-  if (options.find_nan && loss_scale_of(options) == "dynamic") scale_ = scaler.current();
+    : scope_(mode_of(options)),
+      dynamic_(loss_scale_of(options) == "dynamic"),
+      steps_(std::move(steps)) {
+  if (options.find_nan) scale_ = scaler.current();
 }
 
 Runner::Trained FindNan::watch(int64_t number, bool last,
@@ -27,6 +29,8 @@ Runner::Trained FindNan::watch(int64_t number, bool last,
   const std::string here =
       first.text().empty() ? "" : cat("train: in batch ", number + 1, ": ", first.text());
   check<NumericError>(here.empty() || trained.loss.finite(), here);
+  check<NumericError>(here.empty() || dynamic_, here,
+                      " The loss is finite: a lower --loss-scale may help.");
   if (found_.empty()) found_ = here;
   if (!last) return trained;
   check<NumericError>(found_.empty() || steps_.item<int64_t>() == made, found_);

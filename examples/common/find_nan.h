@@ -7,9 +7,10 @@
 // Dynamic loss scaling raises its scale until gradients overflow, so a step goes on to its end
 // first. Infinities pass where they did what it expects of them: the update was left out, the loss
 // is finite, and the scale was above 1, so that a lower one may help. Otherwise the first op of the
-// step that wrote some is named, after the step: where gradients stayed finite beside a loss that did
-// not, the update was made. Without dynamic loss scaling, at a scale of 1 or less, and in evaluations the
-// op itself throws.
+// step that wrote some is named, after the step: where gradients stayed finite beside a loss that
+// did not, the update was made. Beside a scale that stays what it is a step goes on to its end too:
+// nothing passes, and where the loss is finite the message says that a lower one may help. Without
+// loss scaling, at a scale of 1 or less, and in evaluations the op itself throws.
 #pragma once
 
 #include <functional>
@@ -31,7 +32,8 @@ class FindNan {
 
  private:
   ApplyModeScope scope_;
-  Tensor scale_;  // undefined: no infinity passes
+  bool dynamic_;
+  Tensor scale_;  // undefined: the op itself throws
   Tensor steps_;
   std::string found_;  // first in the batches of this update
 };
