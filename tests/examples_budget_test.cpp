@@ -9,6 +9,7 @@
 #include "examples/common/budget.h"
 #include "examples/common/own_process.h"
 #include "ops/ops.h"
+#include "optim/adam.h"
 #include "tests/data_testing.h"
 #include "tests/examples_testing.h"
 
@@ -45,6 +46,30 @@ TEST(ExamplesBudget, ThePlanStaysBelowItAndTheSmallestIsExact) {
   EXPECT_EQ(tight.output.find("step 1"), std::string::npos) << "it was to stop at the plan";
   EXPECT_EQ(run(train + " --budget " + std::to_string(least - 64)).code, 2);
   EXPECT_EQ(run(train + " --budget auto").code, 0);
+}
+
+// A program is captured each time that it is planned.
+TEST(ExamplesBudget, EachProgramIsPlannedOnce) {
+  const Tensor w = ones({8}).require_grad();
+  optim::Adam optimizer({w}, {});
+  optim::Accumulation window(std::array{w}, 4);
+  int captured = 0;
+  const auto train = [&](std::span<const Tensor> in) {
+    ++captured;
+    const Tensor loss = sum(w * in[0]);
+    const auto sums = window.add(gradients(loss, std::array{w}), ones({}, {DType::f64}));
+    if (!sums.empty()) optimizer.update(sums);
+    return std::vector{loss};
+  };
+  const auto evaluate = [&](std::span<const Tensor> in) {
+    ++captured;
+    return std::vector{sum(w * in[0])};
+  };
+  Runner runner(train, true, {.budget = 1 << 20, .planning = {.costs = CostModel::model}}, &window,
+                evaluate);
+  const Metas batch{{{8}}};
+  runner.plan_all({.inputs = batch, .windows = {4, 2}, .evaluation = {batch, {{{2, 8}}}}}, window);
+  EXPECT_EQ(captured, 3 + 2);
 }
 
 TEST(ExamplesBudget, TrainingUnderItGivesTheSameLoss) {

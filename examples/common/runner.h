@@ -119,7 +119,7 @@ class Runner {
     const int64_t next = block_bytes(work.next_batch);
     if (!step_) return {.next_batch = next};
     int64_t outside = 0, arena = 0, pinned = 0, evaluation = 0;
-    // Twice: under a budget a program is planned anew when it is known what the others hold.
+    // Twice: under a budget those are planned anew that did not know yet what others hold.
     for (const bool known : {false, true})
       for_each_program(work, window, [&](const Metas& inputs) {
         const Plan& plan = step_->plan(inputs);
@@ -172,13 +172,14 @@ class Runner {
     step_.emplace([this](std::span<const Tensor> in) { return function()(in); }, options_);
   }
 
-  // visit(inputs) in each phase of training, the last of a window last; the same with gradients,
-  // where there may be some; and of each evaluation.
+  // visit(inputs) in each phase of training; the same with gradients, where there may be some; and
+  // of each evaluation. The last of a window comes first: it holds what the others hold, which are
+  // so planned once. `window` is left there.
   template <class Visit>
   void for_each_program(const Workload& work, optim::Accumulation& window, const Visit& visit) {
     std::vector<int64_t> seen;
-    for (const int64_t size : work.windows)
-      for (const int64_t part : {int64_t{0}, size / 2, size - 1}) {  // first, middle, last
+    for (const int64_t size : work.windows) {
+      for (const int64_t part : {size - 1, int64_t{0}, size / 2}) {  // last, first, middle
         window.at(part, size);
         if (std::ranges::find(seen, window.phase()) != seen.end()) continue;
         seen.push_back(window.phase());
@@ -187,6 +188,8 @@ class Runner {
         const Scope scope(*this, kWithGradients);
         visit(work.inputs);
       }
+      window.at(size - 1, size);
+    }
     const Scope scope(*this, kEvaluation);
     for (const Metas& inputs : work.evaluation) visit(inputs);
   }
