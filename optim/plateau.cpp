@@ -13,10 +13,10 @@ Plateau::Plateau(double base, const PlateauOptions& options)
   const PlateauOptions& o = options_;
   check<ValueError>(0 < o.factor && o.factor < 1, "plateau: the factor is out of range: ", o.factor,
                     ". Use one between 0 and 1.");
-  check<ValueError>(o.patience >= 0 && o.cooldown >= 0 && o.threshold >= 0 && o.lowest >= 0,
-                    "plateau: an option is not a number from 0: patience ", o.patience,
-                    ", cooldown ", o.cooldown, ", threshold ", o.threshold, ", lowest ", o.lowest,
-                    ". Use 0 or more.");
+  check<ValueError>(
+      o.patience >= 0 && o.cooldown >= 0 && o.threshold >= 0 && o.lowest >= 0 && o.eps >= 0,
+      "plateau: an option is not a number from 0: patience ", o.patience, ", cooldown ", o.cooldown,
+      ", threshold ", o.threshold, ", lowest ", o.lowest, ", eps ", o.eps, ". Use 0 or more.");
 }
 
 double Plateau::observe(double metric) {
@@ -33,7 +33,8 @@ double Plateau::observe(double metric) {
     without_progress_ = 0;
   }
   if (without_progress_ > options_.patience) {
-    rate_ = std::max(rate_ * options_.factor, options_.lowest);
+    const double next = std::max(rate_ * options_.factor, options_.lowest);
+    if (rate_ - next > options_.eps) rate_ = next;
     cooling_ = options_.cooldown;
     without_progress_ = 0;
   }

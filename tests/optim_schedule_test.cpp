@@ -79,6 +79,10 @@ TEST(Plateau, FallsWhenNothingGetsBetter) {
   EXPECT_EQ(rate.rate(), 0.2);
   EXPECT_EQ(Plateau(1, {.patience = 0}).observe(std::nan("")), 0.1);
   EXPECT_THROW(Plateau(1, {.factor = 1}), ValueError);
+  Plateau fine(1e-7, {.patience = 0});  // from here down a fall would be smaller than eps
+  const double falls[] = {1e-7, 1e-8, 1e-8};
+  for (int i = 0; i < 3; ++i) EXPECT_DOUBLE_EQ(fine.observe(1), falls[i]) << i;
+  EXPECT_THROW(Plateau(1, {.eps = -1}), ValueError);
   EXPECT_THROW(Plateau(1, {.patience = -1}), ValueError);
 }
 
