@@ -52,6 +52,7 @@ Ops product_ops();
 Ops convolution_ops();
 Ops norm_ops();
 Ops pool_ops();
+Ops resize_ops();
 Ops loss_ops();
 Ops attention_ops();
 Ops optimizer_ops();
@@ -64,6 +65,9 @@ Tensor in_floating(const Tensor& x, F&& f) {
   if (is_floating(x.dtype())) return f(x);
   return cast(f(cast(x, DType::f64)), x.dtype());
 }
+
+// The product of all operands, summed over the axes that the result does not name: "bij,bjk->bik".
+Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);
 
 inline Shape shape_of(const std::vector<int64_t>& sizes) {
   return Shape{std::span<const int64_t>(sizes)};

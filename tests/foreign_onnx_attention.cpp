@@ -30,6 +30,8 @@ Tensor counting(int64_t n, const Shape& shape) {
   return Tensor::of(std::span<const int64_t>(values), shape);
 }
 
+Tensor whole(int64_t n) { return Tensor::of<int64_t>({n}, {}); }
+
 // 0 where the mask is true, -infinity elsewhere.
 Tensor additive(const Tensor& mask, DType dtype) {
   if (mask.dtype() != DType::boolean) return cast(mask, dtype);
@@ -54,6 +56,18 @@ Tensor within_lengths(const Tensor& lengths, int64_t queries, int64_t keys, bool
   if (!causal) return there;
   const Tensor past = length - full({}, static_cast<double>(queries), {.dtype = DType::i64});
   return logical_and(there, le(key, past + counting(queries, {queries, 1})));
+}
+
+// bool [T, S], or [B, 1, T, S] for queries that start at another place in each batch: keys that are
+// at most so far before the query's place, and at most so far behind it; -1 is any distance.
+Tensor within_window(const Tensor& first, int64_t queries, int64_t keys, int64_t left,
+                     int64_t right) {
+  const Tensor place = first + counting(queries, {queries, 1}), key = counting(keys, {keys});
+  const Tensor back = place - key;
+  Tensor seen = ones(back.shape(), {.dtype = DType::boolean});
+  if (left >= 0) seen = logical_and(seen, le(back, whole(left)));
+  if (right >= 0) seen = logical_and(seen, ge(back, whole(-right)));
+  return seen;
 }
 
 // bool [T, S]: keys up to i + past.
@@ -98,6 +112,15 @@ std::vector<Tensor> attend(const OpCall& c) {
     const Tensor there = within_lengths(c[6], queries, keys, causal);
     attrs.causal = attrs.causal && c.has(4);
     mask = mask.defined() ? additive(mask, q.dtype()) + additive(there, q.dtype()) : there;
+  }
+  const int64_t left = c.node.integer("left_window_size", -1);
+  const int64_t right = c.node.integer("right_window_size", -1);
+  if (left >= 0 || right >= 0) {  // places count the keys that came before the queries
+    const Tensor first = c.has(6) && !c.has(4)
+                             ? reshape(cast(c[6], DType::i64), {-1, 1, 1, 1}) - whole(queries)
+                             : whole(attrs.past);
+    const Tensor seen = within_window(first, queries, keys, left, right);
+    mask = mask.defined() ? additive(mask, q.dtype()) + additive(seen, q.dtype()) : seen;
   }
   const AttentionResult result = attention(q, k, v, attrs, {.mask = mask});
   const Tensor y = c[0].rank() == 4

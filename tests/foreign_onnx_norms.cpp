@@ -93,6 +93,27 @@ std::vector<Tensor> unit(const OpCall& c) {
   return {masked_fill(c[0] / length, eq(length, 0), 0)};
 }
 
+// (x - mean) / deviation over the axes; 1e-9 keeps that from being 0.
+std::vector<Tensor> standardised(const OpCall& c) {
+  const Tensor x = c[0];
+  const Shape axes = shape_of(c.node.integers("axes", {0, 2, 3}));
+  const Tensor centre = x - mean(x, axes, Keep::ones);
+  return {centre / (sqrt(mean(square(centre), axes, Keep::ones)) + 1e-9)};
+}
+
+// x / (bias + alpha / size * the sum of squares over `size` neighbouring channels)^beta
+std::vector<Tensor> among_neighbours(const OpCall& c) {
+  const Tensor x = c[0];
+  const int64_t size = c.node.integer("size", 1), before = (size - 1) / 2;
+  PadAmounts around(static_cast<size_t>(x.rank()));
+  around.at(1) = {before, size - 1 - before};
+  const Tensor squares = pad(square(x), around);
+  Tensor total = slice(squares, 1, 0, x.size(1));
+  for (int64_t i = 1; i < size; ++i) total = total + slice(squares, 1, i, i + x.size(1));
+  const double scale = c.node.real("alpha", 1e-4) / static_cast<double>(size);
+  return {x * pow(affine(total, scale, c.node.real("bias", 1)), -c.node.real("beta", 0.75))};
+}
+
 // Up to version 12 all axes from `axis` were one row, later `axis` alone is.
 template <Tensor (*f)(const Tensor&, int64_t)>
 std::vector<Tensor> along(const OpCall& c) {
@@ -112,6 +133,8 @@ Ops norm_ops() {
           {"GroupNormalization", group},
           {"InstanceNormalization", instance},
           {"LpNormalization", unit},
+          {"MeanVarianceNormalization", standardised},
+          {"LRN", among_neighbours},
           {"Softmax", along<softmax>},
           {"LogSoftmax", along<log_softmax>}};
 }

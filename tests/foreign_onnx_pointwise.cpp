@@ -49,6 +49,37 @@ std::vector<Tensor> power(const OpCall& c) {
   return {cast(pow(cast(c[0], wide), cast(c[1], wide)), dtype)};
 }
 
+// What is left after division, with the sign of the divisor, or, for fmod, of the dividend.
+std::vector<Tensor> remainder(const OpCall& c) {
+  const bool widened = c[0].dtype() == DType::f16 || c[0].dtype() == DType::bf16;
+  const DType dtype = c[0].dtype(), wide = widened ? DType::f32 : dtype;
+  const Tensor a = cast(c[0], wide), b = cast(c[1], wide);
+  Tensor rest = a - b * div_trunc(a, b);
+  if (is_floating(wide)) {  // of infinity nothing is taken
+    const Tensor unbounded = eq(abs(b), std::numeric_limits<double>::infinity());
+    rest = where(logical_and(unbounded, eq(a - a, 0)), a, rest);
+  }
+  if (c.node.flag("fmod")) return {cast(rest, dtype)};
+  const Tensor other_side = logical_and(ne(rest, 0), logical_xor(lt(rest, 0), lt(b, 0)));
+  return {cast(where(other_side, rest + b, rest), dtype)};
+}
+
+// The nearest whole number towards zero, and one more below or above where that was not it.
+Tensor whole_part(const Tensor& x) { return div_trunc(x, ones({}, {.dtype = x.dtype()})); }
+Tensor rounded_down(const Tensor& x) {
+  const Tensor whole = whole_part(x);
+  return where(gt(whole, x), whole - 1, whole);
+}
+Tensor rounded_up(const Tensor& x) { return -rounded_down(-x); }
+
+std::vector<Tensor> shrunk(const OpCall& c) {
+  const double lambda = c.node.real("lambd", 0.5), bias = c.node.real("bias", 0);
+  return {in_floating(c[0], [&](const Tensor& x) {
+    const Tensor none = zeros({}, {.dtype = x.dtype()});
+    return where(lt(x, -lambda), x + bias, where(gt(x, lambda), x - bias, none));
+  })};
+}
+
 // Bounds were attributes up to version 6, and are inputs since.
 std::vector<Tensor> clip(const OpCall& c) {
   Tensor y = c[0];
@@ -142,6 +173,11 @@ Ops pointwise_ops() {
       {"Reciprocal", map([](T x) { return pow(x, -1); })},
       {"Sin", map([](T x) { return sin(x); })},
       {"Cos", map([](T x) { return cos(x); })},
+      {"Tan", map([](T x) { return sin(x) / cos(x); })},
+      {"Sinh", map([](T x) { return (exp(x) - exp(-x)) / 2; })},
+      {"Cosh", map([](T x) { return (exp(x) + exp(-x)) / 2; })},
+      {"Floor", map(rounded_down)},
+      {"Ceil", map(rounded_up)},
       {"Erf", map([](T x) { return erf(x); })},
       {"Tanh", map([](T x) { return tanh(x); })},
       {"Sigmoid", map([](T x) { return sigmoid(x); })},
@@ -156,6 +192,7 @@ Ops pointwise_ops() {
        [](auto& c) { return std::vector{leaky_relu(c[0], c.node.real("alpha", 0.01))}; }},
       {"Elu", [](auto& c) { return std::vector{elu(c[0], c.node.real("alpha", 1))}; }},
       {"Selu", scaled_elu},
+      {"Shrink", shrunk},
       {"Celu", continuous_elu},
       {"ThresholdedRelu", thresholded_relu},
       {"PRelu", parametric_relu},
@@ -170,6 +207,7 @@ Ops pointwise_ops() {
       {"Mul", pair([](T a, T b) { return a * b; })},
       {"Div", divide},
       {"Pow", power},
+      {"Mod", remainder},
       {"Max", fold(maximum)},
       {"Min", fold(minimum)},
       {"Sum", fold(add)},

@@ -110,15 +110,17 @@ Tensor aligned(const Tensor& x, const std::string& term, const std::string& labe
   return reshape(permute(x, order), shape);
 }
 
-std::vector<Tensor> einsum(const OpCall& c) {
-  Equation e = parse(c.node.text("equation", ""), c.in);
+}  // namespace
+
+Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) {
+  Equation e = parse(equation, operands);
   std::string labels = e.result;
   for (const std::string& term : e.terms)
     for (const char label : term)
       if (labels.find(label) == std::string::npos) labels += label;
   Tensor product;
   for (size_t i = 0; i < e.terms.size(); ++i) {
-    Tensor x = c[i];
+    Tensor x = operands[i];
     take_diagonals(x, e.terms[i]);
     x = aligned(x, e.terms[i], labels);
     product = product.defined() ? product * x : x;
@@ -126,11 +128,14 @@ std::vector<Tensor> einsum(const OpCall& c) {
   Shape summed;
   for (size_t i = e.result.size(); i < labels.size(); ++i)
     summed.push_back(static_cast<int64_t>(i));
-  return {in_floating(product, [&](const Tensor& p) { return sum(p, summed); })};
+  return in_floating(product, [&](const Tensor& p) { return sum(p, summed); });
 }
 
-}  // namespace
-
-Ops product_ops() { return {{"Gemm", gemm}, {"MatMul", product}, {"Einsum", einsum}}; }
+Ops product_ops() {
+  const auto named = [](const OpCall& c) {
+    return std::vector{einsum(c.node.text("equation", ""), c.in)};
+  };
+  return {{"Gemm", gemm}, {"MatMul", product}, {"Einsum", named}};
+}
 
 }  // namespace plimsoll::onnx

@@ -1,5 +1,6 @@
 // Elements that keep their values: reshaped, moved, cut, joined, repeated, padded.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "tests/foreign_onnx.h"
@@ -158,7 +159,9 @@ std::vector<Tensor> depth_to_space(const OpCall& c) {
 std::vector<Tensor> space_to_depth(const OpCall& c) {
   const int64_t b = block_size(c), n = c[0].size(0), ch = c[0].size(1), h = c[0].size(2) / b,
                 w = c[0].size(3) / b;
-  const Tensor x = permute(reshape(c[0], {n, ch, h, b, w, b}), {0, 3, 5, 1, 2, 4});
+  const bool channels_last = c.node.text("mode", "DCR") == "DCR";
+  const Tensor x = permute(reshape(c[0], {n, ch, h, b, w, b}),
+                           channels_last ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4});
   return {reshape(x, {n, ch * b * b, h, w})};
 }
 
@@ -171,9 +174,57 @@ std::vector<Tensor> sizes_of(const OpCall& c) {
                      {last - first})};
 }
 
+// A tensor, or one or several numbers.
 std::vector<Tensor> constant(const OpCall& c) {
-  check<Unsupported>(c.node.has("value"), "another form than a tensor");
-  return {c.node.tensor("value")};
+  const Node& n = c.node;
+  const auto list = [](const auto& values) {
+    return std::vector{Tensor::of(std::span(values), {static_cast<int64_t>(values.size())})};
+  };
+  if (n.has("value")) return {n.tensor("value")};
+  if (n.has("value_int")) return {Tensor::of<int64_t>({n.integer("value_int", 0)}, {})};
+  if (n.has("value_ints")) return list(n.integers("value_ints", {}));
+  if (n.has("value_float")) return {full({}, n.real("value_float", 0))};
+  if (n.has("value_floats")) {
+    const std::vector<double> reals = n.reals("value_floats");
+    return list(std::vector<float>(reals.begin(), reals.end()));
+  }
+  fail<Unsupported>("another form than numbers");
+}
+
+// start, start + step, ... before stop.
+std::vector<Tensor> counted(const OpCall& c) {
+  const double start = c.real(0, 0), stop = c.real(1, 0), step = c.real(2, 1);
+  check<ValueError>(step != 0, "Range: the step is 0. Use 1.");
+  const auto n = static_cast<int64_t>(std::max(std::ceil((stop - start) / step), 0.0));
+  std::vector<double> values;
+  for (int64_t i = 0; i < n; ++i) values.push_back(start + static_cast<double>(i) * step);
+  return {cast(Tensor::of(std::span<const double>(values), {n}), c[0].dtype())};
+}
+
+std::vector<Tensor> eye(const OpCall& c) {
+  const DType dtype =
+      c.node.has("dtype") ? dtype_of_number(c.node.integer("dtype", 1)) : c[0].dtype();
+  const int64_t diagonal = c.node.integer("k", 0);
+  return {triu(tril(ones(c[0].shape(), {.dtype = dtype}), diagonal), diagonal)};
+}
+
+// Cut or padded to a shape, the same on both sides; what is odd is left behind.
+std::vector<Tensor> centred(const OpCall& c) {
+  Tensor x = c[0];
+  const std::vector<int64_t> sizes = c.integers(1);
+  std::vector<int64_t> all(sizes.size());
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int64_t> axes = c.node.integers("axes", all);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int axis = normal_axis("CenterCropPad", axes.at(i), x.rank());
+    const int64_t more = sizes[i] - x.size(axis);
+    if (more < 0) x = slice(x, axis, -more / 2, -more / 2 + sizes[i]);
+    if (more <= 0) continue;
+    PadAmounts amounts(static_cast<size_t>(x.rank()));
+    amounts[static_cast<size_t>(axis)] = {more / 2, more - more / 2};
+    x = pad(x, amounts);
+  }
+  return {x};
 }
 
 std::vector<Tensor> constant_of_shape(const OpCall& c) {
@@ -203,6 +254,9 @@ Ops shape_ops() {
       {"Shape", sizes_of},
       {"Size", [](auto& c) { return std::vector{Tensor::of<int64_t>({c[0].count()}, {})}; }},
       {"Constant", constant},
+      {"Range", counted},
+      {"EyeLike", eye},
+      {"CenterCropPad", centred},
       {"ConstantOfShape", constant_of_shape},
   };
 }

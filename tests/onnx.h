@@ -51,7 +51,8 @@ class Node {
   bool flag(const std::string& name, bool otherwise = false) const;
   std::string text(const std::string& name, const std::string& otherwise) const;
   std::vector<int64_t> integers(const std::string& name, std::vector<int64_t> otherwise) const;
-  Tensor tensor(const std::string& name) const;  // undefined: there is none
+  std::vector<double> reals(const std::string& name) const;  // none: empty
+  Tensor tensor(const std::string& name) const;              // undefined: there is none
   std::vector<std::string> unread() const;
 
  private:

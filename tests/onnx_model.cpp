@@ -141,6 +141,10 @@ std::string Node::text(const std::string& name, const std::string& otherwise) co
   const Attribute* a = find(name);
   return a ? a->text : otherwise;
 }
+std::vector<double> Node::reals(const std::string& name) const {
+  const Attribute* a = find(name);
+  return a ? a->reals : std::vector<double>();
+}
 std::vector<int64_t> Node::integers(const std::string& name, std::vector<int64_t> otherwise) const {
   const Attribute* a = find(name);
   return a ? a->integers : otherwise;

@@ -54,6 +54,65 @@ struct Apply {
   Doubles operator()(std::vector<Tensor> in) { return all(std::move(in))[0].to_vector<double>(); }
 };
 
+TEST(OnnxOps, ModHasTheSignOfTheDivisorOrOfTheDividend) {
+  const Tensor a = whole({7, -7, 7, -7, 6}), b = whole({3, 3, -3, -3, 3});
+  EXPECT_EQ(Apply("Mod")({a, b}), (Doubles{1, 2, -2, -1, 0}));
+  EXPECT_EQ(Apply("Mod").with("fmod", 1)({a, b}), (Doubles{1, -1, 1, -1, 0}));
+  EXPECT_EQ(Apply("Mod")({real({2}, {5.5, -5.5}), real({2}, {kInf, kInf})}), (Doubles{5.5, kInf}));
+}
+
+TEST(OnnxOps, FloorAndCeil) {
+  const Tensor x = real({4}, {1.5, -1.5, 2, -0.25});
+  EXPECT_EQ(Apply("Floor")({x}), (Doubles{1, -2, 2, -1}));
+  EXPECT_EQ(Apply("Ceil")({x}), (Doubles{2, -1, 2, 0}));
+}
+
+TEST(OnnxOps, Range) {
+  const auto scalar = [](double v) { return real({}, {v}); };
+  EXPECT_EQ(Apply("Range")({scalar(1), scalar(4.5), scalar(2)}), (Doubles{1, 3}));
+  EXPECT_EQ(Apply("Range")({scalar(3), scalar(0), scalar(-1)}), (Doubles{3, 2, 1}));
+  EXPECT_EQ(Apply("Range")({scalar(3), scalar(3), scalar(1)}), Doubles{});
+}
+
+TEST(OnnxOps, RowsByNumber) {
+  const Tensor x = counted({2, 3, 2});
+  const Tensor ids = reshape(whole({1, 0, 0, -1}), {2, 2});
+  EXPECT_EQ(Apply("GatherND")({x, ids}), (Doubles{6, 7, 4, 5}));
+  EXPECT_EQ(Apply("GatherND").with("batch_dims", 1)({x, reshape(whole({1, 2}), {2, 1})}),
+            (Doubles{2, 3, 10, 11}));
+  EXPECT_EQ(Apply("ScatterND")(
+                {counted({2, 2}), reshape(whole({0, 1, 1, 0}), {2, 2}), real({2}, {8, 9})}),
+            (Doubles{0, 8, 9, 3}));
+}
+
+TEST(OnnxOps, HardmaxIsTheFirstOfTheLargest) {
+  EXPECT_EQ(Apply("Hardmax")({real({1, 3}, {1, 3, 3})}), (Doubles{0, 1, 0}));
+}
+
+TEST(OnnxOps, Resize) {
+  const Tensor x = reshape(real({2}, {1, 2}), {1, 1, 1, 2}), scales = real({4}, {1, 1, 1, 2});
+  EXPECT_EQ(Apply("Resize")({x, {}, scales}), (Doubles{1, 1, 2, 2}));
+  EXPECT_EQ(Apply("Resize").with("mode", "linear")({x, {}, scales}), (Doubles{1, 1.25, 1.75, 2}));
+  EXPECT_THROW(Apply("Resize").with("mode", "cubic")({x, {}, scales}), Unsupported);
+}
+
+TEST(OnnxOps, CenterCropPad) {
+  EXPECT_EQ(Apply("CenterCropPad")({counted({5}), whole({2})}), (Doubles{1, 2}));
+  EXPECT_EQ(Apply("CenterCropPad")({counted({2}), whole({5})}), (Doubles{0, 0, 1, 0, 0}));
+}
+
+TEST(OnnxOps, AttentionSeesWindows) {
+  const Tensor q = reshape(zeros({3}), {1, 1, 3, 1}), v = reshape(counted({3}), {1, 1, 3, 1});
+  const auto window = [&](int64_t left, int64_t right) {
+    return Apply("Attention")
+        .with("left_window_size", left)
+        .with("right_window_size", right)({q, q, v});
+  };
+  EXPECT_EQ(window(0, 0), (Doubles{0, 1, 2}));
+  EXPECT_EQ(window(1, 0), (Doubles{0, 0.5, 1.5}));
+  EXPECT_EQ(window(-1, 1), (Doubles{0.5, 1, 1}));
+}
+
 TEST(OnnxOps, Slice) {
   const Tensor x = counted({10});
   const auto slice = [&](int64_t start, int64_t stop, int64_t step) {
