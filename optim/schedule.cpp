@@ -49,12 +49,15 @@ Schedule polynomial(double base, int64_t steps, double power) {
       [=](int64_t step) { return base * std::pow(1 - ratio(std::min(step, steps), steps), power); };
 }
 
-Schedule cyclic(double low, double high, int64_t up, int64_t down) {
+Schedule cyclic(double low, double high, int64_t up, int64_t down, const CycleHeights& heights) {
   check_steps("cyclic", up);
   check_steps("cyclic", down);
   return [=](int64_t step) {
     const int64_t at = step % (up + down);
-    return low + (high - low) * (at <= up ? ratio(at, up) : ratio(up + down - at, down));
+    const double height = (high - low) *
+                          std::pow(heights.each_cycle, static_cast<double>(step / (up + down))) *
+                          std::pow(heights.each_step, static_cast<double>(step));
+    return low + height * (at <= up ? ratio(at, up) : ratio(up + down - at, down));
   };
 }
 
@@ -81,16 +84,23 @@ Schedule cosine_restarts(double base, double low, int64_t steps, int64_t growth)
 Schedule one_cycle(double highest, int64_t total_steps, const OneCycle& shape) {
   const double last = static_cast<double>(total_steps) - 1;
   const double top = shape.rising * static_cast<double>(total_steps) - 1;  // need not be a step
-  check<ValueError>(0 < top && top < last, "one_cycle: one half has no steps: ", shape.rising,
-                    " of ", total_steps, " steps rise. Use more steps.");
+  const double foot = shape.three_phase ? 2 * top : last;
+  check<ValueError>(0 < top && top < last && foot <= last,
+                    "one_cycle: one part has no steps: ", shape.rising, " of ", total_steps,
+                    " steps rise. Use more steps.");
   check<ValueError>(shape.start_divisor > 0 && shape.end_divisor > 0,
                     "one_cycle: a divisor is not positive: ", shape.start_divisor, " and ",
                     shape.end_divisor, ". Use 25 and 1e4.");
   const double start = highest / shape.start_divisor, end = start / shape.end_divisor;
   return [=](int64_t step) {
     const double at = std::min(static_cast<double>(step), last);
-    if (at <= top) return half_cosine(start, highest, at / top);
-    return half_cosine(highest, end, (at - top) / (last - top));
+    const auto between = [&](double from, double to, double share) {
+      return shape.linear ? from + (to - from) * share : half_cosine(from, to, share);
+    };
+    if (at <= top) return between(start, highest, at / top);
+    if (at <= foot)
+      return between(highest, shape.three_phase ? start : end, (at - top) / (foot - top));
+    return between(start, end, (at - foot) / (last - foot));
   };
 }
 

@@ -31,9 +31,15 @@ Schedule exponential(double base, double factor);
 // base (1 - step / steps)^power, 0 from `steps` on       PyTorch's PolynomialLR
 Schedule polynomial(double base, int64_t steps, double power = 1);
 
+struct CycleHeights {
+  double each_cycle = 1;  // of a cycle, as a share of the one before; PyTorch's "triangular2": 0.5
+  double each_step = 1;   // as a share of that at the step before: gamma of "exp_range"
+};
+
 // Up from low to high in a line over `up` steps, down again over `down`, and so on. (Smith 2017,
-// PyTorch's CyclicLR, "triangular")
-Schedule cyclic(double low, double high, int64_t up, int64_t down);
+// PyTorch's CyclicLR, "triangular") What lies above `low` shrinks by `heights`.
+Schedule cyclic(double low, double high, int64_t up, int64_t down,
+                const CycleHeights& heights = {});
 
 // low + (base - low) (1 + cos(pi step / steps)) / 2      PyTorch's CosineAnnealingLR: reaches `low`
 // after `steps` and then rises again, with a period of 2 * steps. (Loshchilov and Hutter 2017)
@@ -48,10 +54,12 @@ struct OneCycle {
   double rising = 0.3;        // share of the steps
   double start_divisor = 25;  // begins at highest / start_divisor
   double end_divisor = 1e4;   // ends at that, / end_divisor
+  bool linear = false;        // in lines, not in half cosines
+  bool three_phase = false;   // falls to where it began as fast as it rose, then to the end
 };
 
 // Half a cosine up to `highest` and half a cosine down, over total_steps; then the last value.
-// (Smith and Topin 2018, PyTorch's OneCycleLR) ValueError unless both halves have steps.
+// (Smith and Topin 2018, PyTorch's OneCycleLR) ValueError unless all parts have steps.
 Schedule one_cycle(double highest, int64_t total_steps, const OneCycle& shape = {});
 
 // The first `steps` steps rise in a line from start * after(0) to after(0), where `after` begins:

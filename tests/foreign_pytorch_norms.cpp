@@ -1,4 +1,6 @@
 // Normalisation, and losses.
+#include <algorithm>
+
 #include "tests/foreign_pytorch.h"
 
 namespace plimsoll::golden {

@@ -71,20 +71,31 @@ Schedule constant_rates(Attributes& a, double first) {
 
 Schedule cyclic_rates(Attributes& a, double) {
   const std::string mode = a.text("mode|2", {"triangular"});
-  check<Unsupported>(mode == "triangular", "mode = ", mode);
+  CycleHeights heights;
+  if (mode == "triangular2")
+    heights.each_cycle = 0.5;
+  else if (mode == "exp_range")
+    heights.each_step = a.number("gamma|3", {1});
+  else
+    check<Unsupported>(mode == "triangular", "mode = ", mode);
   const double low = a.number("base|base_lr|low|0", {}), high = a.number("max|max_lr|high|1", {});
   const int64_t up = a.integer("up|step_size_up", {2000});
-  return cyclic(low, high, up, a.integer("down|step_size_down", {up}));
+  return cyclic(low, high, up, a.integer("down|step_size_down", {up}), heights);
 }
 
 // Some count one step more than the scheduler is told of.
 Schedule one_cycle_rates(Attributes& a, double) {
   const double highest = a.number("max|max_lr|0", {});
   const int64_t steps = a.integer("total|total_steps|1", {}) + a.any<int64_t>({0, 1});
-  return one_cycle(highest, steps,
-                   {.rising = a.number("pct|pct_start", {0.3}),
-                    .start_divisor = a.number("div|div_factor", {25}),
-                    .end_divisor = a.number("final_div|final_div_factor", {1e4})});
+  OneCycle shape{.rising = a.number("pct|pct_start", {0.3}),
+                 .start_divisor = a.number("div|div_factor", {25}),
+                 .end_divisor = a.number("final_div|final_div_factor", {1e4}),
+                 .linear = a.text("anneal_strategy|anneal", {"cos"}) == "linear",
+                 .three_phase = a.flag("three_phase", false)};
+  const std::string word = a.text(a.has("max|max_lr") ? "0" : "2", {""});  // without "="
+  shape.linear |= word == "linear";
+  shape.three_phase |= word == "three_phase";
+  return one_cycle(highest, steps, shape);
 }
 
 // "Linear5", "Cosine35": the warm-up's steps, then the others'.
@@ -148,6 +159,7 @@ const std::map<std::string, Make> kSchedules{
      }},
     {"CyclicLR", cyclic_rates},
     {"OneCycleLR", one_cycle_rates},
+    {"MultiplicativeLR", [](auto& a, double base) { return exponential(base, a.number("0", {})); }},
     {"Sequential", two_rates},
     {"SequentialLR", two_rates},
     {"ReduceLROnPlateau", plateau_rates},

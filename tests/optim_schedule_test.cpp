@@ -58,6 +58,9 @@ TEST(Schedule, CyclesAndRestarts) {
   const Schedule saw = cyclic(1, 3, 4, 2);
   const double expected[] = {1, 1.5, 2, 2.5, 3, 2, 1, 1.5};
   for (int64_t step = 0; step < 8; ++step) EXPECT_NEAR(saw(step), expected[step], 1e-15) << step;
+  EXPECT_EQ(cyclic(1, 3, 4, 2, {.each_cycle = 0.5})(4), 3);
+  EXPECT_EQ(cyclic(1, 3, 4, 2, {.each_cycle = 0.5})(10), 2);
+  EXPECT_EQ(cyclic(1, 3, 4, 2, {.each_step = 0.5})(2), 1.25);
   const Schedule restarts = cosine_restarts(1, 0, 2, 3);  // lengths 2, 6, 18
   EXPECT_EQ(restarts(2), 1);
   EXPECT_NEAR(restarts(5), 0.5, 1e-15);
@@ -67,6 +70,13 @@ TEST(Schedule, CyclesAndRestarts) {
   EXPECT_NEAR(one(0), 0.25, 1e-15);
   EXPECT_NEAR(one(10), 0.025, 1e-15);
   EXPECT_NEAR(one(99), 0.025, 1e-15);
+  OneCycle shape{.rising = 0.4, .start_divisor = 4, .end_divisor = 10, .linear = true};
+  EXPECT_NEAR(one_cycle(1, 10, shape)(1), 0.5, 1e-15);
+  EXPECT_NEAR(one_cycle(1, 10, shape)(9), 0.025, 1e-15);
+  shape.three_phase = true;  // 3 steps up, 3 down, 3 to the end
+  const double corners[] = {0.25, 1, 0.25, 0.025};
+  for (int64_t k = 0; k < 4; ++k)
+    EXPECT_NEAR(one_cycle(1, 10, shape)(3 * k), corners[k], 1e-15) << k;
 }
 
 TEST(Plateau, FallsWhenNothingGetsBetter) {
@@ -91,6 +101,7 @@ TEST(Schedule, RefusesCountsItCannotDivideBy) {
   EXPECT_THROW(cyclic(1, 2, 0, 3), ValueError);
   EXPECT_THROW(cosine_restarts(1, 0, 3, 0), ValueError);
   EXPECT_THROW(one_cycle(1, 2), ValueError);
+  EXPECT_THROW(one_cycle(1, 10, {.rising = 0.7, .three_phase = true}), ValueError);
   EXPECT_THROW(step_decay(1, 0, 0.5), ValueError);
   EXPECT_THROW(cosine(1, 0, 0), ValueError);
   EXPECT_THROW(warmup(0, constant(1)), ValueError);
