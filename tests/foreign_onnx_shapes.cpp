@@ -159,9 +159,9 @@ std::vector<Tensor> depth_to_space(const OpCall& c) {
 std::vector<Tensor> space_to_depth(const OpCall& c) {
   const int64_t b = block_size(c), n = c[0].size(0), ch = c[0].size(1), h = c[0].size(2) / b,
                 w = c[0].size(3) / b;
-  const bool channels_last = c.node.text("mode", "DCR") == "DCR";
+  const bool blocks_first = c.node.text("mode", "DCR") == "DCR";
   const Tensor x = permute(reshape(c[0], {n, ch, h, b, w, b}),
-                           channels_last ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4});
+                           blocks_first ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4});
   return {reshape(x, {n, ch * b * b, h, w})};
 }
 
@@ -194,8 +194,9 @@ std::vector<Tensor> constant(const OpCall& c) {
 // start, start + step, ... before stop.
 std::vector<Tensor> counted(const OpCall& c) {
   const double start = c.real(0, 0), stop = c.real(1, 0), step = c.real(2, 1);
-  check<ValueError>(step != 0, "Range: the step is 0. Use 1.");
-  const auto n = static_cast<int64_t>(std::max(std::ceil((stop - start) / step), 0.0));
+  const double steps = std::max(std::ceil((stop - start) / step), 0.0);
+  check<ValueError>(steps <= 1 << 24, "Range: ", steps, " elements by ", step, ". Use fewer.");
+  const auto n = static_cast<int64_t>(steps);
   std::vector<double> values;
   for (int64_t i = 0; i < n; ++i) values.push_back(start + static_cast<double>(i) * step);
   return {cast(Tensor::of(std::span<const double>(values), {n}), c[0].dtype())};

@@ -24,7 +24,8 @@ Results attended(Case& c) {
   AttentionAttrs attrs{.causal =
                            masked ? c.has("causal|is_causal") && c.flag("causal|is_causal", false)
                                   : c.flag("causal|is_causal", false)};
-  attrs.scale = c.number("scale", {1 / std::sqrt(static_cast<double>(q.size(3)))});
+  const double width = static_cast<double>(q.size(3));
+  attrs.scale = c.number("scale", {1 / std::sqrt(width), 1, 1 / width, 0.5, 0.1});
   c.has("enable_gqa|gqa|groups|heads|kv_heads|n_heads|n_kv_heads|num_kv_heads|dropout_p");
   AttentionExtras extras;
   if (masked) {

@@ -12,7 +12,7 @@ constexpr auto kB = "b|bias|beta";
 constexpr auto kTarget = "t|y|target|labels|b";
 
 double eps_of(Case& c, double usual) {
-  return c.number("eps|epsilon", {usual, 1e-5, 1e-6, 1e-8, 1e-3, 0});
+  return c.number("eps|epsilon", {usual, 1e-5, 1e-6, 1e-8, 1e-3, 1e-12, 0});
 }
 
 // In training, unless the case brings running statistics and says otherwise.

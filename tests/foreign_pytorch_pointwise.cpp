@@ -44,7 +44,14 @@ Results gelus(Case& c) {
   return one(how == "tanh" ? gelu_tanh(c[kX]) : gelu(c[kX]));
 }
 
-// Where no bound is named, -1 and 1, or those that the result keeps to.
+// As clamp, but for its gradient, which is 0 at the bounds already: PyTorch's hardtanh.
+Tensor hard(const Tensor& x, double low, double high) {
+  const Tensor inside = logical_and(gt(x, low), lt(x, high));
+  return where(inside, x, clamp(x, low, high).detach());
+}
+
+// Just at the bounds there is no gradient: PyTorch 1.13 and the engine let it through, 2.15 does
+// not. Where no bound is named, they are -1 and 1, or those that the result keeps to.
 Results clamped(Case& c) {
   constexpr auto kLow = "min|low|min_val", kHigh = "max|high|max_val";
   const std::vector<double> y = c.result().to_vector<double>();
@@ -54,17 +61,16 @@ Results clamped(Case& c) {
     highs = {1, *std::max_element(y.begin(), y.end()), kInf};
   }
   const double low = c.number(kLow, lows), high = c.number(kHigh, highs);
-  return one(clamp(c[kX], low, high));
+  return one(c.any<int>({0, 1}) == 0 ? clamp(c[kX], low, high) : hard(c[kX], low, high));
 }
 
-// As clamp, but for its gradient, which is 0 at the bounds already.
-Tensor hard(const Tensor& x, double low, double high) {
-  const Tensor inside = logical_and(gt(x, low), lt(x, high));
-  return where(inside, x, clamp(x, low, high).detach());
+// The same of hardswish at -3 and 3: -1/2 and 1 in PyTorch 1.13 and the engine, 0 and 1 in 2.15.
+Results hardswishes(Case& c) {
+  const Tensor x = c[kX], y = hardswish(x);
+  return one(c.any<int>({0, 1}) == 0 ? y : where(eq(x, -3), y.detach(), y));
 }
 
-// log(1 + e^(beta x)) / beta; beyond the threshold PyTorch takes x itself, which is the same to 9
-// digits of 10^9.
+// log(1 + e^(beta x)) / beta; where beta x is beyond the threshold PyTorch takes x itself.
 Results softpluses(Case& c) {
   const double beta = c.number("beta", {1, 2, 0.5}), threshold = c.number("threshold", {20});
   const Tensor x = c[kX], y = beta == 1 ? softplus(x) : softplus(x * beta) / beta;
@@ -164,7 +170,7 @@ Table pointwise_table() {
       {"swish", map(silu)},
       {"mish", map(mish)},
       {"softplus", softpluses},
-      {"hardswish", map(hardswish)},
+      {"hardswish", hardswishes},
       {"hardsigmoid", map(hardsigmoid)},
       {"hardtanh",
        [](Case& c) {

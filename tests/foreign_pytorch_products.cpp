@@ -149,7 +149,7 @@ Pool2dAttrs pool_attrs(Case& c, const Plane& plane) {
   attrs.window = plane.pair(c, "kernel|kernel_size|k|window", {2, 3, 4, 5}, 1);
   attrs.stride = plane.pair(c, "stride|strides", {attrs.window.w, 1, 2, 3}, 1);
   if (!c.has("stride|strides") && attrs.stride.w == attrs.window.w) attrs.stride = attrs.window;
-  attrs.dilation = plane.pair(c, "dilation|dilations", {1}, 1);
+  attrs.dilation = plane.pair(c, "dilation|dilations", {1, 2}, 1);
   attrs.padding = padding_of(c, plane, 1, {0, 1, 2});
   attrs.ceil_mode = c.flag("ceil_mode", false);
   return attrs;

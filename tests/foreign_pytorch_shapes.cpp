@@ -97,7 +97,7 @@ Results repeated_each(Case& c) {
   return one(reshape(expand(reshape(x, apart), copies), merged));
 }
 
-// The axes of which the size tells the order are not asked for; all others are tried.
+// Two axes that change places, or all of them in another order.
 Results permuted(Case& c) {
   const Tensor x = c[kX];
   Integers order(static_cast<size_t>(x.rank()));
@@ -108,7 +108,6 @@ Results permuted(Case& c) {
   std::vector<Integers> all;
   while (!c.has(given) && x.rank() <= 4 && std::next_permutation(order.begin(), order.end()))
     all.push_back(order);
-  std::reverse(all.begin(), all.end());
   return one(permute(x, shape_of(c.integers(given, all))));
 }
 

@@ -72,6 +72,7 @@ TEST(OnnxOps, Range) {
   EXPECT_EQ(Apply("Range")({scalar(1), scalar(4.5), scalar(2)}), (Doubles{1, 3}));
   EXPECT_EQ(Apply("Range")({scalar(3), scalar(0), scalar(-1)}), (Doubles{3, 2, 1}));
   EXPECT_EQ(Apply("Range")({scalar(3), scalar(3), scalar(1)}), Doubles{});
+  EXPECT_THROW(Apply("Range")({scalar(3), scalar(4), scalar(0)}), ValueError);
 }
 
 TEST(OnnxOps, RowsByNumber) {
