@@ -37,8 +37,8 @@ double Evictor::cost_of(const Choices& choices, int gap) {
   return cost_of_making(choices, timeline_.storage_of[gap], timeline_.next_use[gap], patience);
 }
 
-Candidate Evictor::evaluate(Choices choices) {
-  const Outcome outcome = simulator_.run(choices);
+Candidate Evictor::evaluate(Choices choices, const Bounds& bounds) {
+  const Outcome outcome = simulator_.run(choices, bounds);
   steps_ += outcome.runs;
   return {std::move(choices), outcome};
 }
@@ -62,7 +62,7 @@ bool Evictor::reduce(Candidate& candidate, int64_t target, double noise, std::mt
       const double price = cost / static_cast<double>(bytes);
       offers.push_back({noise > 0 ? price * std::exp(factor(random)) : price, gap, bytes});
     }
-    steps_ += candidate.outcome.runs;
+    steps_ += candidate.outcome.peak_run;
     std::ranges::sort(offers, {}, [](const Offer& o) { return std::pair(o.price, o.gap); });
     int64_t excess = candidate.outcome.peak - target;
     Choices next = candidate.choices;
@@ -87,21 +87,30 @@ void Evictor::prune(Candidate& candidate, int64_t target, int tries) {
   simulator_.run(candidate.choices);
   std::vector<int64_t> profile = simulator_.profile();
   std::vector<int> made_again = simulator_.made_again_at();
+  const auto fits = [&](int gap, Choice choice) {
+    Choices next = candidate.choices;
+    next[gap] = choice;
+    Candidate other = evaluate(std::move(next), {.peak = target, .cost = candidate.outcome.cost});
+    if (!other.outcome.possible) return false;
+    candidate = std::move(other);
+    profile = simulator_.profile();
+    made_again = simulator_.made_again_at();
+    return true;
+  };
   for (const auto& [cost, gap] : evicted) {
     // Kept, it adds its bytes to every moment until it would have been made again.
     const int64_t bytes = timeline_.problem.storages[timeline_.storage_of[gap]].bytes;
     int64_t most = 0;
     for (int i = timeline_.begin_of(gap) + 1; i < made_again[gap]; ++i)
       most = std::max(most, profile[i] + bytes);
-    if (most > target) continue;
-    if (--tries < 0) return;
-    Choices next = candidate.choices;
-    next[gap] = Choice::keep;
-    Candidate kept = evaluate(std::move(next));
-    if (kept.outcome.peak > target || kept.outcome.cost > candidate.outcome.cost) continue;
-    candidate = std::move(kept);
-    profile = simulator_.profile();
-    made_again = simulator_.made_again_at();
+    if (most <= target) {
+      if (--tries < 0) return;
+      if (fits(gap, Choice::keep)) continue;
+    }
+    if (candidate.choices[gap] == Choice::recompute_each) {
+      if (--tries < 0) return;
+      fits(gap, Choice::recompute);
+    }
   }
 }
 

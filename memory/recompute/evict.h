@@ -17,15 +17,15 @@ class Evictor {
  public:
   explicit Evictor(const Timeline& timeline) : timeline_(timeline), simulator_(timeline) {}
 
-  Candidate evaluate(Choices choices);
+  Candidate evaluate(Choices choices, const Bounds& bounds = {});
 
   // While the peak exceeds `target`: of what is alive at the peak without being touched there,
   // evicts what costs least per byte. With `noise` > 0 the order is disturbed by factors up to
   // exp(noise). False when nothing more can go; the candidate is then as low as it came.
   bool reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random);
 
-  // Keeps again what need not be evicted to stay at `target`, the most expensive first; simulates at
-  // most `tries` times.
+  // Keeps again what need not be evicted to stay at `target`, or evicts it less thoroughly, the most
+  // expensive first, where that does not cost more; simulates at most `tries` times.
   void prune(Candidate& candidate, int64_t target, int tries = std::numeric_limits<int>::max());
 
   // Added cost of evicting this gap, or of evicting it more thoroughly: of running its maker at the

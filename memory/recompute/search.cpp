@@ -7,10 +7,13 @@ namespace plimsoll::recompute {
 namespace {
 
 constexpr size_t kDescents = 6;
-constexpr int kPrunes = 8;           // of a random repair
-constexpr double kNoise = 0.7;       // of the random repairs
-constexpr int kGiveUp = 600;         // tries at a level without a gain
-constexpr double kGain = 1 - 1e-12;  // what counts as less
+constexpr int kPrunes = 6;             // of a random repair
+constexpr double kNoise = 1.2;         // of the random repairs
+constexpr double kWorthPruning = 1.3;  // times the cost that is to be beaten
+constexpr int kTriesLower = 600;       // without a gain: of the search for the smallest peak,
+constexpr int kTries = 15;             // and at a target in one sweep
+constexpr int kSweeps = 4;             // without a gain
+constexpr double kGain = 1 - 1e-12;    // what counts as less
 
 class Search {
  public:
@@ -35,10 +38,7 @@ class Search {
               options_.effort / 3 * static_cast<int64_t>(k + 1) / kDescents);
     }
     lower();
-    // Upwards: what was found with less memory is where the search begins with more.
-    const int64_t lowest = frontier_.front().peak;
-    for (int level = 0; level < options_.levels && lowest < highest; ++level)
-      improve(target_of(level, lowest, highest), options_.effort / options_.levels * (level + 1));
+    sweep(frontier_.front().peak, highest);
     return std::move(frontier_);
   }
 
@@ -65,7 +65,7 @@ class Search {
   // below the smallest so far.
   void lower() {
     const int64_t effort = evictor_.steps() + options_.effort / 8;
-    for (int idle = 0; idle < kGiveUp && evictor_.steps() < effort; ++idle) {
+    for (int idle = 0; idle < kTriesLower && evictor_.steps() < effort; ++idle) {
       const size_t low = random_() % std::min<size_t>(frontier_.size(), 4);
       Candidate next = evictor_.evaluate(disturbed(frontier_[low].choices));
       if (!evictor_.reduce(next, frontier_.front().peak - 1, kNoise, random_)) continue;
@@ -74,26 +74,45 @@ class Search {
     }
   }
 
-  const Point& best_at(int64_t target) const {
-    const auto above = std::ranges::upper_bound(frontier_, target, {}, &Point::peak);
-    return *std::prev(above);
+  // Up and down the ladder of targets, a few tries at each. Upwards what was found with less memory
+  // is where the search begins with more; downwards what takes more memory is brought below.
+  void sweep(int64_t lowest, int64_t highest) {
+    if (lowest == highest) return;
+    bool up = true;
+    for (int idle = 0; idle < kSweeps && evictor_.steps() < options_.effort; ++idle, up = !up) {
+      const int64_t begin = evictor_.steps(), effort = options_.effort - begin;
+      for (int k = 0; k < options_.levels; ++k) {
+        const int level = up ? k : options_.levels - 1 - k;
+        if (improve(target_of(level, lowest, highest), !up,
+                    begin + effort / options_.levels * (k + 1)))
+          idle = -1;
+      }
+    }
   }
 
-  void improve(int64_t target, int64_t effort) {
-    Candidate current = evictor_.evaluate(best_at(target).choices);
+  // Says whether it found anything that is less.
+  bool improve(int64_t target, bool from_above, int64_t effort) {
+    const auto above = std::ranges::upper_bound(frontier_, target, {}, &Point::peak);
+    Candidate current = evictor_.evaluate(std::prev(above)->choices);
+    if (from_above && above != frontier_.end()) {
+      Candidate next = evictor_.evaluate(above->choices);
+      if (evictor_.reduce(next, target, kNoise, random_)) current = std::move(next);
+    }
     evictor_.prune(current, target);
-    add(current);
-    for (int idle = 0; idle < kGiveUp && evictor_.steps() < effort && current.outcome.cost > 0;
+    bool gained = add(current);
+    for (int idle = 0; idle < kTries && evictor_.steps() < effort && current.outcome.cost > 0;
          ++idle) {
       Candidate next = evictor_.evaluate(disturbed(current.choices));
       if (!evictor_.reduce(next, target, kNoise, random_)) continue;
-      if (next.outcome.cost < 1.1 * current.outcome.cost) evictor_.prune(next, target, kPrunes);
+      if (next.outcome.cost < kWorthPruning * current.outcome.cost)
+        evictor_.prune(next, target, kPrunes);
       if (next.outcome.cost < current.outcome.cost * kGain) {
         idle = 0;
-        add(next);
+        gained = add(next) || gained;
       }
       if (next.outcome.cost <= current.outcome.cost) current = std::move(next);
     }
+    return gained;
   }
 
   // One more gap is evicted, or a few evicted ones are kept again: neighbours in time, or any.
@@ -121,15 +140,16 @@ class Search {
     return choices;
   }
 
-  // Keeps only what no other point beats in both.
-  void add(const Candidate& candidate) {
+  // Keeps only what no other point beats in both. Says whether this one is kept.
+  bool add(const Candidate& candidate) {
     const auto [peak, cost] = std::pair(candidate.outcome.peak, candidate.outcome.cost);
     const auto place = std::ranges::lower_bound(frontier_, peak, {}, &Point::peak);
-    if (place != frontier_.begin() && std::prev(place)->cost <= cost) return;
-    if (place != frontier_.end() && place->peak == peak && place->cost <= cost) return;
+    if (place != frontier_.begin() && std::prev(place)->cost <= cost) return false;
+    if (place != frontier_.end() && place->peak == peak && place->cost <= cost) return false;
     auto last = place;
     while (last != frontier_.end() && last->cost >= cost) ++last;
     frontier_.insert(frontier_.erase(place, last), {peak, cost, candidate.choices});
+    return true;
   }
 
   const Timeline& timeline_;

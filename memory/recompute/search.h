@@ -8,9 +8,9 @@
 // costs more time and the smallest budget found is known. It starts from keeping all and from
 // the plans of textbooks (a backward pass in segments: Chen et al., "Training Deep Nets with
 // Sublinear Memory Cost", 2016), brings each below a ladder of targets greedily, and improves what
-// it has at each target by a large-neighbourhood search: keep a few gaps again at random, repair,
-// prune, take it if it costs less. Effort is counted in ops simulated, not in seconds: equal
-// problems give equal plans.
+// it has at each target, up and down the ladder, by a large-neighbourhood search: keep a few gaps
+// again at random, repair, prune, take it if it costs less. Effort is counted in ops simulated, not
+// in seconds: equal problems give equal plans.
 #pragma once
 
 #include "memory/recompute/evict.h"

@@ -112,7 +112,7 @@ void Simulator::original(int i) {
   if (schedule_) schedule_->push_back({.op = i, .made = op.writes});
 }
 
-Outcome Simulator::simulate(const Choices& choices) {
+Outcome Simulator::simulate(const Choices& choices, const Bounds& bounds) {
   choices_ = &choices;
   outcome_ = {};
   bytes_ = 0;
@@ -122,7 +122,11 @@ Outcome Simulator::simulate(const Choices& choices) {
   profile_.assign(timeline_.ops(), 0);
   made_again_at_ = timeline_.next_use;
   brought_.clear();
-  for (now_ = 0; now_ < timeline_.ops() && outcome_.possible; ++now_) original(now_);
+  for (now_ = 0; now_ < timeline_.ops() && outcome_.possible; ++now_) {
+    original(now_);
+    if (outcome_.peak > bounds.peak || outcome_.cost > bounds.cost) outcome_.possible = false;
+    if (watched_run_ >= 0 && outcome_.runs > watched_run_) break;  // all has been seen
+  }
   if (!outcome_.possible) {
     outcome_.peak = std::numeric_limits<int64_t>::max();
     outcome_.cost = std::numeric_limits<double>::infinity();
@@ -130,13 +134,15 @@ Outcome Simulator::simulate(const Choices& choices) {
   return outcome_;
 }
 
-Outcome Simulator::run(const Choices& choices) { return simulate(choices); }
+Outcome Simulator::run(const Choices& choices, const Bounds& bounds) {
+  return simulate(choices, bounds);
+}
 
 std::vector<int> Simulator::alive_at(const Choices& choices, int run) {
   std::vector<int> seen;
   watched_run_ = run;
   seen_ = &seen;
-  simulate(choices);
+  simulate(choices, {});
   watched_run_ = -1;
   return seen;
 }
@@ -144,7 +150,7 @@ std::vector<int> Simulator::alive_at(const Choices& choices, int run) {
 Schedule Simulator::schedule(const Choices& choices) {
   Schedule schedule;
   schedule_ = &schedule;
-  simulate(choices);
+  simulate(choices, {});
   schedule_ = nullptr;
   return schedule;
 }

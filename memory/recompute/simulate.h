@@ -39,6 +39,12 @@ struct Outcome {
   int64_t runs = 0;
 };
 
+// What a run may come to.
+struct Bounds {
+  int64_t peak = std::numeric_limits<int64_t>::max();
+  double cost = std::numeric_limits<double>::infinity();
+};
+
 // One execution of an op: the first or a repetition. What was written is used from here on,
 // except storages that were there already and are not in `made`.
 struct Run {
@@ -54,7 +60,8 @@ class Simulator {
 
   explicit Simulator(const Timeline& timeline);
 
-  Outcome run(const Choices& choices);
+  // What exceeds the bounds is not possible either, and is not simulated to its end.
+  Outcome run(const Choices& choices, const Bounds& bounds = {});
   // The most bytes alive while op i and what is made again for it run; of the last run().
   const std::vector<int64_t>& profile() const { return profile_; }
   // The op at whose turn what was evicted in each gap was first made again; of the last run().
@@ -65,7 +72,7 @@ class Simulator {
   Schedule schedule(const Choices& choices);
 
  private:
-  Outcome simulate(const Choices& choices);
+  Outcome simulate(const Choices& choices, const Bounds& bounds);
   void original(int i);
   void make_again(int storage, int depth);
   void execute(int op, int64_t bytes);
