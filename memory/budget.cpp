@@ -74,7 +74,8 @@ void BudgetPlanner::search() const {
   for (const Order& order : orders_)
     found.push_back(std::async(
         std::launch::async, [&order] { return recompute::search(order.timeline, order.search); }));
-  for (size_t k = 0; k < orders_.size(); ++k) orders_[k].frontier = found[k].get();
+  for (std::future<recompute::Frontier>& one : found) one.wait();
+  for (size_t k = orders_.size(); k-- > 0;) orders_[k].frontier = found[k].get();  // or an error
 }
 
 int64_t BudgetPlanner::smallest() const {

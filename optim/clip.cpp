@@ -19,6 +19,8 @@ Clipped clip_by_global_norm(std::span<const Tensor> grads, double max_norm) {
 }
 
 std::vector<Tensor> clip_grad_value(std::span<const Tensor> grads, double limit) {
+  check<ValueError>(limit > 0, "clip_grad_value: the limit must be positive: ", limit,
+                    ". Use a number above 0.");
   const NoGrad scope;
   std::vector<Tensor> clipped;
   join_calls([&] {

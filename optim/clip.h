@@ -24,9 +24,9 @@ struct Clipped {
 // unless max_norm > 0, DTypeError.
 Clipped clip_by_global_norm(std::span<const Tensor> grads, double max_norm);
 
-// Every element is moved to the nearest number of [-limit, limit]; NaN stays. The same as
-// torch.nn.utils.clip_grad_value_, and it can be captured too. Errors: ValueError unless limit > 0,
-// DTypeError.
+// Every element is moved to the nearest number of [-limit, limit]; NaN stays. What
+// torch.nn.utils.clip_grad_value_ does, and it can be captured too. Errors: ValueError unless
+// limit > 0, also without gradients, DTypeError.
 std::vector<Tensor> clip_grad_value(std::span<const Tensor> grads, double limit);
 
 }  // namespace plimsoll::optim

@@ -14,7 +14,7 @@ struct PlateauOptions {
   double threshold = 1e-4;  // progress is a fall by more than this share of the best
   int64_t cooldown = 0;     // observations after a fall of the rate that do not count
   double lowest = 0;        // the rate falls no further
-  double eps = 1e-8;        // nor by as little as this
+  double eps = 1e-8;        // a fall by this or less is left out
 };
 
 // PyTorch's ReduceLROnPlateau for a metric that should fall; negate one that should rise. Unlike a

@@ -58,8 +58,8 @@ struct OneCycle {
   bool three_phase = false;   // falls to where it began as fast as it rose, then to the end
 };
 
-// Half a cosine up to `highest` and half a cosine down, over total_steps; then the last value.
-// (Smith and Topin 2018, PyTorch's OneCycleLR) ValueError unless all parts have steps.
+// Up to `highest` and down again, over total_steps, in half cosines or lines; then the last value.
+// (Smith and Topin 2018, PyTorch's OneCycleLR) ValueError unless up and down have steps.
 Schedule one_cycle(double highest, int64_t total_steps, const OneCycle& shape = {});
 
 // The first `steps` steps rise in a line from start * after(0) to after(0), where `after` begins:

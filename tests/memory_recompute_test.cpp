@@ -130,6 +130,10 @@ TEST(MemoryRecompute, TheSimulatorCountsWhatTheScheduleTakes) {
           choices[gap] = random() % 4 ? Choice::recompute : Choice::recompute_each;
       const Outcome outcome = simulator.run(choices);
       if (!outcome.possible) continue;
+      const auto [peak, cost] = std::pair(outcome.peak, outcome.cost);
+      EXPECT_TRUE(simulator.run(choices, {.peak = peak, .cost = cost}).possible);
+      EXPECT_FALSE(simulator.run(choices, {.peak = peak - 1}).possible);
+      EXPECT_EQ(simulator.run(choices, {.cost = 0.99 * cost}).possible, cost == 0);
       const Refereed found = referee(timeline.problem, simulator.schedule(choices));
       ASSERT_FALSE(HasFailure());
       ASSERT_EQ(outcome.peak, found.peak);

@@ -77,8 +77,10 @@ TEST(ClipValue, CanBeCaptured) {
 }
 
 TEST(ClipValue, RefusesALimitThatIsNotPositive) {
-  for (const double limit : {0.0, -1.0, static_cast<double>(NAN)})
+  for (const double limit : {0.0, -1.0, static_cast<double>(NAN)}) {
     EXPECT_THROW(optim::clip_grad_value(kGrads, limit), ValueError) << limit;
+    EXPECT_THROW(optim::clip_grad_value({}, limit), ValueError) << limit;
+  }
 }
 
 }  // namespace

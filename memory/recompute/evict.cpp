@@ -84,7 +84,7 @@ void Evictor::prune(Candidate& candidate, int64_t target, int tries) {
     if (candidate.choices[gap] != Choice::keep)
       evicted.emplace_back(-cost_of(candidate.choices, gap), gap);
   std::ranges::sort(evicted);
-  simulator_.run(candidate.choices);
+  steps_ += simulator_.run(candidate.choices).runs;
   std::vector<int64_t> profile = simulator_.profile();
   std::vector<int> made_again = simulator_.made_again_at();
   const auto fits = [&](int gap, Choice choice) {
@@ -104,11 +104,11 @@ void Evictor::prune(Candidate& candidate, int64_t target, int tries) {
     for (int i = timeline_.begin_of(gap) + 1; i < made_again[gap]; ++i)
       most = std::max(most, profile[i] + bytes);
     if (most <= target) {
-      if (--tries < 0) return;
+      if (--tries < 0 || steps_ > most_steps_) return;
       if (fits(gap, Choice::keep)) continue;
     }
     if (candidate.choices[gap] == Choice::recompute_each) {
-      if (--tries < 0) return;
+      if (--tries < 0 || steps_ > most_steps_) return;
       fits(gap, Choice::recompute);
     }
   }

@@ -24,15 +24,16 @@ class Evictor {
   // exp(noise). False when nothing more can go; the candidate is then as low as it came.
   bool reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random);
 
-  // Keeps again what need not be evicted to stay at `target`, or evicts it less thoroughly, the most
-  // expensive first, where that does not cost more; simulates at most `tries` times.
+  // Keeps again what need not be evicted to stay at `target`, or evicts it less thoroughly, where
+  // that does not cost more, the most expensive first; simulates at most `tries` times.
   void prune(Candidate& candidate, int64_t target, int tries = std::numeric_limits<int>::max());
 
   // Added cost of evicting this gap, or of evicting it more thoroughly: of running its maker at the
-  // end of the gap, and before it those makers that would run for nobody else. Infinity: impossible.
+  // end of the gap, and before it those makers that would run for nobody else. Infinity: not
+  // possible.
   double cost_of(const Choices& choices, int gap);
 
-  // From this many steps on reduce() gives up.
+  // From this many steps on reduce() and prune() give up.
   void stop_at(int64_t steps) { most_steps_ = steps; }
   int64_t steps() const { return steps_; }  // ops simulated so far: the measure of effort
 

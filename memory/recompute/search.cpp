@@ -12,7 +12,7 @@ constexpr double kNoise = 1.2;         // of the random repairs
 constexpr double kWorthPruning = 1.3;  // times the cost that is to be beaten
 constexpr int kTriesLower = 600;       // without a gain: of the search for the smallest peak,
 constexpr int kTries = 15;             // and at a target in one sweep
-constexpr int kSweeps = 4;             // without a gain
+constexpr int kSweeps = 8;             // without a gain
 constexpr double kGain = 1 - 1e-12;    // what counts as less
 
 class Search {
@@ -75,13 +75,14 @@ class Search {
   }
 
   // Up and down the ladder of targets, a few tries at each. Upwards what was found with less memory
-  // is where the search begins with more; downwards what takes more memory is brought below.
+  // is where the search begins with more; downwards it begins with what takes more memory, brought
+  // below, even where that costs more than what is known: it is different.
   void sweep(int64_t lowest, int64_t highest) {
     if (lowest == highest) return;
     bool up = true;
     for (int idle = 0; idle < kSweeps && evictor_.steps() < options_.effort; ++idle, up = !up) {
       const int64_t begin = evictor_.steps(), effort = options_.effort - begin;
-      for (int k = 0; k < options_.levels; ++k) {
+      for (int k = 0; k < options_.levels && evictor_.steps() < options_.effort; ++k) {
         const int level = up ? k : options_.levels - 1 - k;
         if (improve(target_of(level, lowest, highest), !up,
                     begin + effort / options_.levels * (k + 1)))
@@ -90,16 +91,22 @@ class Search {
     }
   }
 
-  // Says whether it found anything that is less.
+  // The first point above a target. One at most as high precedes it.
+  Frontier::const_iterator above(int64_t target) const {
+    return std::ranges::upper_bound(frontier_, target, {}, &Point::peak);
+  }
+
+  // Says whether the target costs less than before.
   bool improve(int64_t target, bool from_above, int64_t effort) {
-    const auto above = std::ranges::upper_bound(frontier_, target, {}, &Point::peak);
+    const auto above = this->above(target);
+    const double before = std::prev(above)->cost;
     Candidate current = evictor_.evaluate(std::prev(above)->choices);
     if (from_above && above != frontier_.end()) {
       Candidate next = evictor_.evaluate(above->choices);
       if (evictor_.reduce(next, target, kNoise, random_)) current = std::move(next);
     }
     evictor_.prune(current, target);
-    bool gained = add(current);
+    add(current);
     for (int idle = 0; idle < kTries && evictor_.steps() < effort && current.outcome.cost > 0;
          ++idle) {
       Candidate next = evictor_.evaluate(disturbed(current.choices));
@@ -108,11 +115,11 @@ class Search {
         evictor_.prune(next, target, kPrunes);
       if (next.outcome.cost < current.outcome.cost * kGain) {
         idle = 0;
-        gained = add(next) || gained;
+        add(next);
       }
       if (next.outcome.cost <= current.outcome.cost) current = std::move(next);
     }
-    return gained;
+    return std::prev(this->above(target))->cost < before * kGain;
   }
 
   // One more gap is evicted, or a few evicted ones are kept again: neighbours in time, or any.
@@ -140,16 +147,15 @@ class Search {
     return choices;
   }
 
-  // Keeps only what no other point beats in both. Says whether this one is kept.
-  bool add(const Candidate& candidate) {
+  // Keeps only what no other point beats in both.
+  void add(const Candidate& candidate) {
     const auto [peak, cost] = std::pair(candidate.outcome.peak, candidate.outcome.cost);
     const auto place = std::ranges::lower_bound(frontier_, peak, {}, &Point::peak);
-    if (place != frontier_.begin() && std::prev(place)->cost <= cost) return false;
-    if (place != frontier_.end() && place->peak == peak && place->cost <= cost) return false;
+    if (place != frontier_.begin() && std::prev(place)->cost <= cost) return;
+    if (place != frontier_.end() && place->peak == peak && place->cost <= cost) return;
     auto last = place;
     while (last != frontier_.end() && last->cost >= cost) ++last;
     frontier_.insert(frontier_.erase(place, last), {peak, cost, candidate.choices});
-    return true;
   }
 
   const Timeline& timeline_;

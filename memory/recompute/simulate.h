@@ -35,7 +35,9 @@ struct Outcome {
   double cost = 0;       // of all that runs again
   int peak_run = 0;      // the run with the most bytes alive, counted from 0, repetitions included
   int blocked_gap = -1;  // not possible: what was evicted here cannot be made again
-  bool possible = true;  // false: something it reads has changed, or there is no end to it
+  // False: something that must be made again reads what has changed, there is no end to it, or it
+  // exceeds the bounds, and then no gap is blocked.
+  bool possible = true;
   int64_t runs = 0;
 };
 
@@ -60,11 +62,12 @@ class Simulator {
 
   explicit Simulator(const Timeline& timeline);
 
-  // What exceeds the bounds is not possible either, and is not simulated to its end.
+  // What exceeds the bounds is not simulated to its end.
   Outcome run(const Choices& choices, const Bounds& bounds = {});
-  // The most bytes alive while op i and what is made again for it run; of the last run().
+  // The most bytes alive while op i and what is made again for it run; of the last simulation, if
+  // that was a run() within its bounds.
   const std::vector<int64_t>& profile() const { return profile_; }
-  // The op at whose turn what was evicted in each gap was first made again; of the last run().
+  // The op at whose turn what was evicted in each gap was first made again; the same.
   const std::vector<int>& made_again_at() const { return made_again_at_; }
   // The gaps through which something is alive while run number `run` does not touch it, or could
   // write its result over it.

@@ -10,7 +10,7 @@
 namespace plimsoll {
 
 // y = min(max(x, -limit), limit), any shape, floating types, with the bits of clamp(); NaN stays.
-// Errors: ValueError unless limit > 0, DTypeError.
+// Errors: DTypeError.
 Tensor clip_value(const Tensor& x, double limit);
 
 }  // namespace plimsoll

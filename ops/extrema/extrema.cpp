@@ -140,8 +140,6 @@ Tensor clamp(const Tensor& x, double low, double high) {
 }
 
 Tensor clip_value(const Tensor& x, double limit) {
-  check<ValueError>(limit > 0, "clip_value: the limit must be positive: ", limit,
-                    ". Use a number above 0.");
   return apply1(clip_op, {contiguous(x)}, ClampAttrs{-limit, limit});
 }
 
