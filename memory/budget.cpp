@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 #include <numeric>
 
 #include "memory/context.h"
@@ -44,17 +43,22 @@ BudgetPlanner::Order::Order(Program given, const BudgetOptions& options, size_t 
       timeline(recompute::problem_of(program, each(costs, [](auto& c) { return c.between(); }))),
       search(search_options(options, orders)) {}
 
+const recompute::Frontier& BudgetPlanner::Order::frontier() const {
+  if (!found) found = recompute::search(timeline, search);
+  return *found;
+}
+
 Program BudgetPlanner::Order::rewritten(size_t point) const {
   recompute::Simulator simulator(timeline);
-  return recompute::rewrite(program, simulator.schedule(frontier[point].choices));
+  return recompute::rewrite(program, simulator.schedule(frontier()[point].choices));
 }
 
 const BudgetPlanner::Order::Planned& BudgetPlanner::Order::planned(size_t point) const {
   if (const auto known = plans.find(point); known != plans.end()) return known->second;
   const Program program = rewritten(point);
-  Planned planned{make_plan(program), 0};
-  if (in_context) planned.seconds = step_seconds(program, planned.plan, model);
-  return plans.emplace(point, std::move(planned)).first->second;
+  const Plan plan = make_plan(program);
+  const double seconds = in_context ? step_seconds(program, plan, model) : 0;
+  return plans.emplace(point, Planned{plan.arena_bytes, seconds}).first->second;
 }
 
 BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
@@ -68,23 +72,12 @@ BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
   if (orders == 2) orders_.emplace_back(std::move(program), options, orders);
 }
 
-void BudgetPlanner::search() const {
-  if (!orders_.front().frontier.empty()) return;
-  std::vector<std::future<recompute::Frontier>> found;
-  for (const Order& order : orders_)
-    found.push_back(std::async(
-        std::launch::async, [&order] { return recompute::search(order.timeline, order.search); }));
-  for (std::future<recompute::Frontier>& one : found) one.wait();
-  for (size_t k = orders_.size(); k-- > 0;) orders_[k].frontier = found[k].get();  // or an error
-}
-
 int64_t BudgetPlanner::smallest() const {
-  search();
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const Order& order : orders_)
-    for (size_t point = 0; point < order.frontier.size(); ++point) {
-      if (outside_ + order.frontier[point].peak >= least) break;  // peaks rise
-      least = std::min(least, outside_ + order.planned(point).plan.arena_bytes);
+    for (size_t point = 0; point < order.frontier().size(); ++point) {
+      if (outside_ + order.frontier()[point].peak >= least) break;  // peaks rise
+      least = std::min(least, outside_ + order.planned(point).arena_bytes);
     }
   return least;
 }
@@ -92,19 +85,19 @@ int64_t BudgetPlanner::smallest() const {
 // Against the step that keeps all. Below 0 where a smaller arena makes the step faster by more than
 // what runs again makes it slower.
 double BudgetPlanner::added_seconds(const Order& order, size_t point) const {
-  if (!order.in_context) return order.frontier[point].cost;
+  if (!order.in_context) return order.frontier()[point].cost;
   return order.planned(point).seconds - keep_seconds_;
 }
 
 // The cheapest plan of one order within the budget; its number of points when none is.
 size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
-  size_t best = order.frontier.size();
+  size_t best = order.frontier().size();
   for (size_t point = best; point-- > 0;) {
-    if (outside_ + order.frontier[point].peak > budget ||
-        outside_ + order.planned(point).plan.arena_bytes > budget)
+    if (outside_ + order.frontier()[point].peak > budget ||
+        outside_ + order.planned(point).arena_bytes > budget)
       continue;
     if (!order.in_context) return point;  // those before it cost more
-    if (best == order.frontier.size() || added_seconds(order, point) < added_seconds(order, best))
+    if (best == order.frontier().size() || added_seconds(order, point) < added_seconds(order, best))
       best = point;
   }
   return best;
@@ -117,12 +110,11 @@ Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
     fitted.plan.recompute = {.budget = asked, .step_seconds = keep_seconds_};
     return fitted;
   }
-  search();
   const Order* best = nullptr;
   size_t best_point = 0;
   for (const Order& order : orders_) {
     const size_t point = cheapest(order, budget);
-    if (point == order.frontier.size()) continue;
+    if (point == order.frontier().size()) continue;
     if (best && added_seconds(*best, best_point) <= added_seconds(order, point)) continue;
     best = &order;
     best_point = point;
@@ -131,7 +123,8 @@ Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
       best, "step: the budget is too small: ", asked, " bytes, and the smallest plan found takes ",
       best ? 0 : smallest() + elsewhere,
       ". Allow that many, search longer, or take a smaller batch or 16-bit precision.");
-  Fitted fitted{best->rewritten(best_point), best->planned(best_point).plan};
+  Fitted fitted{best->rewritten(best_point), {}};
+  fitted.plan = make_plan(fitted.program);
   double bound = std::numeric_limits<double>::infinity();
   for (const Order& order : orders_) {
     const recompute::Timeline nearest(

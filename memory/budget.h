@@ -16,6 +16,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "memory/budget_options.h"
 #include "memory/plan.h"
@@ -49,10 +50,11 @@ class BudgetPlanner {
     Order(Program given, const BudgetOptions& options, size_t orders);
     Program rewritten(size_t point) const;
     struct Planned {
-      Plan plan;
+      int64_t arena_bytes;
       double seconds;  // of the whole step in it, in context; 0 where costs have none
     };
     const Planned& planned(size_t point) const;
+    const recompute::Frontier& frontier() const;  // searched when it is asked for first
 
     Program program;
     CostModel model;
@@ -60,10 +62,9 @@ class BudgetPlanner {
     bool in_context;               // some cost is not the same near and far
     recompute::Timeline timeline;  // at costs between near and far
     recompute::SearchOptions search;
-    mutable recompute::Frontier frontier;     // empty: not searched yet
+    mutable std::optional<recompute::Frontier> found;
     mutable std::map<size_t, Planned> plans;  // of the points that were looked at
   };
-  void search() const;  // once; each order on a thread of its own
   double added_seconds(const Order& order, size_t point) const;
   size_t cheapest(const Order& order, int64_t budget) const;
 

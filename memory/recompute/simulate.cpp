@@ -6,7 +6,7 @@
 namespace plimsoll::recompute {
 namespace {
 
-constexpr int kDeepest = 2'000;  // makers waiting for each other; a few hundred bytes each of 8 MiB
+constexpr int kDeepest = 2'000;  // makers waiting for each other; a few hundred bytes of stack each
 
 }  // namespace
 
