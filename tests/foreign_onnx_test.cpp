@@ -63,6 +63,7 @@ constexpr const char* kFourDigits = "test_averagepool_2d_ceil_last_window_starts
 std::string run_case(const fs::path& folder) {
   const Graph graph = read_model(foreign::read_bytes(folder / "model.onnx"));
   check<Unsupported>(graph.other_type.empty(), graph.other_type, " is not a tensor");
+  check<Unsupported>(!graph.outputs.empty(), "the model has no outputs");
   std::vector<fs::path> sets;
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.is_directory()) sets.push_back(entry.path());

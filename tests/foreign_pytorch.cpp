@@ -42,6 +42,10 @@ const Json* Attributes::find(const std::string& names) const {
   return nullptr;
 }
 
+void Attributes::known(const std::string& names) const {
+  for (const std::string& name : split_at(names, '|')) read_.insert(name);
+}
+
 double Attributes::number(const std::string& names, const std::vector<double>& candidates) {
   const Json* value = find(names);
   return value ? number_of(*value) : any(candidates);
@@ -203,9 +207,10 @@ const Run* find_run(const std::string& name) {
 
 Json parse_python(const std::string& text) {
   std::string json;
-  bool quoted = false;
+  bool quoted = false, escaped = false;  // escaped: after an odd number of backslashes
   for (size_t i = 0; i < text.size();) {
-    if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
+    if (text[i] == '"' && !escaped) quoted = !quoted;
+    escaped = text[i] == '\\' && !escaped;
     size_t length = 0;
     for (const char* word : {"-Infinity", "Infinity", "NaN"})
       if (!quoted && length == 0 && text.compare(i, std::strlen(word), word) == 0)

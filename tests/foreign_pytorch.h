@@ -4,8 +4,8 @@
 //   {"elu", [](Case& c) { return one(elu(c["x|input"], c.number("alpha", {1, 0.5}))); }}
 //
 // Attributes that the manifest does not name are searched: every candidate is tried until results
-// and gradients agree to f64's last digits, which no other choice could make them do. Names that
-// one thing goes by stand with bars between them: "dim|axis".
+// and gradients agree to f64's last digits, which hardly any other choice could make them do. Names
+// that one thing goes by stand with bars between them: "dim|axis".
 #pragma once
 
 #include <functional>
@@ -54,6 +54,7 @@ class Attributes {
       : attrs_(attrs), choices_(choices), read_(read) {}
 
   bool has(const std::string& names) const { return find(names) != nullptr; }
+  void known(const std::string& names) const;  // all of these count as read
   double number(const std::string& names, const std::vector<double>& candidates);
   int64_t integer(const std::string& names, const Integers& candidates);
   bool flag(const std::string& names, bool usual);  // the other one is the second candidate

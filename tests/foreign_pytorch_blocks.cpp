@@ -26,7 +26,7 @@ Results attended(Case& c) {
                                   : c.flag("causal|is_causal", false)};
   const double width = static_cast<double>(q.size(3));
   attrs.scale = c.number("scale", {1 / std::sqrt(width), 1, 1 / width, 0.5, 0.1});
-  c.has("enable_gqa|gqa|groups|heads|kv_heads|n_heads|n_kv_heads|num_kv_heads|dropout_p");
+  c.known("enable_gqa|gqa|groups|heads|kv_heads|n_heads|n_kv_heads|num_kv_heads|dropout_p");
   AttentionExtras extras;
   if (masked) {
     const Tensor mask = c["m|mask|attn_mask|bias"];

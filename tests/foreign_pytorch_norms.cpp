@@ -22,7 +22,7 @@ Results batch(Case& c) {
   const char *mean = "running_mean|rm|mean|m", *variance = "running_var|rv|var|v";
   const bool training = c.flag("training|train", !c.given(mean));
   const double eps = eps_of(c, 1e-5);
-  c.has("momentum");
+  c.known("momentum");
   if (training) return one(channels_first(batch_norm(x, gamma, beta, eps).y));
   return one(channels_first(batch_norm_inference(x, gamma, beta, c.gain(mean, x.size(-1), 0),
                                                  c.gain(variance, x.size(-1), 1), eps)));
@@ -38,7 +38,7 @@ Rows rows_of(Case& c) {
   Integers all(static_cast<size_t>(rows.x.rank()));
   const size_t axes = c.given(kW) ? static_cast<size_t>(c[kW].rank())
                                   : c.integers("normalized_shape", {{0}, {0, 0}, {0, 0, 0}}).size();
-  c.has("normalized_shape");
+  c.known("normalized_shape");
   for (size_t i = 0; i < axes; ++i) rows.width *= rows.x.size(-1 - static_cast<int>(i));
   rows.x = reshape(rows.x, {-1, rows.width});
   return rows;

@@ -158,7 +158,7 @@ Pool2dAttrs pool_attrs(Case& c, const Plane& plane) {
 Results max_pooled(Case& c) {
   const Tensor x = c[kX];
   const Plane plane = plane_of(x);
-  c.has("return_indices");
+  c.known("return_indices");
   return one(plane.back(max_pool2d(plane(x), pool_attrs(c, plane))));
 }
 
@@ -181,7 +181,7 @@ template <Tensor (*f)(const Tensor&, Pair)>
 Results adaptive(Case& c) {
   const Tensor x = c[kX];
   const Plane plane = plane_of(x);
-  c.has("output_size|size|out");
+  c.known("output_size|size|out");
   const Shape to = c.result().shape();
   const bool whole = to.rank() < x.rank() || c.result().count() == x.size(0) * x.size(1);
   const Pair size = whole ? Pair{1} : Pair{plane.line ? 1 : to[2], to.back()};

@@ -94,7 +94,7 @@ Results highest(Case& c) {
   const Tensor x = c[kX];
   const int64_t axis = c.axis(x.rank());
   const bool largest = c.flag("largest", true);
-  c.has("sorted");
+  c.known("sorted");
   const TopK top = top_k(
       x, c.integer("k", {c.result().size(static_cast<int>(normal_axis("topk", axis, x.rank())))}),
       axis, largest ? Order::largest : Order::smallest);
@@ -104,7 +104,7 @@ Results highest(Case& c) {
 Results sorted(Case& c) {
   const Tensor x = c[kX];
   const int64_t axis = c.axis(x.rank());
-  c.has("stable");
+  c.known("stable");
   const TopK top = top_k(x, x.size(static_cast<int>(normal_axis("sort", axis, x.rank()))), axis,
                          c.flag("descending", false) ? Order::largest : Order::smallest);
   return {top.values, top.indices};

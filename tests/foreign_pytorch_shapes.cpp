@@ -15,7 +15,7 @@ constexpr auto kSource = "s|src|source|v|value";
 // The parts are as large as the results; without the axis, as those of unbind.
 Results cut(Case& c) {
   const Tensor x = c[kX];
-  c.has("sizes|split_size|split_size_or_sections|split_sizes|sections|chunks|n|num_chunks");
+  c.known("sizes|split_size|split_size_or_sections|split_sizes|sections|chunks|n|num_chunks");
   const int axis = normal_axis("split", c.axis(x.rank()), x.rank());
   Integers sizes;
   for (size_t i = 0; i < c.results(); ++i)
@@ -68,7 +68,7 @@ Results padded(Case& c) {
 
 Results repeated(Case& c) {
   const Tensor x = c[kX];
-  c.has("repeats|reps|dims|sizes");  // the shapes say it
+  c.known("repeats|reps|dims|sizes");  // the shapes say it
   Shape repeats;
   for (int i = 0; i < c.result().rank(); ++i) {
     const int own = i - (c.result().rank() - x.rank());
@@ -112,12 +112,12 @@ Results permuted(Case& c) {
 }
 
 Results reshaped(Case& c) {
-  c.has("shape|size|sizes|start_dim|end_dim|dim|dims");  // the result has it
+  c.known("shape|size|sizes|start_dim|end_dim|dim|dims");  // the result has it
   return one(reshape(c[kX], c.result().shape()));
 }
 
 Results expanded(Case& c) {
-  c.has("shape|size|sizes");
+  c.known("shape|size|sizes");
   return one(expand(c[kX], c.result().shape()));
 }
 
@@ -227,7 +227,7 @@ Results added_rows(Case& c) {
 }
 
 Results hot(Case& c) {
-  c.has("num_classes|classes");
+  c.known("num_classes|classes");
   return one(cast(one_hot(c["x|t|i|idx|input|index|labels"], c.result().size(-1)), DType::i64));
 }
 
@@ -241,11 +241,11 @@ Results resized(Case& c, const std::vector<std::string>& modes) {
   InterpolateAttrs attrs{.mode =
                              mode == "nearest" ? Interpolation::nearest : Interpolation::bilinear};
   if (mode == "bilinear") attrs.align_corners = c.flag("align_corners", false);
-  c.has("align_corners|recompute_scale_factor");
+  c.known("align_corners|recompute_scale_factor");
   if (c.has("scale_factor|scale")) {
     attrs.scale = c.scale("scale_factor|scale");
   } else {
-    c.has("size|output_size");
+    c.known("size|output_size");
     attrs.size = {c.result().size(2), c.result().size(3)};
   }
   return one(channels_first(interpolate(x, attrs)));

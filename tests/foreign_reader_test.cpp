@@ -2,7 +2,7 @@
 // trying: in small cases worked out by hand.
 #include <gtest/gtest.h>
 
-#include "tests/foreign_pytorch.h"
+#include "tests/foreign_comparison.h"
 
 namespace plimsoll::golden {
 namespace {
@@ -76,6 +76,52 @@ TEST(ForeignReader, FindsTheAxisByTheResult) {
   EXPECT_EQ(y.to_vector<double>(), results[0].to_vector<double>());
   EXPECT_GT(runs, 1);  // the last axis is tried first
   EXPECT_TRUE(read.contains("in.x"));
+}
+
+// x = 2, y = x x, dy/dx = 4.
+Tensor value(double x) { return full({1}, x, {.dtype = DType::f64}); }
+Tensors a_case() {
+  return {{"in.x", value(2)}, {"out.0", value(4)}, {"gout.0", value(1)}, {"grad.x", value(4)}};
+}
+std::string squared(const Tensors& file, const Json& attrs = Json::object()) {
+  const Json entry{{"name", "square"}, {"attrs", attrs}};
+  return Comparison(entry, file).wrong([](Case& c) {
+    c.known("power");
+    return one(c["x"] * c["x"]);
+  });
+}
+
+TEST(ForeignReader, AWrongNumberFails) {
+  EXPECT_EQ(squared(a_case()), "");
+  for (const char* name : {"out.0", "gout.0", "grad.x"}) {
+    Tensors file = a_case();
+    file[name] = value(3);
+    EXPECT_NE(squared(file), "") << name;
+  }
+  Tensors file = a_case();
+  file["out.0"] = full({1, 1}, 4, {.dtype = DType::f64});
+  EXPECT_NE(squared(file), "");
+}
+
+TEST(ForeignReader, WhatIsComparedWithNothingDoesNotPass) {
+  for (const char* missing : {"out.0", "gout.0"}) {
+    Tensors file = a_case();
+    file.erase(missing);
+    EXPECT_THROW(squared(file), Unsupported) << missing;
+  }
+  for (const char* surplus : {"out.2", "gout.1", "grad.z"}) {
+    Tensors file = a_case();
+    file[surplus] = value(1);
+    EXPECT_THROW(squared(file), Unsupported) << surplus;
+  }
+}
+
+TEST(ForeignReader, AWrongCaseIsSkippedOnlyForWhatNobodyRead) {
+  Tensors file = a_case();
+  file["out.0"] = value(8);
+  EXPECT_NE(squared(file, {{"power", 3}}), "");
+  EXPECT_THROW(squared(file, {{"exponent", 3}}), Unsupported);
+  EXPECT_EQ(squared(a_case(), {{"exponent", 2}}), "");
 }
 
 }  // namespace
