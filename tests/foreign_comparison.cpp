@@ -2,7 +2,6 @@
 #include "tests/foreign_comparison.h"
 
 #include "autograd/gradients.h"
-#include "tests/op_case.h"
 
 namespace plimsoll::golden {
 
@@ -54,9 +53,9 @@ bool hopeless(const Json& entry, const Tolerance& tolerance, size_t which) {
   return theirs(entry, tolerance, which) >= 0.1;
 }
 
-Array array_of(const Tensor& tensor) { return to_array(contiguous(tensor.detach())); }
-
 }  // namespace
+
+Array array_of(const Tensor& tensor) { return to_array(contiguous(tensor.detach())); }
 
 Comparison::Comparison(const Json& entry, Tensors file)
     : entry_(entry), attrs_(entry.value("attrs", Json::object())), file_(std::move(file)) {

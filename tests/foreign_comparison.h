@@ -5,8 +5,11 @@
 #pragma once
 
 #include "tests/foreign_pytorch.h"
+#include "tests/op_case.h"
 
 namespace plimsoll::golden {
+
+Array array_of(const Tensor& tensor);
 
 struct Tolerance;  // a type and what is allowed in it
 

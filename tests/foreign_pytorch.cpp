@@ -221,12 +221,12 @@ Json parse_python(const std::string& text) {
   return Json::parse(json);
 }
 
-std::vector<std::filesystem::path> folders() {
+std::vector<std::filesystem::path> folders_with(const std::string& file) {
   const std::filesystem::path root = *foreign::folder();
   std::vector<std::filesystem::path> found;
-  if (std::filesystem::exists(root / "manifest.json")) found.push_back(root);
+  if (std::filesystem::exists(root / file)) found.push_back(root);
   for (const auto& entry : std::filesystem::directory_iterator(root))
-    if (std::filesystem::exists(entry.path() / "manifest.json")) found.push_back(entry.path());
+    if (std::filesystem::exists(entry.path() / file)) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -149,7 +149,7 @@ std::string run_trajectory(const std::filesystem::path& folder, const Json& mani
                            const Json& entry);
 std::string run_clipping(const std::filesystem::path& folder, const Json& entry);
 
-// Folders with a manifest.json: the one that PLIMSOLL_FOREIGN names, and those in it.
-std::vector<std::filesystem::path> folders();
+// Folders that hold a file of this name: the one that PLIMSOLL_FOREIGN names, and those in it.
+std::vector<std::filesystem::path> folders_with(const std::string& file);
 
 }  // namespace plimsoll::golden

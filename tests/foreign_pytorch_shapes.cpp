@@ -272,6 +272,7 @@ Results unshuffled(Case& c) {
 }  // namespace
 
 Table shape_table() {
+  const Run resized_either_way = [](Case& c) { return resized(c, {"nearest", "bilinear"}); };
   return {
       {"split", cut},
       {"chunk", cut},
@@ -308,18 +309,9 @@ Table shape_table() {
       {"scatter_add", added_at},
       {"index_add", added_rows},
       {"one_hot", hot},
-      {"interpolate",
-       [](Case& c) {
-         return resized(c, {"nearest", "bilinear"});
-       }},
-      {"resize",
-       [](Case& c) {
-         return resized(c, {"nearest", "bilinear"});
-       }},
-      {"upsample",
-       [](Case& c) {
-         return resized(c, {"nearest", "bilinear"});
-       }},
+      {"interpolate", resized_either_way},
+      {"resize", resized_either_way},
+      {"upsample", resized_either_way},
       {"upsample_nearest", [](Case& c) { return resized(c, {"nearest"}); }},
       {"upsample_bilinear", [](Case& c) { return resized(c, {"bilinear"}); }},
       {"interpolate_nearest", [](Case& c) { return resized(c, {"nearest"}); }},

@@ -5,14 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "tests/foreign_comparison.h"
-#include "tests/op_case.h"
 
 namespace plimsoll {
 namespace {
 
 using namespace golden;
-
-Array array_of(const Tensor& tensor) { return to_array(contiguous(tensor.detach())); }
 
 std::string run_op(const std::filesystem::path& folder, const Json& entry) {
   const std::string name = entry.at("name");
@@ -23,8 +20,9 @@ std::string run_op(const std::filesystem::path& folder, const Json& entry) {
 
 TEST(foreign, pytorch_golden) {
   NEEDS_FOREIGN();
-  if (folders().empty()) GTEST_SKIP() << "no folder there has a manifest.json";
-  for (const auto& folder : folders()) {
+  const auto folders = folders_with("manifest.json");
+  if (folders.empty()) GTEST_SKIP() << "no folder there has a manifest.json";
+  for (const auto& folder : folders) {
     const Json manifest = parse_python(foreign::read_bytes(folder / "manifest.json"));
     foreign::Tally<Unsupported> tally;
     for (const Json& entry : manifest.at("cases")) {
@@ -47,7 +45,7 @@ TEST(foreign, pytorch_golden) {
 TEST(foreign, batch_norm_running_statistics) {
   NEEDS_FOREIGN();
   int cases = 0;
-  for (const auto& folder : folders()) {
+  for (const auto& folder : folders_with("manifest.json")) {
     const Json manifest = parse_python(foreign::read_bytes(folder / "manifest.json"));
     for (const Json& entry : manifest.at("cases")) {
       if (!entry.contains("tensors") || !entry.at("tensors").contains("after.running_mean"))

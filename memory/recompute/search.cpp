@@ -92,13 +92,13 @@ class Search {
   }
 
   // The first point above a target. One at most as high precedes it.
-  Frontier::const_iterator above(int64_t target) const {
+  Frontier::const_iterator first_above(int64_t target) const {
     return std::ranges::upper_bound(frontier_, target, {}, &Point::peak);
   }
 
   // Says whether the target costs less than before.
   bool improve(int64_t target, bool from_above, int64_t effort) {
-    const auto above = this->above(target);
+    const auto above = first_above(target);
     const double before = std::prev(above)->cost;
     Candidate current = evictor_.evaluate(std::prev(above)->choices);
     if (from_above && above != frontier_.end()) {
@@ -119,7 +119,7 @@ class Search {
       }
       if (next.outcome.cost <= current.outcome.cost) current = std::move(next);
     }
-    return std::prev(this->above(target))->cost < before * kGain;
+    return std::prev(first_above(target))->cost < before * kGain;
   }
 
   // One more gap is evicted, or a few evicted ones are kept again: neighbours in time, or any.
