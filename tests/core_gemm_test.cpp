@@ -88,13 +88,13 @@ TEST(Gemm, EqualsEigensBeyondEveryBlock) {
   for (const bool a : {false, true})
     for (const bool b : {false, true}) {
       expect_product<float>({1153, 40, 30, a, b, false}, random);
-      expect_product<float>({2500, 40, 300, a, b, true}, random);  // B packed for many rows of A
-      expect_product<float>({1345, 1000, 300, a, b, true}, random);
+      expect_product<float>({2500, 40, 300, a, b, true}, random);
+      expect_product<float>({2900, 1000, 40, a, b, true}, random);  // tiles below and beside others
       expect_product<float>({30, 1025, 257, a, b, true}, random);
       expect_product<float>({100, 70, 513, a, b, false}, random);
       expect_product<double>({70, 530, 300, a, b, false}, random);
       expect_product<float>({64, 1000, 256, a, b, false}, random);   // few rows, one round
-      expect_product<float>({1200, 1000, 300, a, b, true}, random);  // too large for tiles
+      expect_product<float>({1200, 1000, 300, a, b, true}, random);  // a share in tiles
       expect_product<float>({37, 3000, 530, a, b, true}, random);    // few rows: as its transpose,
       expect_product<float>({128, 1030, 1023, a, b, false}, random);
       expect_product<float>({250, 1100, 1022, a, b, true}, random);  // B's rows 4 KiB apart

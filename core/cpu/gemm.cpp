@@ -10,23 +10,23 @@ namespace {
 
 using namespace packed;
 
-// The loops of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008:
+// The loops of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008, on
+// each thread alone:
 //
-//   for up to kWidePanels panels of columns  the operands of a round lie in the second-level cache
-//     for up to kDepth terms                 or, of many threads, in the last-level one
-//       for up to kHigh rows
-//         for blocks of C, in parallel       kTall strips of A lie in the second level
-//           for kGroup panels                so do they
-//             for strips of kStripRows       a strip lies in the first level
-//               for panels of kBlockColumns  kStripRows x kBlockColumns sums lie in registers
+//   for shares of C, one for each thread    nobody waits for what another packs
+//     for tiles of a share                  its sums lie in the second-level cache
+//       for up to kDepth terms              a round
+//         for up to kTall strips of A       so do they
+//           for panels of B                 a panel lies in the first level
+//             for strips of kStripRows      kStripRows x kBlockColumns sums lie in registers
 //
 // An element of C is the sum over k in the order of k, in rounds of kDepth terms, wherever the
 // blocks are cut: its bits depend on the operands alone.
-constexpr int64_t kGroup = 8, kHigh = 96 * kStripRows;
 constexpr int64_t kSmall = 1 << 20;  // multiply-adds of a product that is not worth packing
-constexpr int64_t kLow = kMostBlocks * kTall / 2;  // strips of a product whose A is packed first
+constexpr int64_t kLow = kMostBlocks * kTall / 2;  // strips, of one round: A is packed first
 constexpr int64_t kSetsApart = 4096;  // bytes from an address to the next one in the same set
 constexpr int64_t kTile = 1 << 18;    // elements of C that stay near a thread through all rounds
+constexpr int64_t kTileRows = 96 * kStripRows;  // at most
 
 // Columns that do not pay for packing rows of A; beside their panels is as much room again.
 template <class T>
@@ -39,7 +39,7 @@ void multiply_small(const Round<T>& r) {
   if (!r.lies_well(0) || !r.lies_well(r.panels - 1))
     parallel_for(r.panels, grain_for(r.columns * r.depth), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p)
-        if (!r.lies_well(p)) r.pack_panels_of_b(p, p + 1, packed + p * r.panel_size);
+        if (!r.lies_well(p)) r.pack_panel_of_b(p, packed + p * r.panel_size);
     });
   const int64_t threads = num_threads(), wanted = threads == 1 ? 1 : 3 * threads;
   const Runs down(r.strips.count, std::min(r.strips.count, wanted));
@@ -59,7 +59,7 @@ template <class T>
 void multiply_near(const Round<T>& r, Ahead& ahead) {
   T* const packed = Scratch<T>::of_thread().panels;
   for (int64_t p = 0; p < r.panels; ++p) {
-    if (!r.lies_well(p)) r.pack_panels_of_b(p, p + 1, packed);
+    if (!r.lies_well(p)) r.pack_panel_of_b(p, packed);
     r.multiply_panel({r.strips.count, 1}, 0, nullptr, p, r.panel(p, packed), ahead);
   }
 }
@@ -80,7 +80,7 @@ void multiply_low(const Round<T>& r) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t d = piece / r.panels, p = piece % r.panels;
       T* to_pack = r.packs_on_the_way(p) ? right : nullptr;
-      if (!to_pack) r.pack_panels_of_b(p, p + 1, right);
+      if (!to_pack) r.pack_panel_of_b(p, right);
       Ahead ahead;
       if (piece + threads < down.count * r.panels) {  // pieces go round
         const int64_t next = (piece + threads) % r.panels;
@@ -89,43 +89,6 @@ void multiply_low(const Round<T>& r) {
       }
       for (int64_t i = down.first(d); i < down.first(d + 1); ++i, to_pack = nullptr)
         r.multiply_panel(blocks, i, left + i * kBlock, p, {right, r.columns}, ahead, to_pack);
-    }
-  });
-}
-
-// Many rows: all panels of B are packed first, or still are from the last round; a block of A by
-// the thread that reads it, into that one's second-level cache.
-template <class T>
-void multiply_high(const Round<T>& r, bool same_b) {
-  T* const right = Scratch<T>::of_thread().panels;
-  const int64_t threads = num_threads();
-  if (!same_b)
-    parallel_for(r.panels, std::min<int64_t>(4, pieces(r.panels, threads)),
-                 [&](int64_t begin, int64_t end) {
-                   r.pack_panels_of_b(begin, end, right + begin * r.panel_size);
-                 });
-  // Blocks span all columns unless there would be too few of them to go round.
-  const Runs blocks(
-      r.strips.count,
-      std::min(r.strips.count, pieces(pieces(r.strips.count, kTall), threads) * threads));
-  const Runs across(r.panels, std::min(r.panels, pieces(3 * threads, blocks.count)));
-  const int64_t first_last = std::max<int64_t>(0, blocks.count - threads);  // nobody has one after
-  parallel_for(blocks.count * across.count, 1, [&](int64_t begin, int64_t end) {
-    T* const left = Scratch<T>::of_thread().blocks;
-    for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t i = piece / across.count, run = piece % across.count, next = i + threads;
-      r.pack_block_of_a(blocks, i, left);
-      Ahead ahead;
-      const int64_t fetches = r.fetches(blocks.size(i) * across.size(run));
-      if (next < blocks.count)
-        ahead = {r.block_of_a(blocks, next), r.rows(blocks, next), r.depth, fetches};
-      else if (r.next_depth > 0)
-        ahead = r.share_of_next_b(piece - first_last * across.count,
-                                  (blocks.count - first_last) * across.count, fetches);
-      const int64_t last = across.first(run + 1);
-      for (int64_t p = across.first(run); p < last; p += kGroup)
-        r.multiply_panels(blocks, i, left, p, std::min(last, p + kGroup), right + p * r.panel_size,
-                          ahead);
     }
   });
 }
@@ -174,48 +137,55 @@ void multiply_tile(const Round<T>& tile, const Round<T>* beside = nullptr) {
     const Round<T> r = round_at(tile, term);
     const bool leaves = beside && term + kDepth >= tile.depth;
     const Round<T> next = leaves ? round_at(*beside, 0) : round_at(tile, term + kDepth);
-    const int64_t half = pieces(r.panels, 2);
     for (int64_t i = 0; i < blocks.count; ++i) {
       if (!in_place) r.pack_block_of_a(blocks, i, left);
-      // A comes nearer in the first half, B in the second.
-      const bool last = i + 1 == blocks.count;
+      // B comes nearer panel by panel while the first block packs it, A block by block later on.
+      const bool first = i == 0, last = i + 1 == blocks.count;
       const Round<T>& then = last ? next : r;
-      const int64_t b = last ? 0 : i + 1, fetches = r.fetches(blocks.size(i) * half);
-      Ahead next_a(then.block_of_a(blocks, b), then.rows(blocks, b), then.depth, fetches);
-      Ahead next_b(next.b, last ? next.depth : 0, next.n, fetches);
+      const int64_t b = last ? 0 : i + 1, fetches = r.fetches(blocks.size(i));
+      Ahead next_block(then.block_of_a(blocks, b), then.rows(blocks, b), then.depth,
+                       r.fetches(blocks.size(i) * r.panels));
       for (int64_t p = 0; p < r.panels; ++p) {
         T* const panel = right + p * panel_step;
-        const bool on_the_way = i == 0 && r.packs_on_the_way(p);
-        if (i == 0 && !on_the_way) r.pack_panels_of_b(p, p + 1, panel);
+        Ahead next_panel;
+        if (p + 1 < r.panels)
+          next_panel = {r.panel_of_b(p + 1), r.depth, r.width(p + 1), fetches};
+        else if (last)
+          next_panel = {next.panel_of_b(0), next.depth, next.width(0), fetches};
+        const bool on_the_way = first && r.packs_on_the_way(p);
+        if (first && !on_the_way) r.pack_panel_of_b(p, panel);
         r.multiply_panel(blocks, i, in_place ? nullptr : left, p, {panel, r.columns},
-                         p < half ? next_a : next_b, on_the_way ? panel : nullptr);
+                         first ? next_panel : next_block, on_the_way ? panel : nullptr);
       }
     }
   }
 }
 
-// Little of C and many terms: each thread takes its share of C, in tiles, and packs for it whatever
-// that needs. To wait for each other after every round takes longer than to pack twice.
+// Each thread takes its share of C, in tiles, and packs for it whatever that needs. To wait for each
+// other after every round takes longer than to pack twice.
 template <class T>
-void multiply_deep(const Round<T>& all) {
+void multiply_tiles(const Round<T>& all) {
   const Shares shares = shares_of(all);
   const Runs &down = shares.down, &across = shares.across;
   parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t share = begin; share < end; ++share) {
       const int64_t d = share / across.count, x = share % across.count;
-      const int64_t near = kTile / (down.size(d) * all.columns);
+      const Runs tall(down.size(d), pieces(down.size(d), kTileRows));
+      const int64_t near = kTile / (tall.size(0) * all.columns);
       const int64_t most = std::clamp<int64_t>(near, 1, kWidePanels);
       const Runs wide(across.size(x), pieces(across.size(x), most));
       const auto tile = [&](int64_t i) {
-        const int64_t column = (across.first(x) + wide.first(i)) * all.columns;
-        const int64_t width = std::min(wide.size(i) * all.columns, all.n - column);
-        return all.part(down.first(d), down.size(d), column, width, 0, all.depth);
+        const int64_t t = i / wide.count, w = i % wide.count;
+        const int64_t column = (across.first(x) + wide.first(w)) * all.columns;
+        const int64_t width = std::min(wide.size(w) * all.columns, all.n - column);
+        return all.part(down.first(d) + tall.first(t), tall.size(t), column, width, 0, all.depth);
       };
-      for (int64_t i = 0; i + 1 < wide.count; ++i) {
+      const int64_t last = tall.count * wide.count - 1;
+      for (int64_t i = 0; i < last; ++i) {
         const Round<T> beside = tile(i + 1);
         multiply_tile(tile(i), &beside);
       }
-      multiply_tile(tile(wide.count - 1));
+      multiply_tile(tile(last));
     }
   });
 }
@@ -281,23 +251,17 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
   const Round<T> all = whole(m, n, k, a, b, c, c_stride, store);
   if (is_turned(m, n, k, b)) return multiply_turned(all);
   constexpr int64_t wide = kWidePanels * kBlockColumns<T>;
-  const int64_t size = m * std::min(n, wide);
-  if (m <= kHigh && k > kDepth && size * kDepth > kSmall && size <= kTile * num_threads())
-    return multiply_deep(all);
-  for (int64_t j = 0; j < n; j += wide) {
-    const int64_t width = std::min(wide, n - j);
-    for (int64_t t = 0; t < k; t += kDepth)
-      for (int64_t i = 0; i < m; i += kHigh) {
-        Round<T> round = all.part(i, std::min(kHigh, m - i), j, width, t, all.terms_from(t));
-        if (b.col_stride == 1 && i + kHigh >= m) round.next_depth = all.terms_from(t + kDepth);
-        if (round.m * round.n * round.depth <= kSmall)
-          multiply_small(round);
-        else if (round.strips.count <= kLow)
-          multiply_low(round);
-        else
-          multiply_high(round, i > 0);
-      }
-  }
+  if (m * std::min(n, wide) * std::min(k, kDepth) > kSmall &&
+      (k > kDepth || all.strips.count > kLow))
+    return multiply_tiles(all);
+  for (int64_t j = 0; j < n; j += wide)
+    for (int64_t t = 0; t < k; t += kDepth) {
+      const Round<T> round = all.part(0, m, j, std::min(wide, n - j), t, all.terms_from(t));
+      if (round.m * round.n * round.depth <= kSmall)
+        multiply_small(round);
+      else
+        multiply_low(round);
+    }
 }
 
 template <class T>

@@ -1,9 +1,8 @@
 // A round of a matrix product: up to kDepth terms of each sum, with what its loops (gemm.cpp) ask
 // of its operands. Rows of C are cut into strips, columns into panels; a run of strips is a block.
 //
-//   round.pack_panels_of_b(0, round.panels, right);
+//   round.pack_panel_of_b(p, right);
 //   round.pack_block_of_a(blocks, i, left);
-//   round.multiply_panels(blocks, i, left, 0, round.panels, right, ahead);
 //   round.multiply_panel(blocks, i, left, p, {right, columns}, ahead, right);  // packs it as well
 #pragma once
 
@@ -34,7 +33,6 @@ struct Round {
   T* c;
   int64_t c_stride;
   bool add;
-  int64_t next_depth = 0;  // of a round that follows with the next rows of a row-major B, or 0
 
   static constexpr int64_t columns = kBlockColumns<T>, panel_size = columns * kDepth;
   Runs strips{m, pieces(m, kStripRows)};
@@ -68,17 +66,12 @@ struct Round {
   MatrixRef<T> block_of_a(const Runs& blocks, int64_t i) const {
     return {a.data + strips.first(blocks.first(i)) * a.row_stride, a.row_stride, a.col_stride};
   }
-  // Panels `begin` to `end`, panel_size apart. Of a row-major B all whole ones are packed at once,
-  // as that goes through memory in longer runs.
-  void pack_panels_of_b(int64_t begin, int64_t end, T* to) const {
-    int64_t whole = begin;
-    if (b.col_stride == 1) whole = width(end - 1) == columns ? end : end - 1;
-    for (int64_t k = 0; k < depth; ++k)
-      for (int64_t p = begin; p < whole; ++p)
-        copy(b.data + k * b.row_stride + p * columns, columns,
-             to + (p - begin) * panel_size + k * columns);
-    for (int64_t p = whole; p < end; ++p)
-      pack_panel(panel_of_b(p), depth, width(p), to + (p - begin) * panel_size);
+  void pack_panel_of_b(int64_t p, T* to) const {
+    if (packs_on_the_way(p))
+      for (int64_t k = 0; k < depth; ++k)
+        copy(b.data + k * b.row_stride + p * columns, columns, to + k * columns);
+    else
+      pack_panel(panel_of_b(p), depth, width(p), to);
   }
   void pack_block_of_a(const Runs& blocks, int64_t i, T* to) const {
     const MatrixRef<T> block = block_of_a(blocks, i);
@@ -95,12 +88,6 @@ struct Round {
     }
   }
 
-  // Number i of so many shares of the next round's B, which is packed before it multiplies.
-  Ahead share_of_next_b(int64_t i, int64_t shares, int64_t fetches) const {
-    const Runs rows(next_depth, shares);
-    const T* const first = b.data + (depth + rows.first(i)) * b.row_stride;
-    return {MatrixRef<T>{first, b.row_stride, 1}, rows.size(i), n, fetches};
-  }
   // Calls of Ahead::fetch in so many products of a strip and a panel.
   int64_t fetches(int64_t products) const {
     return std::max<int64_t>(1, products * depth / kTermsPerFetch);
@@ -157,25 +144,6 @@ struct Round {
       to += count * rows * c_stride;
     }
   }
-  // The same with panels `begin` to `end`, which lie at `right`, panel_size apart, strip by strip:
-  // a strip stays in the first-level cache, and rows of C are walked along.
-  void multiply_panels(const Runs& blocks, int64_t i, const T* block, int64_t begin, int64_t end,
-                       const T* right, Ahead& ahead) const {
-    const auto run = row_major ? multiply_run<T, kPackedRows> : multiply_run<T, kPackedTerms>;
-    const auto one = row_major ? multiply_strip<T, kPackedRows> : multiply_strip<T, kPackedTerms>;
-    const int64_t whole = width(end - 1) == columns ? end - begin : end - 1 - begin;
-    for (int64_t s = blocks.first(i); s < blocks.first(i + 1); ++s) {
-      const int64_t rows = strips.size(s);
-      T* const to = c + strips.first(s) * c_stride + begin * columns;
-      run(whole, {0, panel_size, columns}, {block, pitch}, {right, columns}, rows, depth, 2, to,
-          c_stride, add, ahead);
-      if (begin + whole < end)
-        one({block, pitch}, {right + whole * panel_size, columns}, rows, depth, width(end - 1),
-            to + whole * columns, c_stride, add, ahead);
-      block += distance(rows);
-    }
-  }
-
   // From a packed strip to the next.
   int64_t distance(int64_t rows) const { return row_major ? rows * kRowPitch : kStripOfTerms; }
 };
