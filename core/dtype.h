@@ -18,7 +18,13 @@ const char* name_of(DType dtype);  // "f32"
 bool is_floating(DType dtype);     // f64 f32 f16 bf16
 inline void append_text(std::string& out, DType dtype) { out += name_of(dtype); }
 
+// The C++ types of elements. Others have none to stand for: a size_t or a long long is converted.
 template <class T>
+concept Element = std::is_same_v<T, double> || std::is_same_v<T, float> ||
+    std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> || std::is_same_v<T, int64_t> ||
+    std::is_same_v<T, int32_t> || std::is_same_v<T, uint8_t> || std::is_same_v<T, bool>;
+
+template <Element T>
 constexpr DType dtype_of = DType::f32;
 template <>
 inline constexpr DType dtype_of<double> = DType::f64;

@@ -1,5 +1,6 @@
 #include "core/tensor.h"
 
+#include "core/convert.h"
 #include "core/cpu/copy.h"
 #include "core/cuda.h"
 #include "core/trace.h"
@@ -81,13 +82,8 @@ std::vector<T> Tensor::to_vector() const {
   visit_any(dtype(), [&]<class S>() {
     const S* const data = view.as<S>();
     int64_t next = 0;
-    for_each_offset(shape(), value_.strides, [&](int64_t offset) {
-      const S element = data[offset];
-      if constexpr (std::is_same_v<S, Half> || std::is_same_v<S, BFloat16>)
-        result[next++] = static_cast<T>(static_cast<float>(element));
-      else
-        result[next++] = static_cast<T>(element);
-    });
+    for_each_offset(shape(), value_.strides,
+                    [&](int64_t offset) { result[next++] = convert<T>(data[offset]); });
   });
   return result;
 }

@@ -26,11 +26,11 @@ class Tensor {
   // New memory with undefined contents. ShapeError on bad sizes, OutOfMemory.
   static Tensor empty(const Meta& meta, const char* op = "empty");
   // A copy of `values` in row-major order. ShapeError when their number is not count(shape).
-  template <class T>
+  template <Element T>
   static Tensor of(std::span<const T> values, const Shape& shape, Device device = Device::cpu) {
     return copied(values.data(), static_cast<int64_t>(values.size()), {shape, dtype_of<T>, device});
   }
-  template <class T>
+  template <Element T>
   static Tensor of(std::initializer_list<T> values, const Shape& shape) {
     return of(std::span<const T>(values.begin(), values.size()), shape);
   }
@@ -49,12 +49,12 @@ class Tensor {
   // Address of the first element; the others follow at the strides of value(). DTypeError when T is
   // another type; StateError while the value is only known symbolically or lives on a device
   // without bytes.
-  template <class T>
+  template <Element T>
   T* data() const {
     return static_cast<T*>(address(dtype_of<T>));
   }
 
-  // The elements in row-major order, converted to T. StateError where there are no bytes to read.
+  // The elements in row-major order, converted as cast() does. StateError: there are no bytes.
   template <Readable T>
   std::vector<T> to_vector() const;
   // The single element of a tensor with one element, converted to T. ShapeError for several.
@@ -62,7 +62,7 @@ class Tensor {
   T item() const;
   // Overwrites all elements in place, in row-major order; seen by everyone who shares the bytes.
   // StateError while a step is being captured: a replay would not do it again.
-  template <class T>
+  template <Element T>
   void write(std::span<const T> values) const {
     write_bytes(values.data(), static_cast<int64_t>(values.size()), dtype_of<T>);
   }

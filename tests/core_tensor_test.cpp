@@ -57,6 +57,33 @@ TEST(Tensor, HoldsScalarsAndNothing) {
   EXPECT_FALSE(Tensor().defined());
 }
 
+// A type without a dtype is refused when the program is compiled: to read its bytes as another's
+// would be to make up numbers.
+template <class T>
+concept HasTensors = requires(std::span<const T> values) {
+  Tensor::of(values, {1});
+};
+template <class T>
+concept HasData = requires(const Tensor& x) {
+  x.template data<T>();
+};
+template <class T>
+concept CanBeWritten = requires(const Tensor& x, std::span<const T> values) {
+  x.write(values);
+};
+static_assert(HasTensors<float> && HasData<float> && CanBeWritten<float>);
+static_assert(!HasTensors<size_t> && !HasTensors<long long> && !HasTensors<int16_t>);
+static_assert(!HasData<unsigned> && !HasData<const double> && !CanBeWritten<unsigned>);
+
+TEST(Tensor, ReadsValuesThatDoNotFitAsCastDoes) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::of<float>({300, -1, NAN, 3e9f, -inf, 1e30f}, {6});
+  EXPECT_EQ(x.to_vector<uint8_t>(), (std::vector<uint8_t>{255, 0, 0, 255, 0, 255}));
+  const int32_t low = std::numeric_limits<int32_t>::min();
+  const int32_t high = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(x.to_vector<int32_t>(), (std::vector<int32_t>{300, -1, 0, high, low, high}));
+}
+
 TEST(Tensor, ConvertsOnReading) {
   const Tensor ids = Tensor::of<int64_t>({1, -2, 3}, {3});
   EXPECT_EQ(ids.to_vector<float>(), (std::vector<float>{1, -2, 3}));

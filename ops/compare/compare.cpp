@@ -1,9 +1,9 @@
 #include "ops/compare/compare.h"
 
 #include "core/apply.h"
+#include "core/convert.h"
 #include "ops/broadcast.h"
 #include "ops/compare/kernels.h"
-#include "ops/copy/convert.h"
 #include "ops/expect.h"
 #include "ops/formula_op.h"
 #include "ops/full/full.h"

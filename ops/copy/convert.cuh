@@ -1,8 +1,8 @@
 // convert() of convert.h on a GPU.
 #pragma once
 
+#include "core/convert.h"
 #include "core/cuda/convert.cuh"
-#include "ops/copy/convert.h"
 
 namespace plimsoll::cuda {
 

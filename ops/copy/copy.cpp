@@ -1,9 +1,9 @@
 #include "ops/copy/copy.h"
 
 #include "core/apply.h"
+#include "core/convert.h"
 #include "core/cpu/copy.h"
 #include "core/cpu/parallel.h"
-#include "ops/copy/convert.h"
 #include "ops/expect.h"
 #include "ops/formula_op.h"
 

@@ -1,8 +1,8 @@
 #include "ops/full/full.h"
 
 #include "core/apply.h"
+#include "core/convert.h"
 #include "core/cpu/parallel.h"
-#include "ops/copy/convert.h"
 #include "ops/full/attrs.h"
 
 namespace plimsoll {

@@ -1,8 +1,8 @@
 #include <cstring>
 
+#include "core/convert.h"
 #include "core/cuda/launch.cuh"
 #include "core/op.h"
-#include "ops/copy/convert.h"
 #include "ops/full/attrs.h"
 
 namespace plimsoll {

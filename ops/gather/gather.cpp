@@ -1,6 +1,6 @@
 #include "ops/gather/gather.h"
 
-#include "ops/copy/convert.h"
+#include "core/convert.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/full/full.h"

@@ -1,6 +1,6 @@
+#include "core/convert.h"
 #include "core/cpu/parallel.h"
 #include "core/op.h"
-#include "ops/copy/convert.h"
 #include "ops/random/draw.h"
 #include "ops/rows.cuh"
 
