@@ -99,6 +99,12 @@ void describe_peak(const Program& program, const std::vector<Lifetime>& lives, P
 
 }  // namespace
 
+int64_t result_bytes(const Program& program) {
+  int64_t bytes = 0;
+  for (const Operand& result : program.results) bytes += block_bytes(bytes_of(result.meta));
+  return bytes;
+}
+
 Plan make_plan(const Program& program) {
   check_one_device(program);
   Plan plan;
@@ -116,8 +122,7 @@ Plan make_plan(const Program& program) {
     (buffer.kind == Buffer::Kind::input ? plan.input_bytes : plan.pinned_bytes) += bytes;
     at(plan.at_peak, buffer.memory_class) += bytes;
   }
-  for (const Operand& result : program.results)
-    plan.result_bytes += block_bytes(bytes_of(result.meta));
+  plan.result_bytes = result_bytes(program);
   return plan;
 }
 

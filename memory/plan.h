@@ -47,6 +47,9 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+// Of the fresh tensors that a run copies its results out to.
+int64_t result_bytes(const Program& program);
+
 // Equal programs give equal plans. Sizes are rounded up by block_bytes(), as the pool does. Inputs
 // are used where they are and externals counted once per storage; only temporaries and workspaces
 // are placed. DeviceError when the program spans devices.

@@ -158,17 +158,24 @@ void Replay::run_as_graph(std::span<const Tensor> inputs) {
 // The planner knows which instruction writes into which buffer; that two buffers are one it cannot
 // know.
 void Replay::check_shared(std::span<const Tensor> inputs) const {
-  for (const int buffer : mutated_)
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (program_.inputs[i].buffer == buffer) continue;
-      const Storage* written = program_.buffers[buffer].storage.get();
-      for (size_t j = 0; j < inputs.size() && !written; ++j)
-        if (program_.inputs[j].buffer == buffer) written = inputs[j].value().storage.get();
-      check<StateError>(inputs[i].value().storage.get() != written || inputs[i].count() == 0,
+  for (const int buffer : mutated_) {
+    const auto given = std::ranges::find(program_.inputs, buffer, &Operand::buffer);
+    const bool is_input = given != program_.inputs.end();
+    const Storage* const written =
+        is_input ? inputs[given - program_.inputs.begin()].value().storage.get()
+                 : program_.buffers[buffer].storage.get();
+    for (size_t i = 0; i < inputs.size(); ++i)
+      check<StateError>(program_.inputs[i].buffer == buffer || inputs[i].count() == 0 ||
+                            inputs[i].value().storage.get() != written,
                         "step: input ", i,
                         " shares its memory with what the step writes in place: ", inputs[i].meta(),
                         ". Pass a copy.");
-    }
+    const auto is_written = [&](const Buffer& b) { return b.storage.get() == written; };
+    check<StateError>(!is_input || std::ranges::none_of(program_.buffers, is_written),
+                      "step: input ", given - program_.inputs.begin(),
+                      ", which the step writes in place, shares its memory with a tensor that it "
+                      "reads besides its inputs. Pass a copy.");
+  }
 }
 
 std::vector<Tensor> Replay::run(std::span<const Tensor> inputs) {

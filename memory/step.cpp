@@ -17,16 +17,20 @@
 namespace plimsoll {
 
 struct Step::Captured {
-  Captured(Metas metas, int64_t which, Program program, Fitted runs)
-      : inputs(std::move(metas)),
-        variant(which),
+  Captured(OwnBytes own_bytes, Program program, Fitted runs, int64_t others)
+      : own(std::move(own_bytes)),
         captured(std::move(program)),
-        fitted(std::move(runs)) {}
+        fitted(std::move(runs)),
+        elsewhere(others) {}
 
-  const Metas inputs;
-  const int64_t variant;
+  bool is_for(int64_t variant, const Metas& inputs) const {
+    return own.variant == variant && own.inputs == inputs;
+  }
+
+  const OwnBytes own;
   const Program captured;                // as the function wrote it
   const Fitted fitted;                   // as it runs
+  int64_t elsewhere;                     // bytes: what is kept alive besides, under a budget
   std::optional<Replay> replay{};        // made by the first run
   std::optional<std::byte*> bound_to{};  // address of the arena
   uint64_t runs = 0;
@@ -145,38 +149,39 @@ Step& Step::operator=(Step&&) noexcept = default;
 
 Step::Captured& Step::find(const Metas& inputs) {
   const int64_t variant = options_.variant ? options_.variant() : 0;
-  const auto found = std::ranges::find_if(
-      captured_, [&](const auto& c) { return c->variant == variant && c->inputs == inputs; });
+  const auto found =
+      std::ranges::find_if(captured_, [&](const auto& c) { return c->is_for(variant, inputs); });
   if (found != captured_.end()) {
     std::rotate(captured_.begin(), found, found + 1);
-  } else {
-    // May throw: nothing changed yet.
-    const uint64_t first_inside = Storage::next_born();
-    Program program = remove_dead(capture(function_, inputs));
-    Storages held = held_with(program, first_inside);
-    const int64_t own = constant_bytes(program, first_inside);
-    std::vector<Constants> constants = constants_with({variant, inputs, own});
-    const int64_t all = total(constants);
-    Fitted runs =
-        fitted(program, options_, shares_budget() ? bytes_outside(program, held) + all - own : 0);
-    auto captured =
-        std::make_unique<Captured>(inputs, variant, std::move(program), std::move(runs));
-    // What is new here makes the plans of the others too large: they are made again when they are
-    // needed.
-    if (held.size() > held_.size() || all > total(constants_)) captured_.clear();
-    held_ = std::move(held);
-    constants_ = std::move(constants);
-    captured_.insert(captured_.begin(), std::move(captured));
-    if (captured_.size() > kPlans) captured_.pop_back();
+    return *captured_.front();
   }
+  // May throw: nothing changed yet.
+  const uint64_t first_inside = Storage::next_born();
+  Program program = remove_dead(capture(function_, inputs));
+  Storages held = held_with(program, first_inside);
+  OwnBytes own{variant, inputs, constant_bytes(program, first_inside), result_bytes(program)};
+  std::vector<OwnBytes> all = own_bytes_with(own);
+  const int64_t elsewhere = bytes_elsewhere(program, own, held, all);
+  Fitted runs = fitted(program, options_, elsewhere);
+  auto captured =
+      std::make_unique<Captured>(std::move(own), std::move(program), std::move(runs), elsewhere);
+  held_ = std::move(held);
+  own_bytes_ = std::move(all);
+  // Plans that do not fit beside what is new here are made again when they are needed.
+  std::erase_if(captured_, [&](const auto& other) {
+    other->elsewhere = bytes_elsewhere(other->captured, other->own, held_, own_bytes_);
+    return room(*other) < 0;
+  });
+  captured_.insert(captured_.begin(), std::move(captured));
+  if (captured_.size() > kPlans) captured_.pop_back();
   return *captured_.front();
 }
 
-// Under a budget each variant counts what the others keep alive too: what all programs hold, this
+// Under a budget each program counts what the others keep alive too: what all programs hold, this
 // one included.
 Step::Storages Step::held_with(const Program& program, uint64_t first_inside) const {
   Storages held = held_;
-  if (!shares_budget()) return held;
+  if (!has_budget()) return held;
   for (const Buffer& buffer : program.buffers)
     if (buffer.kind == Buffer::Kind::external &&
         buffer.storage->born() < first_inside &&  // else a constant: each capture makes its own
@@ -185,27 +190,34 @@ Step::Storages Step::held_with(const Program& program, uint64_t first_inside) co
   return held;
 }
 
-// A capture makes its constants anew: what counts is how many bytes those of each program take. Of
-// programs that are gone the first is forgotten when there are too many.
-std::vector<Step::Constants> Step::constants_with(const Constants& own) const {
-  if (!shares_budget()) return {};
-  std::vector<Constants> all = constants_;
-  const auto is_of = [](const Constants& a, const auto& b) {
-    return a.variant == b.variant && a.inputs == b.inputs;
-  };
-  std::erase_if(all, [&](const Constants& c) { return is_of(c, own); });
+// A capture makes its constants anew, and a run its results: what counts is how many bytes those of
+// each program take. Of programs that are gone the first is forgotten when there are too many.
+std::vector<Step::OwnBytes> Step::own_bytes_with(const OwnBytes& own) const {
+  if (!has_budget()) return {};
+  std::vector<OwnBytes> all = own_bytes_;
+  std::erase_if(all, [&](const OwnBytes& other) {
+    return other.variant == own.variant && other.inputs == own.inputs;
+  });
   if (all.size() > kPlans)  // more than can be captured
-    all.erase(std::ranges::find_if(all, [&](const Constants& c) {
-      return std::ranges::none_of(captured_, [&](const auto& other) { return is_of(c, *other); });
+    all.erase(std::ranges::find_if(all, [&](const OwnBytes& other) {
+      return std::ranges::none_of(
+          captured_, [&](const auto& c) { return c->is_for(other.variant, other.inputs); });
     }));
   all.push_back(own);
   return all;
 }
 
-int64_t Step::total(const std::vector<Constants>& constants) {
-  int64_t bytes = 0;
-  for (const Constants& c : constants) bytes += c.bytes;
-  return bytes;
+// What is kept alive besides what the program's own plan counts: what others hold, their constants,
+// and the results of the run before where that may be one of a program with larger ones.
+int64_t Step::bytes_elsewhere(const Program& program, const OwnBytes& own, const Storages& held,
+                              const std::vector<OwnBytes>& all) {
+  if (all.empty()) return 0;  // there is no budget
+  int64_t constants = 0, results = 0;
+  for (const OwnBytes& of : all) {
+    constants += of.constants;
+    results = std::max(results, of.results);
+  }
+  return bytes_outside(program, held) + constants - own.constants + results - own.results;
 }
 
 const Plan& Step::plan(const Metas& inputs) { return find(inputs).fitted.plan; }
@@ -240,7 +252,7 @@ std::vector<Tensor> Step::run(Captured& captured, std::span<const Tensor> inputs
 }
 
 void Step::recapture(const Captured& captured) const {
-  const Program now = remove_dead(capture(function_, captured.inputs));
+  const Program now = remove_dead(capture(function_, captured.own.inputs));
   const std::string difference = first_difference(captured.captured, now);
   check<StateError>(difference.empty(), "step: run ", captured.runs + 1,
                     " would not be what was captured: ", difference,
@@ -253,11 +265,20 @@ void Step::release_arena() {
   arena_owner_.reset();
 }
 
+// What the budget leaves beside all that the plan counts.
+int64_t Step::room(const Captured& captured) const {
+  if (!has_budget()) return 0;
+  const Plan& plan = captured.fitted.plan;
+  return options_.budget - plan.total_bytes() - plan.result_bytes - captured.elsewhere;
+}
+
 int64_t Step::arena_bytes(const Captured& captured) const {
   int64_t bytes = 0;
   for (const auto& other : captured_)
-    if (other->inputs == captured.inputs) bytes = std::max(bytes, other->fitted.plan.arena_bytes);
-  return bytes;
+    if (other->own.inputs == captured.own.inputs)
+      bytes = std::max(bytes, other->fitted.plan.arena_bytes);
+  if (!has_budget()) return bytes;
+  return std::min(bytes, captured.fitted.plan.arena_bytes + room(captured));
 }
 
 void Step::provide_arena(Captured& captured) {

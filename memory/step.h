@@ -34,9 +34,10 @@ struct StepOptions {
   static constexpr int64_t kNoBudget = 0;
   // Bytes: of parameters, optimizer state, inputs, arena, the results of a run and those of the run
   // before, which the caller may still hold, together and over all variants; never exceeded by the
-  // step. Of several variants each counts what those before it keep alive, so call plan() for all
-  // of them before the first run. BudgetError by plan() and run() when no plan is that small,
-  // before an arena is taken.
+  // step. Of several variants or kinds of input each counts what those before it keep alive, and
+  // the largest results of all, so call plan() twice for all of them before the first run: plans
+  // that do not fit beside later ones are made again. BudgetError by plan() and run() when no plan
+  // is that small, before an arena is taken.
   int64_t budget = kNoBudget;
   BudgetOptions planning{};  // how to search for the plan
   Fusion fusion{};           // ops run together, in no more bytes; the same bits but for epilogues
@@ -81,7 +82,7 @@ class Step {
   // What run() would take for such inputs, in the variant of now. Runs nothing and takes nothing,
   // except that under a budget with CostModel::measured each kind of op is timed on scratch memory
   // (costs.h). The reference holds until kPlans other kinds of input have been seen, or under a
-  // budget another variant.
+  // budget any other.
   const Plan& plan(const Metas& inputs);
   template <std::same_as<Tensor>... Inputs>
   const Plan& plan(const Inputs&... inputs) {
@@ -94,11 +95,11 @@ class Step {
   void release_arena();
 
  private:
-  struct Captured;    // one program with its plan and, once it has run, its replay
-  struct Constants {  // that the capture of one program made
+  struct Captured;   // one program with its plan and, once it has run, its replay
+  struct OwnBytes {  // that one program alone keeps alive, or makes its caller keep
     int64_t variant;
     Metas inputs;
-    int64_t bytes;
+    int64_t constants, results;  // made by its capture; by each run
   };
   using Storages = std::vector<std::shared_ptr<Storage>>;
 
@@ -107,23 +108,23 @@ class Step {
   Tensor run_one(std::span<const Tensor> inputs);
   std::vector<Tensor> run(Captured& captured, std::span<const Tensor> inputs);
   void recapture(const Captured& captured) const;
-  // Under a budget and with variants, what other programs keep alive counts too.
-  bool shares_budget() const {
-    return options_.budget != StepOptions::kNoBudget && options_.variant;
-  }
+  // Under a budget, what other programs keep alive counts too.
+  bool has_budget() const { return options_.budget != StepOptions::kNoBudget; }
   Storages held_with(const Program& program, uint64_t first_inside) const;
-  std::vector<Constants> constants_with(const Constants& own) const;
-  static int64_t total(const std::vector<Constants>& constants);
+  std::vector<OwnBytes> own_bytes_with(const OwnBytes& own) const;
+  static int64_t bytes_elsewhere(const Program& program, const OwnBytes& own, const Storages& held,
+                                 const std::vector<OwnBytes>& all);
+  int64_t room(const Captured& captured) const;
   int64_t arena_bytes(const Captured& captured) const;
   void provide_arena(Captured& captured);
 
   StepFunction function_;
   StepOptions options_;
   std::vector<std::unique_ptr<Captured>> captured_;  // the one used last is in front
-  Storages held_;                                    // with a budget and variants: by all programs
-  std::vector<Constants> constants_;                 // likewise
+  Storages held_;                                    // under a budget: by all programs
+  std::vector<OwnBytes> own_bytes_;                  // likewise: of each of them
   // One arena for all plans: exactly as large as the plan that ran last needs, or the largest among
-  // its variants.
+  // its variants, as far as the budget leaves room beside what that plan counts.
   std::shared_ptr<Storage> arena_;
   std::shared_ptr<Allocator> arena_owner_;
 };

@@ -48,6 +48,24 @@ TEST(ExamplesBudget, ThePlanStaysBelowItAndTheSmallestIsExact) {
   EXPECT_EQ(run(train + " --budget auto").code, 0);
 }
 
+// A step that returns its gradients has large results and another arena, and both count.
+TEST(ExamplesBudget, HistogramsStayWithinIt) {
+  const TemporaryFolder folder;
+  const std::string train =
+      "train_transformer --layers 2 --width 32 --heads 2 --context 32 --batch 8 --steps 4 "
+      "--cost model --plan-seconds 0.1 --histograms 2 --tensorboard " +
+      folder.text("events") + " --budget ";
+  const Outcome refused = run(train + "1kB");
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  const int64_t least = number_after(refused.output, "the smallest plan found takes ");
+  ASSERT_GT(least, 0) << refused.output;
+  for (const int64_t budget : {least, least * 11 / 10, least * 5 / 4}) {
+    const Outcome outcome = run(train + std::to_string(budget));
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+  }
+  EXPECT_EQ(run(train + std::to_string(least - 64)).code, 2);
+}
+
 // A program is captured each time that it is planned.
 TEST(ExamplesBudget, EachProgramIsPlannedOnce) {
   const Tensor w = ones({8}).require_grad();

@@ -29,7 +29,8 @@ BudgetOptions planning(const Options& options) {
 // them stays.
 int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& planning) {
   std::set<const Storage*> outside;
-  int64_t pinned = 0, most = 0;
+  int64_t pinned = 0, most = 0, results = 0;
+  for (const Program& program : programs) results = std::max(results, result_bytes(program));
   for (const Program& program : programs) {
     int64_t own = 0;
     for (const Buffer& buffer : program.buffers) {
@@ -37,7 +38,8 @@ int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& 
       own += block_bytes(buffer.bytes);
       if (outside.insert(buffer.storage.get()).second) pinned += block_bytes(buffer.bytes);
     }
-    most = std::max(most, BudgetPlanner(program, planning).smallest() - own);
+    most = std::max(
+        most, BudgetPlanner(program, planning).smallest() - own + results - result_bytes(program));
   }
   return pinned + most;
 }
