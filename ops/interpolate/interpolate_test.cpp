@@ -11,7 +11,9 @@ namespace {
 // How much pixel `y` of `in` counts for result `i` of `out`: a hat one pixel wide on each side of
 // its place, or the pixel that its place falls into.
 double weight(int64_t y, int64_t i, int64_t in, int64_t out, double scale, InterpolateAttrs a) {
+  if (in == out) return y == i;
   const double ratio = scale > 0 ? 1 / scale : double(in) / double(out);
+  if (a.mode == Interpolation::nearest && out == 2 * in) return y == i / 2;
   if (a.mode == Interpolation::nearest) {
     // A grain more, so that a product that rounds to just below a whole number counts as it.
     return y == std::min<int64_t>(int64_t(double(i) * ratio + 1e-9), in - 1);
@@ -63,6 +65,10 @@ OpCases interpolate_cases() {
                resize("nearest_uneven", {1, 5, 3, 2}, {3, 7}, {.size = {3, 7}}),
                resize("nearest_scale", {1, 7, 5, 2}, {10, 3}, {.scale = {1.5, 0.7}}),
                resize("nearest_exact", {1, 49, 3, 1}, {147, 1}, {.size = {147, 1}}),
+               resize("nearest_scale_same", {1, 1, 10, 1}, {1, 10}, {.scale = {1, 1.05}}),
+               resize("nearest_scale_double", {1, 5, 3, 1}, {10, 6}, {.scale = {2.15, 2.3}}),
+               resize("bilinear_scale_same", {1, 1, 10, 1}, {1, 10},
+                      {.scale = {1, 1.05}, .mode = kBilinear}),
                resize("bilinear_double", {2, 3, 4, 3}, {6, 8}, {.scale = 2.0, .mode = kBilinear}),
                resize("bilinear_smaller", {1, 7, 6, 66}, {3, 2},
                       {.size = {3, 2}, .mode = kBilinear}),

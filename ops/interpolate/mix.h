@@ -26,6 +26,8 @@ struct InterpolationMix {
   }
 };
 
+// As in PyTorch an axis that keeps its size is copied, and one that doubles repeats each nearest
+// pixel, also where a scale a little off was given.
 struct InterpolationAxis {
   int64_t in, out;
   double scale;  // 0: none was given
@@ -33,7 +35,9 @@ struct InterpolationAxis {
   bool align_corners;
 
   constexpr InterpolationMix operator[](int64_t i) const {
+    if (out == in) return {i, i, 1, 0};
     if (mode == Interpolation::nearest) {
+      if (out == 2 * in) return {i / 2, i / 2, 1, 0};
       const int64_t row =
           scale > 0 ? static_cast<int64_t>(static_cast<double>(i) / scale) : i * in / out;
       const int64_t low = std::min(row, in - 1);
