@@ -109,7 +109,13 @@ Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& ids, const Tenso
   check_defined("scatter_add", src);
   const int own = normal_axis("scatter_add", axis, x.rank());
   check_fits("scatter_add", ids.shape(), x.shape(), own);
-  check_fits("scatter_add", ids.shape(), src.shape(), -1);
+  bool covered = ids.rank() == src.rank();
+  for (int a = 0; covered && a < ids.rank(); ++a) covered = ids.size(a) <= src.size(a);
+  check<ShapeError>(covered, "scatter_add: the ids do not fit src: ", ids.shape(), " for ",
+                    src.shape(), ". Their sizes must be at most those of src.");
+  check<ShapeError>(x.size(own) > 0 || ids.count() == 0, "scatter_add: no id is in range: ids ",
+                    ids.shape(), " for axis ", own, " of ", x.shape(),
+                    ", which is empty. Leave the ids empty too.");
   Tensor used = src;
   for (int a = 0; a < ids.rank(); ++a)
     if (used.size(a) != ids.size(a)) used = slice(used, a, 0, ids.size(a));

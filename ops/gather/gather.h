@@ -6,9 +6,9 @@
 //   Tensor targets = one_hot(labels, 10);             // [N] -> f32 [N, 10]
 //
 // ids are i64 or i32, from 0 and below the size of the axis; IndexError names the first that is not
-// and its position in row-major order. Other errors: ShapeError (no such axis, sizes that do not
-// fit), DTypeError. Elements that meet in one place are added in the order of their ids, 16-bit
-// ones in f32, on any number of threads.
+// and its position in row-major order (an empty result has none read). Others: ShapeError (no such
+// axis, sizes that do not fit, scatter_add to an axis of size 0), DTypeError. Elements that meet in
+// one place are added in the order of their ids, 16-bit ones in f32, on any number of threads.
 #pragma once
 
 #include "core/tensor.h"

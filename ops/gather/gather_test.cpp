@@ -127,8 +127,17 @@ std::vector<BadCase> refusals() {
            [] {
              scatter_add(ones({3}), 0, ids({0, 1}, {2}), ones({1}));
            },
-           "scatter_add: the ids do not fit the tensor: [2] for [1] along axis -1. The other sizes "
-           "of ids must be at most the tensor's."},
+           "scatter_add: the ids do not fit src: [2] for [1]. Their sizes must be at most those of "
+           "src."},
+          {"scatter src rank",
+           [] {
+             scatter_add(ones({3}), 0, ids({0, 1}, {2}), ones({2, 1}));
+           },
+           "scatter_add: the ids do not fit src: [2] for [2, 1]. Their sizes must be at most those "
+           "of src."},
+          {"scatter to nothing", [] { scatter_add(ones({0}), 0, ids({3}, {1}), ones({1})); },
+           "scatter_add: no id is in range: ids [1] for axis 0 of [0], which is empty. Leave the "
+           "ids empty too."},
           {"scatter types",
            [] { scatter_add(ones({3}), 0, ids({0}, {1}), ones({1}, {.dtype = DType::f64})); },
            "scatter_add: the tensors are not of one floating type: f32 [3] on cpu and f64 [1] on "
