@@ -150,15 +150,14 @@ constexpr OpDef op{.name = root == Root::yes ? "stddev" : "variance",
                    .workspace = reduce_workspace<0>,
                    .cast = CastRule::full};
 
-// Over no axes each element is a group of its own, along an axis that x does not have yet.
+// Over no axes each element is a group of its own: a row of one.
 Tensor over_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep,
                  const VarianceOptions& options) {
   check<ValueError>(std::isfinite(options.correction), op.name,
                     ": the correction is not a number: ", options.correction, ". Use 1 or 0.");
   if (axes.rank() > 0) return reduce_axes(op, x, axes, keep, options.correction);
-  Shape longer = x.shape();
-  longer.push_back(1);
-  return reduce_axes(op, reshape(x, longer), {-1}, Keep::none, options.correction);
+  const Tensor rows = reshape(x, {x.count(), 1});
+  return reshape(reduce_axes(op, rows, {1}, Keep::none, options.correction), x.shape());
 }
 
 }  // namespace
