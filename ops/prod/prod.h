@@ -7,8 +7,8 @@
 
 namespace plimsoll {
 
-// Multiplied in f64. Over no elements the product is 1. The gradient, dy times the product of all
-// others, is right where elements are 0: with one 0 it is that element's alone, with two it is 0.
+// Multiplied in f64; over no elements 1. The gradient is dy times the product of all others, right
+// where elements are 0, but not where that product with dy or the element leaves the range of f64.
 // Errors: DTypeError for integers, ShapeError when an axis does not exist or is named twice.
 Tensor prod(const Tensor& x, const Shape& axes, Keep keep = Keep::none);
 
