@@ -86,6 +86,21 @@ OpCase magnitudes() {
           .differentiable = false};
 }
 
+// Sure and wrong costs infinity, sure and right nothing; the weighted form likewise.
+OpCase infinite() {
+  OpCase c = magnitudes();
+  c.name = "infinite";
+  c.inputs = {given({8}, {kInf, kInf, -kInf, -kInf, kInf, -kInf, 3, kNaN}),
+              given({8}, {0, 1, 0, 1, 0.5, 0.5, 1, 0})};
+  c.reference = [](const std::vector<Array>&) {
+    const double loss[] = {kInf, 0, 0, kInf, kInf, kInf, softplus_of(-3), kNaN};
+    std::vector<Array> each(16, Array({1}));
+    for (int64_t i = 0; i < 16; ++i) each[static_cast<size_t>(i)][0] = loss[i / 2];
+    return each;
+  };
+  return c;
+}
+
 }  // namespace
 
 OpCases bce_with_logits_cases() {
@@ -93,7 +108,7 @@ OpCases bce_with_logits_cases() {
   empty.differentiable = false;  // a mean of NaN has no slope to compare with
   return {
       .good = {losses("matrix", real({4, 5}, -4, 4), real({4, 5}, 0, 1)),
-               losses("scalar", real({}), real({}, 0, 1)), empty, magnitudes(),
+               losses("scalar", real({}), real({}, 0, 1)), empty, magnitudes(), infinite(),
                weighted("weights", real({5}, 0.5, 3), real({4, 1}, 0.5, 2)),
                weighted("scalar_weights", real({}, 0.5, 3), real({}, 0.5, 2))},
       .bad = {{"shapes",

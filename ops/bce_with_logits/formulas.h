@@ -5,13 +5,21 @@
 
 namespace plimsoll::loss_formulas {
 
-// -t log sigmoid(x) - (1 - t) log sigmoid(-x) = max(x, 0) - x t + log(1 + e^-|x|)
+// What an infinite loss that counts 0 times adds is 0, not NaN.
+template <class T>
+constexpr T counted(T weight, T loss) {
+  return weight == 0 ? T(0) : weight * loss;
+}
+
+// -t log sigmoid(x) - (1 - t) log sigmoid(-x) = |x| miss + log(1 + e^-|x|), where miss is how far
+// the target is from what the sign of x says.
 struct Bce {
   static constexpr const char *name = "bce_with_logits", *dx_name = "bce_with_logits_dx",
                               *dt_name = "bce_with_logits_dt";
   template <class T>
   static constexpr T f(T x, T t, T) {
-    return ((x > 0 ? x : T(0)) - x * t) + math::log_one_plus(math::exp(x < 0 ? x : -x));
+    const T less = x < 0 ? x : -x, miss = x > 0 ? 1 - t : t;
+    return counted(miss, -less) + math::log_one_plus(math::exp(less));
   }
   template <class T>
   static constexpr T dx(T x, T t, T) {
@@ -29,7 +37,7 @@ struct BceWeighted {
   static constexpr T f(T x, T t, T p) {
     const T rest = math::log_one_plus(math::exp(x < 0 ? x : -x));
     const T yes = (x < 0 ? -x : 0) + rest, no = (x > 0 ? x : 0) + rest;
-    return p * t * yes + (1 - t) * no;
+    return counted(p * t, yes) + counted(1 - t, no);
   }
 };
 
