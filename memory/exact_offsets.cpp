@@ -19,7 +19,6 @@ using Clock = std::chrono::steady_clock;
 // width, area and size off by up to 30 %; width does best, so it gets more turns.
 constexpr std::string_view kOrders[] = {"WAT", "TWA", "TAW", "AWT", "ZWA", "WAT", "WAT"};
 constexpr int64_t kDifferent = 5;
-constexpr size_t kMostBoxes = 5000;    // alive one with another; for more, all pairs are too many
 constexpr int64_t kShortest = 1000;    // decisions
 constexpr int64_t kFirstTry = 30'000;  // decisions for each height in lower(), the first time
 
@@ -140,7 +139,8 @@ Clock::time_point deadline_of(const Effort& effort) {
 
 Fitting place_greedily(std::span<const Box> boxes, int64_t capacity) {
   const Packing packing = place(boxes);
-  return {packing.height <= capacity ? Answer::placed : Answer::unknown, packing.offsets, 0};
+  const bool fits = packing.height <= capacity;
+  return {fits ? Answer::placed : Answer::unknown, packing.offsets, 0, fits};
 }
 
 Fitting place_before(std::span<const Box> boxes, int64_t capacity, Clock::time_point deadline,
@@ -154,7 +154,7 @@ Fitting place_before(std::span<const Box> boxes, int64_t capacity, Clock::time_p
                              ? place_greedily(members, capacity)
                              : Race(members, capacity).run(deadline, decisions, threads);
     all.decisions += part.decisions;
-    if (part.answer != Answer::placed) return {part.answer, {}, all.decisions};
+    if (part.answer != Answer::placed) return {part.answer, {}, all.decisions, part.searched};
     for (size_t k = 0; k < group.size(); ++k) all.offsets[group[k]] = part.offsets[k];
   }
   return all;
@@ -176,13 +176,16 @@ Packing lower(std::span<const Box> boxes, Packing start, const Effort& effort) {
   const auto done = [&] {
     return best.height <= best.lower_bound || to_spend <= 0 || Clock::now() >= deadline;
   };
-  for (int64_t each = kFirstTry; !done(); each *= 4) {
+  constexpr int64_t kMostTries = std::numeric_limits<int64_t>::max() / 4;
+  for (int64_t each = kFirstTry; !done(); each = std::min(each, kMostTries) * 4) {
+    int64_t decided = 0;
     int64_t failed = best.lower_bound - unit, height = best.lower_bound;
     for (; !done() && height < best.height;
          height = failed + (best.height - failed) / unit / 2 * unit) {
       const int64_t tries = std::min(each, to_spend);
       const Fitting fitting = place_before(boxes, height, deadline, tries, effort.threads);
       to_spend -= tries;
+      decided += fitting.decisions;
       if (fitting.answer == Answer::placed) {
         best.offsets = fitting.offsets;
         best.height = 0;
@@ -194,6 +197,7 @@ Packing lower(std::span<const Box> boxes, Packing start, const Effort& effort) {
       }
       if (failed + unit >= best.height) break;
     }
+    if (decided == 0) break;  // more effort would change nothing
   }
   return best;
 }

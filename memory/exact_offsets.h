@@ -27,15 +27,20 @@ struct Fitting {
   Answer answer = Answer::unknown;
   std::vector<int64_t> offsets;  // when placed, one per box, in bytes
   int64_t decisions = 0;         // that the search took
+  bool searched = true;          // false: unknown because of kMostBoxes, whatever the effort
 };
 
+// Where more boxes hang together in time, all pairs are too many: there is no search, and they are
+// placed as place() does.
+constexpr size_t kMostBoxes = 5000;
+
 // Boxes have bytes > 0 and begin < end, and their bytes together are below 2^63. Answers at once
-// when more is alive at one moment than the capacity. Where more than 5,000 boxes hang together in
-// time there is no search: they are placed as place() does.
+// when more is alive at one moment than the capacity.
 Fitting place_within(std::span<const Box> boxes, int64_t capacity, const Effort& effort);
 
 // The lowest packing that the effort finds, from `start` (one of place()) down. Its lower_bound is
-// raised to what is proved: where it equals the height, nothing lower exists.
+// raised to what is proved: where it equals the height, nothing lower exists. Returns at once where
+// nothing can be searched.
 Packing lower(std::span<const Box> boxes, Packing start, const Effort& effort);
 
 }  // namespace plimsoll

@@ -61,6 +61,9 @@ Packing find(std::span<const Box> boxes, const Options& options, std::string& se
     if (fitting.answer != Answer::placed) {
       sentence = fitting.answer == Answer::impossible
                      ? cat("impossible: no placement within ", capacity, " exists")
+                 : !fitting.searched
+                     ? cat("unknown: more than ", kMostBoxes,
+                           " buffers hang together in time, too many to search for ", capacity)
                      : cat("unknown: no placement within ", capacity, " was found in ",
                            options.seconds, " s, and none is excluded");
       return packing;
