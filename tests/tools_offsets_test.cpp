@@ -78,9 +78,43 @@ TEST_F(ToolsOffsets, CheckFindsWhatIsWrong) {
   }
 }
 
+TEST_F(ToolsOffsets, CheckRefusesWhatPlacingRefuses) {
+  for (const char* row : {"a,5,1,10", "a,1,1,10", "a,0,2,-10", "a,5,1,-10"}) {
+    write("in.csv", "id,lower,upper,size\n" + std::string(row) + "\n");
+    write("out.csv", "id,lower,upper,size,offset\n" + std::string(row) + ",0\n");
+    EXPECT_EQ(check().code, 2) << row;
+  }
+  write("in.csv", "id,lower,upper,size\na,0,1,9\n");
+  write("out.csv", "id,lower,upper,size,offset\na,0,1,9,0\n");
+  EXPECT_EQ(check("--capacity 010").code, 0);  // ten, not eight
+  for (const char* capacity : {"0x10", "ten", "1.5", "10a"})
+    EXPECT_EQ(check(std::string("--capacity ") + capacity).code, 2) << capacity;
+}
+
+// Too many to search: it says so, and does not spend its time.
+TEST_F(ToolsOffsets, MoreThanCanBeSearched) {
+  std::mt19937 random(1);
+  std::string csv = "id,lower,upper,size\n";
+  for (int i = 0; i < 5200; ++i)
+    csv +=
+        cat(i, ",", i, ",", i + 2 + static_cast<int>(random() % 99), ",", 1 + random() % 999, "\n");
+  const Outcome lowest = place(csv, "--seconds 1e9 --threads 1");  // returns
+  EXPECT_EQ(lowest.code, 0) << lowest.output;
+  EXPECT_NE(lowest.output.find("no placement is lower than "), std::string::npos) << lowest.output;
+  std::istringstream words(lowest.output.substr(lowest.output.rfind(" than ") + 6));
+  std::string bound;
+  std::getline(words, bound, ';');
+  const Outcome within = place(csv, "--capacity " + bound);
+  EXPECT_EQ(within.code, 1);
+  EXPECT_NE(within.output.find("unknown: more than 5000 buffers hang together in time"),
+            std::string::npos)
+      << within.output;
+}
+
 TEST_F(ToolsOffsets, AcceptsWhatMeansTheSame) {
   const std::string same[] = {
       "id,lower,upper,size\na,0,2,10\nb,1,3,5\n",
+      "\n \nid,lower,upper,size\na,0,2,10\nb,1,3,5\n",
       "size,id,upper,lower\r\n10,a,2,0\r\n5,b,3,1\r\n",
       "\xEF\xBB\xBFid, lower, upper, size\n\na, 0,2,10\nb,1,3,5",
   };
@@ -88,6 +122,7 @@ TEST_F(ToolsOffsets, AcceptsWhatMeansTheSame) {
     EXPECT_EQ(place(csv).code, 0) << csv;
     EXPECT_EQ(read(path("out.csv")), "id,lower,upper,size,offset\na,0,2,10,5\nb,1,3,5,0\n") << csv;
     EXPECT_EQ(check("--capacity 15").code, 0) << csv;
+    EXPECT_EQ(check("--capacity 015").code, 0) << csv;
   }
   EXPECT_EQ(place("id,lower,upper,size\n", "--capacity 0").code, 0);  // nothing to place
   EXPECT_EQ(check("--capacity 0").code, 0);

@@ -6,6 +6,7 @@
 // that live at the same time share a byte; 1 that is not so; 2 a file cannot be read.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <fstream>
 #include <iostream>
@@ -44,8 +45,11 @@ std::vector<std::string> split(const std::string& line) {
 std::map<std::string, Row> read(const std::string& path, const std::vector<std::string>& columns) {
   std::ifstream file(path);
   std::string line;
-  if (!std::getline(file, line)) throw Unreadable(path + ": no first line");
-  if (line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
+  int number = 0;  // of the line
+  do {             // blank lines may come first
+    if (!std::getline(file, line)) throw Unreadable(path + ": no first line");
+    if (++number == 1 && line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
+  } while (line.find_first_not_of(" \t\r") == std::string::npos);
   const std::vector<std::string> header = split(line);
   std::map<std::string, size_t> at;
   for (size_t i = 0; i < header.size(); ++i) at[header[i]] = i;
@@ -53,7 +57,8 @@ std::map<std::string, Row> read(const std::string& path, const std::vector<std::
     if (!at.count(column)) throw Unreadable(path + ": no column " + column);
 
   std::map<std::string, Row> rows;
-  for (int number = 2; std::getline(file, line); ++number) {
+  while (std::getline(file, line)) {
+    ++number;
     const std::vector<std::string> parts = split(line);
     if (parts.size() == 1 && parts[0].empty()) continue;
     const std::string where = path + ": line " + std::to_string(number) + ": ";
@@ -69,9 +74,21 @@ std::map<std::string, Row> read(const std::string& path, const std::vector<std::
       if (!(text >> row.*field) || text.peek() != EOF)
         throw Unreadable(where + column + ": a whole number expected");
     }
+    if (row.size < 0) throw Unreadable(where + "the size is negative");
+    if (row.upper <= row.lower) throw Unreadable(where + "the lifetime is empty");
     if (!rows.emplace(parts[at["id"]], row).second) throw Unreadable(where + "this id came before");
   }
+  if (file.bad()) throw Unreadable(path + ": reading failed");
   return rows;
+}
+
+// Base ten, also with leading zeros.
+long long bytes_of(const std::string& word) {
+  long long bytes = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), bytes);
+  if (error != std::errc() || end != word.data() + word.size() || bytes < 0)
+    throw Unreadable("--capacity: a whole number from 0 expected");
+  return bytes;
 }
 
 // What is wrong; empty: nothing.
@@ -104,14 +121,14 @@ std::string fault(const std::map<std::string, Row>& input, const std::map<std::s
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string input, output;
-  long long capacity = INT64_MAX;
+  std::string input, output, given = std::to_string(INT64_MAX);
   CLI::App app("Checks a placement of buffers.");
   app.add_option("--input", input, "what was asked: id,lower,upper,size")->required();
   app.add_option("--output", output, "what was answered: id,lower,upper,size,offset")->required();
-  app.add_option("--capacity", capacity, "bytes of the arena");
+  app.add_option("--capacity", given, "bytes of the arena");
   try {
     app.parse(argc, argv);
+    const long long capacity = bytes_of(given);
     const auto asked = read(input, {"id", "lower", "upper", "size"});
     const auto answer = read(output, {"id", "lower", "upper", "size", "offset"});
     const std::string wrong = fault(asked, answer, capacity);
