@@ -158,7 +158,30 @@ TEST_F(ToolsTrace, MalformedTracesAreRefusedByLine) {
     write("out.plan", "run 0\n");
     EXPECT_EQ(check("1").code, 2) << text;
   }
-  for (const char* ratio : {"inf", "nan", "1e30", "0", "-1"}) EXPECT_EQ(check(ratio).code, 2);
+  for (const char* text : {"", "# nothing\n", "op a 0.0021abc\n", "op a nan\n", "op a inf\n"}) {
+    write("in.trace", text);
+    write("out.plan", "");
+    EXPECT_EQ(check("1").code, 2) << text;
+  }
+  const std::string right = write("in.trace", "op a 1 writes x:10\n");
+  write("out.plan", "run 0\nfree x\n");
+  EXPECT_EQ(check("1").code, 0);
+  EXPECT_EQ(examples::run("check_trace --input " + folder_.string() + " --plan " +
+                          path("out.plan") + " --budget-ratio 1")
+                .code,
+            2);
+  for (const char* ratio : {"inf", "nan", "1e30", "0", "-1"}) {
+    EXPECT_EQ(check(ratio).code, 2) << ratio;
+    EXPECT_EQ(plan("op a 1\n", ratio).code, 2) << ratio;
+    write("in.trace", "op a 1 writes x:10\n");
+    write("out.plan", "run 0\nfree x\n");
+  }
+  for (const char* seconds : {"nan", "inf", "0"})
+    EXPECT_EQ(examples::run("plan_trace --input " + right + " --output " + path("out.plan") +
+                            " --budget-ratio 1 --seconds " + seconds)
+                  .code,
+              2)
+        << seconds;
   EXPECT_EQ(plan("op a 1\n", "1").code, 0);
   EXPECT_EQ(plan("op a 1 writes x:10\n", "1").code, 0);
   EXPECT_EQ(plan("input w 8\nop a 1 reads w changes w\n", "1").code, 0);

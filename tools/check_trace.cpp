@@ -7,6 +7,7 @@
 // Exit code: 0 the plan is right and within the budget; 1 it is not; 2 bad input.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <iostream>
@@ -34,6 +35,8 @@ Lines words_of(const std::string& path) {
     lines.emplace_back();
     for (std::string word; text >> word;) lines.back().push_back(word);
   }
+  if (file.bad() || !file.eof())
+    throw std::runtime_error(path + ": reading failed. Name a file of text.");
   return lines;
 }
 
@@ -61,6 +64,7 @@ struct Trace {
                                  " of the trace is no statement.");
       }
     }
+    if (ops.empty()) throw std::runtime_error("there is no op in the trace.");
   }
 
   void statement(const std::vector<std::string>& words) {
@@ -74,7 +78,7 @@ struct Trace {
     } else if (words[0] == "last") {
       over.insert(root.at(words.at(1)));
     } else if (words[0] == "op") {
-      Op op{.name = words.at(1), .seconds = std::stod(words.at(2))};
+      Op op{.name = words.at(1), .seconds = time(words.at(2))};
       std::string list;
       for (size_t i = 3; i < words.size(); ++i) {
         const std::string& word = words[i];
@@ -105,6 +109,13 @@ struct Trace {
   std::string readable(const std::string& name) const {
     if (over.count(root.at(name))) throw Wrong("");
     return root.at(name);
+  }
+
+  static double time(const std::string& word) {
+    size_t end = 0;
+    const double seconds = std::stod(word, &end);
+    if (end != word.size() || !(seconds >= 0) || std::isinf(seconds)) throw Wrong("");
+    return seconds;
   }
 
   static int64_t number(const std::string& word) {
@@ -254,10 +265,11 @@ int main(int argc, char** argv) {
   app.add_option("--input", input, "The trace")->required();
   app.add_option("--plan", plan, "The plan")->required();
   app.add_option("--budget-ratio", ratio, "Bytes allowed, of those that keeping all takes")
-      ->check(CLI::Range(1e-9, 1.0))
       ->required();
   try {
     app.parse(argc, argv);
+    if (!(ratio >= 1e-9 && ratio <= 1))  // NaN is refused too
+      throw std::runtime_error("--budget-ratio: not a number from 1e-9 to 1.");
     const Trace trace(words_of(input));
     const auto budget = static_cast<int64_t>(ratio * static_cast<double>(peak_when_kept(trace)));
     const Replay replay(trace, words_of(plan));

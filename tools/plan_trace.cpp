@@ -101,11 +101,11 @@ int main(int argc, char** argv) {
   app.add_option("--input", options.input, "The trace")->required();
   app.add_option("--output", options.output, "The plan to write")->required();
   app.add_option("--budget-ratio", options.ratio, "Bytes allowed, of those that keeping all takes")
-      ->check(CLI::Range(1e-9, 1.0))
+      ->check(CLI::Range(1e-9, 1.0) & examples::positive_number())  // a range lets NaN through
       ->required();
   app.add_option("--seconds", options.seconds,
                  "How long to search, in seconds of a core of 2025; more finds better plans")
-      ->check(CLI::Range(1e-3, 1e6))
+      ->check(CLI::Range(1e-3, 1e6) & examples::positive_number())
       ->capture_default_str();
   try {
     app.parse(argc, argv);
