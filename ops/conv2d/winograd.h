@@ -12,9 +12,9 @@
 //
 // The 16 places are independent of one another: for each, a matrix product over the channels. The
 // gradient for g is the transpose of all that: G' [sum over tiles of (B' d B) (A dy A')'] G.
-// Results differ from the direct sum by rounding only, in f32 about twice as much as its own error;
-// an infinite pixel, though, gives NaN where the direct sum gives infinity, being added and
-// subtracted.
+// Results differ from the direct sum by rounding, about twice as much as its own error where they
+// are as large as the largest of their tile; a result that is small beside those has their error.
+// An infinite pixel, being added and subtracted, gives NaN where the direct sum gives infinity.
 #pragma once
 
 #include "ops/conv2d/dense.h"

@@ -16,8 +16,8 @@ Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 
 // y = min(max(x, low), high), any shape, floating types; y = high where low > high, and NaN stays.
-// The gradient is dy where low <= x <= high, else 0. The constants are frozen when a step is
-// captured; they count in f32 for f16 and bf16. Errors: DTypeError; ValueError when one is NaN.
+// The gradient is dy where low <= x <= high (newer PyTorch: 0 at the bounds), else 0. Constants are
+// frozen when a step is captured, f32 for f16 and bf16. Errors: DTypeError; ValueError for NaN.
 Tensor clamp(const Tensor& x, double low, double high);
 
 }  // namespace plimsoll
