@@ -50,7 +50,7 @@ TEST(ExamplesBudget, ThePlanStaysBelowItAndTheSmallestIsExact) {
 
 // A step that returns its gradients has large results and another arena, and both count.
 TEST(ExamplesBudget, HistogramsStayWithinIt) {
-  const TemporaryFolder folder;
+  const data::TemporaryFolder folder;
   const std::string train =
       "train_transformer --layers 2 --width 32 --heads 2 --context 32 --batch 8 --steps 4 "
       "--cost model --plan-seconds 0.1 --histograms 2 --tensorboard " +

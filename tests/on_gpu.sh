@@ -1,17 +1,28 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, from a build folder on a machine that may have nothing else installed:
+# Everything that needs a GPU, from a build folder on a machine that may have nothing else installed
+# (tests/carry.sh makes one that can be carried there):
 #
-#   bash tests/on_gpu.sh [BUILD]           # default: build
+#   bash tests/on_gpu.sh [BUILD [ROWS]]    # default: build, and all rows
 #
-# First whether the kernels are right, then trainings on both devices, then compute-sanitizer where
-# it is found. Prints a table; the exit status is the number of rows that failed. PLIMSOLL_DATA names
-# a folder with real data (mnist/, tinyshakespeare/); without it the data the programs make is used.
-# Logs lie in BUILD/on_gpu.
+# ROWS is a pattern of names, as in 'kernels|steps|lenet', for a machine that is lent for minutes.
+# First come those that say whether the kernels are right, then trainings on both devices, then
+# compute-sanitizer where it is found. Prints a table; the exit status is the number of rows that
+# failed, and a row whose libraries were missing failed. PLIMSOLL_DATA names a folder with real data
+# (mnist/, tinyshakespeare/); without it the data the programs make is used. NVIDIA's libraries are
+# looked for where pip put them, for $PYTHON (default: python3). LIMIT: seconds for a row, default
+# 500. Logs lie in BUILD/on_gpu; with OUT set, also in $OUT/on_gpu.tar.gz.
 set -uo pipefail
 bin=$(cd "${1:-build}" && pwd)/bin || exit 1
+rows=${2:-.}
 logs=$bin/../on_gpu
 mkdir -p "$logs"
-rm -rf "$logs/plans"
+from_pip=$("${PYTHON:-python3}" - 2>/dev/null <<'END'
+import glob, nvidia
+print(":".join(folder for path in nvidia.__path__ for folder in glob.glob(path + "/*/lib")))
+END
+)
+export PLIMSOLL_CUDA_LIBRARIES=${PLIMSOLL_CUDA_LIBRARIES:-$from_pip}
+export LD_LIBRARY_PATH=$bin/../lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 failed=0
 images=builtin text=builtin
 if [ -d "${PLIMSOLL_DATA:-}/mnist" ]; then images=mnist:$PLIMSOLL_DATA/mnist; fi
@@ -21,15 +32,26 @@ fi
 
 # row NAME PATTERN COMMAND...: runs it, and shows the last line of its output that matches.
 row() {
-  local name=$1 pattern=$2 start=$SECONDS verdict=ok
+  local name=$1 pattern=$2 start=$SECONDS verdict=ok limit=(timeout "${LIMIT:-500}")
   shift 2
-  "$@" >"$logs/$name.log" 2>&1 || { verdict=FAILED; failed=$((failed + 1)); }
+  [[ $name =~ $rows ]] || return
+  if [ "$(type -t "$1")" = function ]; then limit=(); fi
+  "${limit[@]}" "$@" >"$logs/$name.log" 2>&1 || verdict=FAILED
   if [ $verdict = ok ] && grep -q SKIPPED "$logs/$name.log"; then verdict=partly; fi
+  if grep -qE 'is missing: there is no|Steps are not fused' "$logs/$name.log"; then
+    verdict=FAILED
+    pattern='is missing|not fused'
+  fi
+  if [ $verdict = FAILED ]; then failed=$((failed + 1)); fi
   printf '%-28s %-6s %4d s  %s\n' "$name" "$verdict" $((SECONDS - start)) \
     "$(grep -E "$pattern" "$logs/$name.log" | tail -n 1 | cut -c1-100)"
 }
 
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || true
+if ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
+  echo 'on_gpu: nvidia-smi finds no GPU. Run this on a machine with one.' >&2
+  exit 1
+fi
+echo "libraries: ${PLIMSOLL_CUDA_LIBRARIES:-the toolkit and the system have them}"
 row kernels 'PASSED' "$bin/op_tests" --gtest_brief=1 --gtest_filter='*Cuda*'
 row device 'PASSED' "$bin/unit_tests" --gtest_brief=1 \
   --gtest_filter='CudaDevice.*:CudaJoinedCalls.*:CudaLateCount.*:CudaPrefetch.*:*CudaNorms.*'
@@ -75,10 +97,12 @@ row gpt2_epilogues_timed 'validation loss' env PLIMSOLL_CUDA_PLANS="$logs/plans"
 row eager 'validation loss' "$bin/train_transformer" --device cuda --model gpt --steps 100 --mode eager
 row planned_is_measured 'captured' "$bin/compare_memory" --device cuda --models lenet,resnet8,gpt \
   --batches 32
+# This engine's own kernels: they run alone, as without NVIDIA's libraries.
 if command -v compute-sanitizer >/dev/null; then
   for tool in memcheck racecheck initcheck; do
-    row "$tool" 'ERROR SUMMARY' compute-sanitizer --tool $tool --error-exitcode 1 "$bin/op_tests" \
-      --gtest_brief=1 --gtest_filter='Ops/Cuda.*'
+    row "$tool" 'ERROR SUMMARY' env PLIMSOLL_CUDA_LIBRARIES=none compute-sanitizer --tool $tool \
+      --error-exitcode 1 "$bin/op_tests" --gtest_brief=1 --gtest_filter='Ops/Cuda.*'
   done
 fi
+if [ -n "${OUT:-}" ]; then tar -czf "$OUT/on_gpu.tar.gz" -C "$bin/.." on_gpu; fi
 exit $failed

@@ -39,7 +39,22 @@ std::vector<std::string> folders() {
   return found;
 }
 
+// NVRTC opens its builtins by their name alone, and cuDNN does NVRTC. The loader finds them so once
+// they are loaded, wherever they lie.
+void load_nvrtc() {
+  for (const std::string& folder : folders()) {
+    const std::string nvrtc = folder + "/libnvrtc.so.13";
+    std::error_code none;
+    if (!std::filesystem::exists(nvrtc, none)) continue;
+    for (const auto& file : std::filesystem::directory_iterator(folder, none))
+      if (file.path().filename().string().starts_with("libnvrtc-builtins.so.13"))
+        dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (dlopen(nvrtc.c_str(), RTLD_NOW | RTLD_LOCAL)) return;
+  }
+}
+
 void* open(const char* file) {
+  [[maybe_unused]] static const bool loaded = (load_nvrtc(), true);
   for (const std::string& folder : folders())
     if (void* handle = dlopen((folder + "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
   return dlopen(file, RTLD_NOW | RTLD_LOCAL);
