@@ -74,7 +74,12 @@ class Builder {
   }
   Tensor column() { return graph_.tensor(column_, row_major_strides(column_), CUDNN_DATA_FLOAT); }
   Tensor scale() { return graph_.number(1 / std::sqrt(static_cast<float>(a_.features))); }
-  Tensor lowest() { return graph_.number(-std::numeric_limits<float>::infinity()); }
+  // What hides a score. Before 9.10 cuDNN makes NaN of infinity.
+  Tensor lowest() {
+    using Limits = std::numeric_limits<float>;
+    return graph_.number(cudnn().cudnnGetVersion() < 91000 ? Limits::lowest()
+                                                           : -Limits::infinity());
+  }
   Tensor virtual_tensor(const Sizes& sizes, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
     return graph_.tensor(sizes, row_major_strides(sizes), type, Graph::kVirtual);
   }

@@ -26,8 +26,10 @@ std::optional<cudaDataType_t> type_of(DType dtype) {
   }
 }
 
+// At most what the widest loads need: more would make the algorithm, and with it the bits, depend on
+// where in an arena an operand happens to lie.
 int alignment_of(const void* data) {
-  return std::min(256, 1 << std::countr_zero(reinterpret_cast<uintptr_t>(data) | 256));
+  return 1 << std::countr_zero(reinterpret_cast<uintptr_t>(data) | 16);
 }
 
 // The transpose of an operand of `rows` x `columns`: rows of ours are columns of theirs. Nothing

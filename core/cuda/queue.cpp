@@ -20,8 +20,12 @@ class Recording {
  public:
   Recording() {
     stream();  // opens the device
-    check_or_clear(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
-                   "cudaStreamCreateWithFlags");
+    // Each thread keeps its own: the libraries' handles still name it when the recording is over.
+    thread_local cudaStream_t kept = nullptr;
+    if (!kept)
+      check_or_clear(cudaStreamCreateWithFlags(&kept, cudaStreamNonBlocking),
+                     "cudaStreamCreateWithFlags");
+    stream_ = kept;
     divert(stream_);
   }
   ~Recording() {
@@ -30,7 +34,6 @@ class Recording {
         recording_ && cudaStreamEndCapture(stream_, &left) == cudaSuccess)
       cudaGraphDestroy(left);
     if (graph_) cudaGraphDestroy(graph_);
-    cudaStreamDestroy(stream_);
     cudaGetLastError();
   }
   Recording(const Recording&) = delete;
