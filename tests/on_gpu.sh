@@ -16,13 +16,15 @@ bin=$(cd "${1:-build}" && pwd)/bin || exit 1
 rows=${2:-.}
 logs=$bin/../on_gpu
 mkdir -p "$logs"
+rm -rf "$logs/plans"
 from_pip=$("${PYTHON:-python3}" - 2>/dev/null <<'END'
 import glob, nvidia
 print(":".join(folder for path in nvidia.__path__ for folder in glob.glob(path + "/*/lib")))
 END
 )
 export PLIMSOLL_CUDA_LIBRARIES=${PLIMSOLL_CUDA_LIBRARIES:-$from_pip}
-export LD_LIBRARY_PATH=$bin/../lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH=$bin/../lib${from_pip:+:$from_pip}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+if [ -n "${OUT:-}" ]; then trap 'tar -czf "$OUT/on_gpu.tar.gz" -C "$bin/.." on_gpu' EXIT; fi
 failed=0
 images=builtin text=builtin
 if [ -d "${PLIMSOLL_DATA:-}/mnist" ]; then images=mnist:$PLIMSOLL_DATA/mnist; fi
@@ -104,5 +106,4 @@ if command -v compute-sanitizer >/dev/null; then
       --error-exitcode 1 "$bin/op_tests" --gtest_brief=1 --gtest_filter='Ops/Cuda.*'
   done
 fi
-if [ -n "${OUT:-}" ]; then tar -czf "$OUT/on_gpu.tar.gz" -C "$bin/.." on_gpu; fi
 exit $failed

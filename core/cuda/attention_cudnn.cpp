@@ -16,6 +16,12 @@ using Tensor = const Descriptor&;
 
 Sizes row_major_strides(const Sizes& s) { return {s[1] * s[2] * s[3], s[2] * s[3], s[3], 1}; }
 
+// The score of a key that is not to be seen. Before 9.10 cuDNN makes NaN of infinity.
+float hidden_score() {
+  using Limits = std::numeric_limits<float>;
+  return cudnn().cudnnGetVersion() < 91000 ? Limits::lowest() : -Limits::infinity();
+}
+
 class Builder {
  public:
   Builder(Graph& graph, const Attention& a)
@@ -74,12 +80,7 @@ class Builder {
   }
   Tensor column() { return graph_.tensor(column_, row_major_strides(column_), CUDNN_DATA_FLOAT); }
   Tensor scale() { return graph_.number(1 / std::sqrt(static_cast<float>(a_.features))); }
-  // What hides a score. Before 9.10 cuDNN makes NaN of infinity.
-  Tensor lowest() {
-    using Limits = std::numeric_limits<float>;
-    return graph_.number(cudnn().cudnnGetVersion() < 91000 ? Limits::lowest()
-                                                           : -Limits::infinity());
-  }
+  Tensor lowest() { return graph_.number(hidden_score()); }
   Tensor virtual_tensor(const Sizes& sizes, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
     return graph_.tensor(sizes, row_major_strides(sizes), type, Graph::kVirtual);
   }
@@ -220,7 +221,7 @@ std::function<void()> attend_by_library(const Attention& a, float scale,
   if (!can_execute(plan, tensors, workspace)) return {};
   const std::vector<void*> in_memory(tensors.begin(), tensors.end());
   return [=, gradient = a.gradient] {
-    float factor = scale, lowest = -std::numeric_limits<float>::infinity(), one = 1;
+    float factor = scale, lowest = hidden_score(), one = 1;
     std::vector<void*> all = in_memory;
     all.insert(all.end(), {&factor, &lowest});
     if (gradient) all.push_back(&one);
