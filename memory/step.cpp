@@ -278,7 +278,8 @@ int64_t Step::arena_bytes(const Captured& captured) const {
     if (other->own.inputs == captured.own.inputs)
       bytes = std::max(bytes, other->fitted.plan.arena_bytes);
   if (!has_budget()) return bytes;
-  return std::min(bytes, captured.fitted.plan.arena_bytes + room(captured));
+  const int64_t more = room(captured) / kGranule * kGranule;  // else rounded up when it is taken
+  return std::min(bytes, captured.fitted.plan.arena_bytes + more);
 }
 
 void Step::provide_arena(Captured& captured) {

@@ -17,6 +17,7 @@ own='/(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda))\.so'
 for name in op_tests unit_tests train_cnn train_transformer compare_memory train_steps; do
   if [ ! -e "$build/bin/$name" ]; then continue; fi
   strip -o "$to/bin/$name" "$build/bin/$name"
+  if ldd "$build/bin/$name" | grep 'not found' >&2; then exit 1; fi
   ldd "$build/bin/$name" | awk '$3 ~ /^\// { print $3 }' | { grep -Ev "$own" || true; }
 done | sort -u | while read -r library; do
   if [[ $library == */glibc-hwcaps/* && $library == "$build"/* ]]; then

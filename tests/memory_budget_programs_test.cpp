@@ -35,7 +35,7 @@ TEST(MemoryBudgetPrograms, ResultsAndArenasOfOtherVariantsCount) {
       enough = std::max(enough, step.plan(x).total_bytes() + largest_results);
     }
   }
-  for (const int64_t budget : {enough, enough + 64 * 1024, 4 * enough}) {
+  for (const int64_t budget : {enough, enough + 65, enough + 64 * 1024, 4 * enough}) {
     Step step(function, {.budget = budget, .planning = kModel, .variant = [&] { return which; }});
     plan_all(step);
     pool->reset_peak();

@@ -16,7 +16,7 @@ bin=$(cd "${1:-build}" && pwd)/bin || exit 1
 rows=${2:-.}
 logs=$bin/../on_gpu
 mkdir -p "$logs"
-rm -rf "$logs/plans"
+rm -rf "$logs/plans" "$logs"/*.log
 from_pip=$("${PYTHON:-python3}" - 2>/dev/null <<'END'
 import glob, nvidia
 print(":".join(folder for path in nvidia.__path__ for folder in glob.glob(path + "/*/lib")))
@@ -105,5 +105,9 @@ if command -v compute-sanitizer >/dev/null; then
     row "$tool" 'ERROR SUMMARY' env PLIMSOLL_CUDA_LIBRARIES=none compute-sanitizer --tool $tool \
       --error-exitcode 1 "$bin/op_tests" --gtest_brief=1 --gtest_filter='Ops/Cuda.*'
   done
+fi
+if ! ls "$logs"/*.log >/dev/null 2>&1; then
+  echo "on_gpu: no row has a name like $rows." >&2
+  exit 1
 fi
 exit $failed
