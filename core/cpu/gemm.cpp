@@ -116,9 +116,9 @@ Shares shares_of(const Round<T>& r) {
 }
 
 // A tile of C on this thread, through all rounds, with whatever is packed for it. Rows of A are not
-// when few panels would make use of it, unless they share sets of the first-level cache. What is
-// packed or read next comes nearer meanwhile; in the last round that is the first one of a tile
-// beside this one, if any.
+// when few panels would make use of it, unless they share sets of the first-level cache. The panel
+// of B or the block of A that is packed next comes nearer meanwhile; in the last round it is one of
+// the tile beside this one, if any.
 template <class T>
 void multiply_tile(const Round<T>& tile, const Round<T>* beside = nullptr) {
   T* const right = Scratch<T>::of_thread().panels;
@@ -141,21 +141,23 @@ void multiply_tile(const Round<T>& tile, const Round<T>* beside = nullptr) {
       if (!in_place) r.pack_block_of_a(blocks, i, left);
       // B comes nearer panel by panel while the first block packs it, A block by block later on.
       const bool first = i == 0, last = i + 1 == blocks.count;
-      const Round<T>& then = last ? next : r;
-      const int64_t b = last ? 0 : i + 1, fetches = r.fetches(blocks.size(i));
-      Ahead next_block(then.block_of_a(blocks, b), then.rows(blocks, b), then.depth,
-                       r.fetches(blocks.size(i) * r.panels));
+      const int64_t fetches = r.fetches(blocks.size(i));
+      Ahead ahead;
+      if (!first) {
+        const Round<T>& then = last ? next : r;
+        const int64_t b = last ? 0 : i + 1;
+        ahead = {then.block_of_a(blocks, b), then.rows(blocks, b), then.depth, fetches * r.panels};
+      }
       for (int64_t p = 0; p < r.panels; ++p) {
         T* const panel = right + p * panel_step;
-        Ahead next_panel;
-        if (p + 1 < r.panels)
-          next_panel = {r.panel_of_b(p + 1), r.depth, r.width(p + 1), fetches};
-        else if (last)
-          next_panel = {next.panel_of_b(0), next.depth, next.width(0), fetches};
+        if (first && p + 1 < r.panels)
+          ahead = {r.panel_of_b(p + 1), r.depth, r.width(p + 1), fetches};
+        else if (first && last)
+          ahead = {next.panel_of_b(0), next.depth, next.width(0), fetches};
         const bool on_the_way = first && r.packs_on_the_way(p);
         if (first && !on_the_way) r.pack_panel_of_b(p, panel);
-        r.multiply_panel(blocks, i, in_place ? nullptr : left, p, {panel, r.columns},
-                         first ? next_panel : next_block, on_the_way ? panel : nullptr);
+        r.multiply_panel(blocks, i, in_place ? nullptr : left, p, {panel, r.columns}, ahead,
+                         on_the_way ? panel : nullptr);
       }
     }
   }

@@ -30,7 +30,8 @@ Tensor silu(const Tensor& x);
 // x tanh(softplus(x))                              dx = dy (t + x (1 - t^2) sigmoid(x))
 Tensor mish(const Tensor& x);
 
-// x hardsigmoid(x)               dx = dy (2x + 3) / 6 in [-3, 3), or in newer PyTorch (-3, 3); 0 below, dy above
+// x hardsigmoid(x)               dx = dy (2x + 3) / 6 in [-3, 3), 0 below, dy above; newer
+//                                PyTorch gives 0 at -3
 Tensor hardswish(const Tensor& x);
 
 // (x + 3) / 6, clipped to [0, 1]                   dx = dy / 6 in (-3, 3), else 0
