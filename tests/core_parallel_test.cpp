@@ -1,4 +1,5 @@
-// parallel_for: the same pieces on any number of threads, and errors that arrive.
+// parallel_for: the same pieces on any number of threads, and errors that arrive. Shares: which
+// pieces a thread takes first.
 #include "core/cpu/parallel.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/cpu/shares.h"
 #include "core/error.h"
 
 namespace plimsoll {
@@ -56,6 +58,25 @@ TEST(ParallelFor, RethrowsOnTheCallingThread) {
                               if (i == 57) fail<IndexError>("here");
                             }),
                IndexError);
+}
+
+TEST(Shares, EachThreadBeginsWithNeighboursOfItsOwnAndThenHelps) {
+  Shares shares(10, 3);  // 0 1 2, 3 4 5, 6 7 8 9
+  const auto take = [&](int64_t thread, size_t most) {
+    std::vector<int64_t> taken;
+    try {
+      shares.work(thread, [&](int64_t piece) {
+        taken.push_back(piece);
+        if (taken.size() == most) fail<IndexError>("enough");
+      });
+    } catch (const IndexError&) {
+    }
+    return taken;
+  };
+  EXPECT_EQ(take(1, 2), (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(take(2, 5), (std::vector<int64_t>{6, 7, 8, 9, 0}));
+  EXPECT_EQ(take(1, 10), (std::vector<int64_t>{5, 1, 2}));
+  EXPECT_EQ(take(0, 10), std::vector<int64_t>());
 }
 
 TEST(ParallelFor, RefusesNoThreads) { EXPECT_THROW(set_num_threads(0), ValueError); }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 
+#include "core/cpu/shares.h"
 #include "core/error.h"
 
 namespace plimsoll {
@@ -35,17 +36,18 @@ void detail::parallel_for(int64_t n, int64_t grain, Body body, const void* conte
       body(context, begin, std::min(n, begin + grain));
     return;
   }
+  Shares shares(total, threads);
   std::exception_ptr error;
   std::atomic<bool> failed = false;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (int64_t piece = 0; piece < total; ++piece) {
-    if (failed) continue;
+#pragma omp parallel num_threads(threads)
+  shares.work(omp_get_thread_num(), [&](int64_t piece) {
+    if (failed) return;
     try {
       body(context, piece * grain, std::min(n, (piece + 1) * grain));
     } catch (...) {
       if (!failed.exchange(true)) error = std::current_exception();
     }
-  }
+  });
   if (error) std::rethrow_exception(error);
 }
 

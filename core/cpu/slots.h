@@ -3,10 +3,10 @@
 //   for_each_with_slot(tiles.count(), scratch, slot_bytes, [&](int64_t tile, std::byte* slot) { });
 #pragma once
 
-#include <atomic>
 #include <span>
 
 #include "core/cpu/parallel.h"
+#include "core/cpu/shares.h"
 #include "core/meta.h"
 
 namespace plimsoll {
@@ -23,11 +23,12 @@ void for_each_with_slot(int64_t items, std::span<std::byte> scratch, int64_t slo
                         const F& f) {
   const int64_t size = block_bytes(slot_bytes);
   const int64_t slots = size ? static_cast<int64_t>(scratch.size()) / size : 1;
-  std::atomic<int64_t> next = 0;
-  parallel_for(std::min(slots, items), 1, [&](int64_t begin, int64_t end) {
+  const int64_t threads = std::min(slots, items);
+  if (threads == 0) return;
+  Shares shares(items, threads);
+  parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t slot = begin; slot < end; ++slot)
-      for (int64_t item = next++; item < items; item = next++)
-        f(item, scratch.data() + slot * size);
+      shares.work(slot, [&](int64_t item) { f(item, scratch.data() + slot * size); });
   });
 }
 

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "core/apply.h"
+#include "core/cpu/vector.h"
 #include "ops/copy/copy.h"
 #include "ops/pool2d/windows.h"
 
@@ -71,20 +72,23 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {{attrs.as<PoolGradAttrs>().image, in[0].dtype, in[0].device}};
 }
 
-// Where every pixel is in one window, each window hands its gradient to the pixel that won.
+// Where every pixel is in one window, each window hands its gradient to the pixel that won. As many
+// channels at once as a vector of T has: bytes of places alone would make it four times as many, and
+// what remains goes one by one.
 template <class T, class Place>
 void backward_tiled(const PoolWindows& windows, const T* dy, const Place* places, T* dx) {
+  constexpr int lanes = kLanes<Compute<T>>;
   for_each_block(windows.results(), windows.c, windows.area(),
                  [&](int64_t result, int64_t first, int64_t n) {
                    const T* from = dy + result * windows.c + first;
                    const Place* place = places + result * windows.c + first;
                    windows.for_each_pixel(result, [&](int64_t k, int64_t pixel) {
                      T* to = dx + pixel * windows.c + first;
-                     const Place own = static_cast<Place>(k);
-#pragma omp simd
+                     const auto own = static_cast<int32_t>(k);
+#pragma omp simd simdlen(lanes)
                      for (int64_t c = 0; c < n; ++c) {
                        const T value = from[c];
-                       to[c] = place[c] == own ? value : T(0);
+                       to[c] = static_cast<int32_t>(place[c]) == own ? value : T(0);
                      }
                    });
                  });
@@ -94,16 +98,18 @@ void backward_tiled(const PoolWindows& windows, const T* dy, const Place* places
 template <class T, class Place>
 void backward(const PoolWindows& windows, const T* dy, const Place* places, T* dx) {
   using C = Compute<T>;
+  constexpr int lanes = kLanes<C>;
   if (windows.h.tiled() && windows.w.tiled()) return backward_tiled(windows, dy, places, dx);
   for_each_block(
       windows.pixels(), windows.c, windows.area(), [&](int64_t pixel, int64_t first, int64_t n) {
         std::array<C, kPoolBlock> sum{};
         windows.for_each_window(pixel, [&](int64_t k, int64_t window) {
           const T* from = dy + window * windows.c + first;
-          const Place *place = places + window * windows.c + first, own = static_cast<Place>(k);
-#pragma omp simd
+          const Place* place = places + window * windows.c + first;
+          const auto own = static_cast<int32_t>(k);
+#pragma omp simd simdlen(lanes)
           for (int64_t c = 0; c < n; ++c)
-            sum[c] += place[c] == own ? static_cast<C>(from[c]) : C(0);
+            sum[c] += static_cast<int32_t>(place[c]) == own ? static_cast<C>(from[c]) : C(0);
         });
         T* to = dx + pixel * windows.c + first;
 #pragma omp simd

@@ -229,6 +229,7 @@ OpCases pool2d_cases() {
                max_case("max_overlapping", {2, 5, 5, 2}, {.window = 3, .stride = 1, .padding = 1}),
                max_case("max_uneven", {1, 7, 6, 70}, {.window = {3, 2}, .stride = {2, 3}}),
                max_case("max_large_window", {1, 18, 17, 2}, {.window = 17, .stride = 1}),
+               max_case("max_many_channels", {1, 4, 4, 83}, {}),
                max_case("max_empty", {0, 4, 4, 3}, {}), max_case("max_one", {1, 2, 2, 1}, {}),
                special, ties(), avg_case("avg_eight_channels", {1, 4, 6, 8}, {.window = 3, .stride = 1}), avg_case("avg", {2, 4, 4, 3}, {}),
                avg_case("avg_overlapping", {2, 5, 4, 67}, {.window = 3, .stride = 2, .padding = 1}),
