@@ -39,78 +39,90 @@ std::vector<Range> touched_by(const Program& program, const Plan& plan, int i) {
   return all;
 }
 
-// Fitted: the steps of five nets at several budgets were predicted best so, on two cores with 2 MiB
-// each and a part of 480 MiB. A loop that copies alone finds what it touched up to 48 MiB ago.
-constexpr int64_t kShared = 4;
+// Times the cores' own caches. Fitted: the steps of six nets at several budgets were predicted best
+// so, on two cores with 2 MiB each and a part of 260 MiB.
+constexpr int64_t kNear = 4, kKept = 16;
 
 // Biases and the like: many, and too small to matter.
 constexpr int64_t kLeast = 1024;
 
+// From 0, not more than the limit, to 1, kFarther times as much.
+double beyond(int64_t distance, int64_t limit) {
+  if (distance <= limit) return 0;
+  if (distance >= kFarther * limit) return 1;
+  return std::log2(static_cast<double>(distance) / static_cast<double>(limit)) /
+         std::log2(static_cast<double>(kFarther));
+}
+
 }  // namespace
 
-double Recency::farness_at(int64_t distance) const {
-  if (distance <= near_) return 0;
-  if (distance >= far_) return 1;
-  return std::log2(static_cast<double>(distance) / static_cast<double>(near_)) /
-         std::log2(static_cast<double>(far_) / static_cast<double>(near_));
-}
-
-double Recency::farness(const Range& range) const {
-  if (range.bytes == 0) return 0;
+Recency::Distance Recency::distance(const Range& range) const {
+  if (range.bytes == 0) return {};
   int64_t distance = 0, found = 0;
-  double sum = 0;
+  Distance sum;
   for (auto last = touched_.rbegin(); last != touched_.rend() && found < range.bytes; ++last) {
-    if (const int64_t common = overlap(*last, range); common > 0) {
+    const int64_t common = overlap(last->range, range);
+    if (common > 0) {
       found += common;
-      sum += static_cast<double>(common) * farness_at(distance);
+      // The end of what was touched drives its beginning out.
+      const double lost = last->fetched * beyond(distance + last->range.bytes, reach_.own);
+      const auto weight = static_cast<double>(common);
+      sum.far += weight * std::max(beyond(distance, reach_.near), lost);
+      sum.fetched += weight * std::max(beyond(distance, reach_.kept), lost);
     }
-    distance += last->bytes;
+    distance += last->range.bytes;
   }
-  return (sum + static_cast<double>(range.bytes - found)) / static_cast<double>(range.bytes);
+  const auto bytes = static_cast<double>(range.bytes), rest = bytes - static_cast<double>(found);
+  return {(sum.far + rest) / bytes, (sum.fetched + rest) / bytes};
 }
 
-void Recency::touch(const Range& range) {
+void Recency::touch(const Range& range, double fetched) {
   int64_t found = 0;
   for (size_t k = touched_.size(); k-- > 0 && found < range.bytes;) {
-    const Range old = touched_[k];
+    const auto [old, old_fetched] = touched_[k];
     const int64_t common = overlap(old, range);
     if (common == 0) continue;
     found += common;
-    const auto place = touched_.erase(touched_.begin() + static_cast<int64_t>(k));
-    const auto right = end(old) > end(range)
-                           ? touched_.insert(place, {old.space, end(range), end(old) - end(range)})
-                           : place;
+    auto place = touched_.erase(touched_.begin() + static_cast<int64_t>(k));
+    if (end(old) > end(range))
+      place = touched_.insert(place, {{old.space, end(range), end(old) - end(range)}, old_fetched});
     if (old.begin < range.begin)
-      touched_.insert(right, {old.space, old.begin, range.begin - old.begin});
+      touched_.insert(place, {{old.space, old.begin, range.begin - old.begin}, old_fetched});
   }
-  touched_.push_back(range);
+  touched_.push_back({range, fetched});
   bytes_ += range.bytes - found;
-  while (touched_.size() > 1 && bytes_ - touched_.front().bytes >= far_) {  // too far to matter
-    bytes_ -= touched_.front().bytes;
+  // Too far to matter.
+  while (touched_.size() > 1 && bytes_ - touched_.front().range.bytes >= kFarther * reach_.kept) {
+    bytes_ -= touched_.front().range.bytes;
     touched_.erase(touched_.begin());
   }
 }
 
-int64_t near_bytes(Device device) {
-  if (device != Device::cpu) return 0;
-  const int64_t own = cache_bytes();
-  return std::clamp(shared_cache_bytes(), own, kShared * own);
+Reach reach(Device device) {
+  if (device != Device::cpu) return {};
+  const int64_t own = cache_bytes(), shared = std::max(own, shared_cache_bytes());
+  return {.own = own, .near = std::min(shared, kNear * own), .kept = std::min(shared, kKept * own)};
 }
 
 std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
-                                       std::span<const Cost> costs, int64_t near) {
-  Recency recency(near, kFarther * near);
+                                       std::span<const Cost> costs, const Reach& reach) {
+  Recency recency(reach);
   std::vector<double> seconds(program.instructions.size());
-  for (int round = 0; round < 2; ++round)
+  // In the first round it is not known yet what was touched a whole step ago.
+  for (const bool known : {false, true})
     for (size_t i = 0; i < seconds.size(); ++i) {
       const std::vector<Range> ranges = touched_by(program, plan, static_cast<int>(i));
       const std::vector<double>& later = costs[i].later;
+      std::vector<Recency::Distance> distances(ranges.size());
       double more = 0;
-      for (size_t k = 0; k < later.size(); ++k)
-        if (later[k] > 0) more += later[k] * recency.farness(ranges[k]);
+      for (size_t k = 0; known && k < ranges.size(); ++k) {
+        if (ranges[k].bytes < kLeast) continue;
+        distances[k] = recency.distance(ranges[k]);
+        if (k < later.size()) more += later[k] * distances[k].far;
+      }
       seconds[i] = std::min(costs[i].near + more, costs[i].far);
-      for (const Range& range : ranges)
-        if (range.bytes >= kLeast) recency.touch(range);
+      for (size_t k = 0; k < ranges.size(); ++k)
+        if (ranges[k].bytes >= kLeast) recency.touch(ranges[k], distances[k].fetched);
     }
   return seconds;
 }

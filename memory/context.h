@@ -7,6 +7,10 @@
 // How far it is, its reuse distance says: how many other bytes the step touched since it touched
 // these (Mattson et al., "Evaluation techniques for storage hierarchies", 1970). It is counted by
 // address: a value that takes the place of one just freed is near.
+//
+// What came from memory the shared cache does not keep when the core is done with it; as a large
+// step streams through its arena, even what was written a moment ago is far then. What was found in
+// the shared cache stays there.
 #pragma once
 
 #include <span>
@@ -17,7 +21,19 @@
 
 namespace plimsoll {
 
+// Other bytes touched since. Up to each of these numbers all is as it says, from kFarther times as
+// many on nothing, and in between it goes by the logarithm. None is less than the one before. They
+// are 0 on a GPU, whose costs do not depend on it.
+struct Reach {
+  int64_t own = 0;   // the caches that the cores have for themselves still hold it
+  int64_t near = 0;  // it is near: an op takes no longer
+  int64_t kept = 0;  // the shared cache still holds it, unless it came from memory
+};
 constexpr int64_t kFarther = 2;
+
+// The shared cache counts as no more than a few times the cores' own: a virtual machine has a part
+// of it, and is not told which.
+Reach reach(Device device);
 
 // A piece of memory: of the arena (space -1), or of a buffer outside of it.
 struct Range {
@@ -25,34 +41,39 @@ struct Range {
   int64_t begin = 0, bytes = 0;
 };
 
-// What was touched last, and what before. Other bytes touched since: up to `near` it is near, from
-// `far` on it is far, and between them it becomes farther by the logarithm.
+// What was touched last, and what before.
 class Recency {
  public:
-  Recency(int64_t near, int64_t far) : near_(near), far_(far) {}
+  // Means over the bytes of a range, each from 0 to 1.
+  struct Distance {
+    double far = 0;      // takes longer than near
+    double fetched = 0;  // comes from memory
+  };
 
-  // The mean over its bytes, from 0, near, to 1, far or not touched at all.
-  double farness(const Range& range) const;
-  void touch(const Range& range);
+  explicit Recency(const Reach& reach) : reach_(reach) {}
+
+  // What was never touched is far and comes from memory.
+  Distance distance(const Range& range) const;
+  // `fetched`: how much of it came from memory.
+  void touch(const Range& range, double fetched = 0);
 
  private:
-  double farness_at(int64_t distance) const;
-
-  int64_t near_, far_, bytes_ = 0;
-  std::vector<Range> touched_;  // the latest last; they do not overlap
+  struct Touched {
+    Range range;
+    double fetched;
+  };
+  Reach reach_;
+  int64_t bytes_ = 0;
+  std::vector<Touched> touched_;  // the latest last; they do not overlap
 };
 
-// What a step finds in caches: what the cores have for themselves, or as much as the cache that they
-// share holds, up to four times their own. 0 on a GPU, whose costs do not depend on it.
-int64_t near_bytes(Device device);
-
-// Of each instruction in a step that runs again and again: by how far its operands and its workspace
-// are, it costs between near and far. Far is kFarther times near. Operands below 1 KiB do not count.
+// Of each instruction in a step that runs again and again: by how far its operands and its
+// workspace are, it costs between near and far. Operands below 1 KiB do not count.
 std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
-                                       std::span<const Cost> costs, int64_t near);
+                                       std::span<const Cost> costs, const Reach& reach);
 inline std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
                                               std::span<const Cost> costs) {
-  return seconds_in_context(program, plan, costs, near_bytes(program.device));
+  return seconds_in_context(program, plan, costs, reach(program.device));
 }
 
 }  // namespace plimsoll

@@ -12,39 +12,70 @@ namespace {
 
 using namespace memory_test;
 
-TEST(MemoryContext, FarnessIsTheLogarithmOfTheBytesInBetween) {
-  Recency recency(100, 1600);
-  const Range watched{.begin = 1000, .bytes = 10};
-  EXPECT_EQ(recency.farness(watched), 1);  // never touched
+// Near up to 100 bytes, kept by the shared cache up to 1,000.
+constexpr Reach kSmall{.own = 50, .near = 100, .kept = 1000};
+
+TEST(MemoryContext, DistanceIsTheLogarithmOfTheBytesInBetween) {
+  Recency recency(kSmall);
+  const Range watched{.begin = 10000, .bytes = 10};
+  const auto far = [&] { return recency.distance(watched).far; };
+  EXPECT_EQ(far(), 1);  // never touched
+  EXPECT_EQ(recency.distance(watched).fetched, 1);
   recency.touch(watched);
-  EXPECT_EQ(recency.farness(watched), 0);
+  EXPECT_EQ(far(), 0);
   recency.touch({.begin = 0, .bytes = 100});
-  EXPECT_EQ(recency.farness(watched), 0);  // as much as is near
-  recency.touch({.begin = 100, .bytes = 100});
-  EXPECT_DOUBLE_EQ(recency.farness(watched), 0.25);  // 2 of 16 times as much
-  recency.touch({.begin = 0, .bytes = 200});
-  EXPECT_DOUBLE_EQ(recency.farness(watched), 0.25);  // the same bytes again
-  recency.touch({.begin = 200, .bytes = 200});
-  EXPECT_DOUBLE_EQ(recency.farness(watched), 0.5);
-  recency.touch({.begin = 2000, .bytes = 1200});
-  EXPECT_EQ(recency.farness(watched), 1);
+  EXPECT_EQ(far(), 0);  // as much as is near
+  recency.touch({.begin = 100, .bytes = 50});
+  EXPECT_DOUBLE_EQ(far(), std::log2(1.5));
+  recency.touch({.begin = 0, .bytes = 150});
+  EXPECT_DOUBLE_EQ(far(), std::log2(1.5));  // the same bytes again
+  recency.touch({.begin = 200, .bytes = 50});
+  EXPECT_EQ(far(), 1);
+  EXPECT_EQ(recency.distance(watched).fetched, 0);
+  recency.touch({.begin = 1000, .bytes = 1300});
+  EXPECT_DOUBLE_EQ(recency.distance(watched).fetched, std::log2(1.5));
+  recency.touch({.begin = 3000, .bytes = 500});
+  EXPECT_EQ(recency.distance(watched).fetched, 1);
 }
 
-TEST(MemoryContext, FarnessIsTheMeanOfTheParts) {
-  Recency recency(100, 1600);
+TEST(MemoryContext, DistanceIsTheMeanOfTheParts) {
+  Recency recency(kSmall);
+  const auto far = [&](const Range& range) { return recency.distance(range).far; };
   recency.touch({.begin = 0, .bytes = 40});
-  recency.touch({.begin = 1000, .bytes = 390});
-  recency.touch({.begin = 0, .bytes = 10});  // of the 40; the other 30 lie 400 further back
-  EXPECT_DOUBLE_EQ(recency.farness({.begin = 0, .bytes = 40}), 0.5 * 30 / 40);
-  EXPECT_EQ(recency.farness({.begin = 0, .bytes = 10}), 0);
-  EXPECT_DOUBLE_EQ(recency.farness({.begin = 10, .bytes = 30}), 0.5);
-  EXPECT_DOUBLE_EQ(recency.farness({.begin = 30, .bytes = 20}), 0.75);  // 10 were never touched
+  recency.touch({.begin = 1000, .bytes = 140});
+  recency.touch({.begin = 0, .bytes = 10});  // of the 40; the other 30 lie 150 further back
+  const double part = std::log2(1.5);
+  EXPECT_DOUBLE_EQ(far({.begin = 0, .bytes = 40}), part * 30 / 40);
+  EXPECT_EQ(far({.begin = 0, .bytes = 10}), 0);
+  EXPECT_DOUBLE_EQ(far({.begin = 10, .bytes = 30}), part);
+  EXPECT_DOUBLE_EQ(far({.begin = 30, .bytes = 20}), (part + 1) / 2);  // 10 were never touched
   recency.touch({.begin = 20, .bytes = 5});  // leaves both sides of it where they are
-  EXPECT_EQ(recency.farness({.begin = 20, .bytes = 5}), 0);
-  EXPECT_GT(recency.farness({.begin = 10, .bytes = 10}), 0.5);
-  EXPECT_GT(recency.farness({.begin = 25, .bytes = 15}), 0.5);
-  EXPECT_EQ(recency.farness({.space = 7, .begin = 10, .bytes = 10}), 1);  // not the arena's
-  EXPECT_EQ(recency.farness({.begin = 10, .bytes = 0}), 0);
+  EXPECT_EQ(far({.begin = 20, .bytes = 5}), 0);
+  EXPECT_GT(far({.begin = 10, .bytes = 10}), part);
+  EXPECT_GT(far({.begin = 25, .bytes = 15}), part);
+  EXPECT_EQ(far({.space = 7, .begin = 10, .bytes = 10}), 1);  // not the arena's
+  EXPECT_EQ(far({.begin = 10, .bytes = 0}), 0);
+}
+
+TEST(MemoryContext, WhatCameFromMemoryIsHeldByTheCoresAlone) {
+  Recency recency(kSmall);
+  const Range fetched{.begin = 0, .bytes = 20}, found{.begin = 1000, .bytes = 20};
+  recency.touch(found, 0);
+  recency.touch(fetched, 1);
+  EXPECT_EQ(recency.distance(fetched).far, 0);  // the cores still have it
+  recency.touch({.begin = 2000, .bytes = 55});
+  EXPECT_DOUBLE_EQ(recency.distance(fetched).far, std::log2(75.0 / 50));
+  EXPECT_DOUBLE_EQ(recency.distance(fetched).fetched, std::log2(75.0 / 50));
+  EXPECT_EQ(recency.distance(found).far, 0);
+  EXPECT_EQ(recency.distance(found).fetched, 0);
+  // Pieces keep what is known of the whole; a large one loses its own beginning.
+  recency.touch({.begin = 4000, .bytes = 40}, 0.5);
+  recency.touch({.begin = 4010, .bytes = 10}, 0);
+  EXPECT_EQ(recency.distance({.begin = 4000, .bytes = 10}).far, 0);
+  recency.touch({.begin = 5000, .bytes = 80}, 0.5);
+  EXPECT_DOUBLE_EQ(recency.distance({.begin = 4000, .bytes = 10}).far, 0.5);
+  EXPECT_EQ(recency.distance({.begin = 4010, .bytes = 10}).far, 0);
+  EXPECT_DOUBLE_EQ(recency.distance({.begin = 5000, .bytes = 80}).far, 0.5 * std::log2(1.6));
 }
 
 // Three instructions through two places in the arena, again and again.
@@ -60,25 +91,31 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
   const std::vector<Cost> costs{{1, 2, {1, 0, 0}}, {10, 20, {0, 10, 0}}, {100, 180, {0, 100, 0}}};
   // The input was left for two others, then comes what was written last; what the second writes lay
   // behind two; all that the third touches is near.
+  const auto seconds = [&](int64_t near) {
+    return seconds_in_context(program, plan, costs, {.own = 1, .near = near, .kept = 1 << 20});
+  };
   const double part = std::log2(8192.0 / 6144);  // from near, 0, to twice as much, 1
-  const std::vector<double> seconds = seconds_in_context(program, plan, costs, 6144);
-  ASSERT_EQ(seconds.size(), 3u);
-  EXPECT_DOUBLE_EQ(seconds[0], 1 + part);
-  EXPECT_DOUBLE_EQ(seconds[1], 10 + 10 * part);
-  EXPECT_EQ(seconds[2], 100);
-  EXPECT_EQ(seconds_in_context(program, plan, costs, 4096), (std::vector{2.0, 20.0, 100.0}));
-  EXPECT_EQ(seconds_in_context(program, plan, costs, 1), (std::vector{2.0, 20.0, 180.0}));
-  EXPECT_EQ(seconds_in_context(program, plan, costs, 1 << 20), (std::vector{1.0, 10.0, 100.0}));
+  const std::vector<double> partly = seconds(6144);
+  ASSERT_EQ(partly.size(), 3u);
+  EXPECT_DOUBLE_EQ(partly[0], 1 + part);
+  EXPECT_DOUBLE_EQ(partly[1], 10 + 10 * part);
+  EXPECT_EQ(partly[2], 100);
+  EXPECT_EQ(seconds(4096), (std::vector{2.0, 20.0, 100.0}));
+  EXPECT_EQ(seconds(1), (std::vector{2.0, 20.0, 180.0}));
+  EXPECT_EQ(seconds(1 << 20), (std::vector{1.0, 10.0, 100.0}));
 }
 
-TEST(MemoryContext, NearIsSomeTimesWhatCoresHaveForThemselves) {
-  EXPECT_GE(near_bytes(Device::cpu), cache_bytes());
-  EXPECT_LE(near_bytes(Device::cpu), 4 * cache_bytes());
+TEST(MemoryContext, ReachesAreSomeTimesWhatCoresHaveForThemselves) {
+  const Reach on_cpu = reach(Device::cpu);
+  EXPECT_EQ(on_cpu.own, cache_bytes());
+  EXPECT_GE(on_cpu.near, on_cpu.own);
+  EXPECT_LE(on_cpu.near, 4 * on_cpu.own);
+  EXPECT_GE(on_cpu.kept, on_cpu.near);
   if (shared_cache_bytes() > cache_bytes()) {
-    EXPECT_LE(near_bytes(Device::cpu), shared_cache_bytes());
-    EXPECT_GT(near_bytes(Device::cpu), cache_bytes());
+    EXPECT_LE(on_cpu.kept, shared_cache_bytes());
+    EXPECT_GT(on_cpu.near, on_cpu.own);
   }
-  EXPECT_EQ(near_bytes(Device::cuda), 0);
+  EXPECT_EQ(reach(Device::cuda).near, 0);
 }
 
 }  // namespace
