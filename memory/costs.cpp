@@ -18,8 +18,9 @@ namespace {
 
 // Runs near, with one of its operands far after the other, and with all of them: so often that they
 // take so many seconds, and the lower quartile counts: what others on the machine disturb takes
-// longer, never less. Operands of fewer bytes are near always.
-constexpr int kFewest = 5, kMost = 9;
+// longer, never less. Others may be there for longer than one instruction is measured, so all are
+// measured again some time later, and the lesser counts. Operands of fewer bytes are near always.
+constexpr int kFewest = 3, kMost = 9, kRounds = 2;
 constexpr double kTime = 0.005;
 // A cache that all cores share keeps what was used there before. What came from memory once, as
 // all that was dropped does, it does not keep: so runs that are not measured go first. What takes
@@ -229,6 +230,14 @@ bool same_kind(const Instruction& a, const Instruction& b) {
          std::ranges::equal(a.out, b.out, same) && sharing(a) == sharing(b);
 }
 
+Cost lesser(Cost a, const Cost& b) {
+  a.near = std::min(a.near, b.near);
+  a.far = std::min(a.far, b.far);
+  for (size_t k = 0; k < std::min(a.later.size(), b.later.size()); ++k)
+    a.later[k] = std::min(a.later[k], b.later[k]);
+  return a;
+}
+
 // The cost of an instruction like this one, if it has been measured. The table lives as long as the
 // process: a model planned for another budget or batch shares most of its kinds.
 struct Known {
@@ -237,9 +246,11 @@ struct Known {
   bool in_place;
   int threads;
   Cost cost;
+  int rounds = 1;
 };
 
-Cost measured_once(const Planned& planned, Scratch& scratch) {
+// Measures it unless so many rounds have done so.
+Cost measured_in(int rounds, const Planned& planned, Scratch& scratch) {
   const auto& [instruction, in_place] = planned;
   const std::vector<bool> outside = scratch.outside(instruction);
   const int threads = num_threads();
@@ -247,10 +258,13 @@ Cost measured_once(const Planned& planned, Scratch& scratch) {
   static std::unordered_map<const OpDef*, std::vector<Known>> table;
   const std::scoped_lock lock(mutex);
   std::vector<Known>& known = table[instruction.op];
-  for (const Known& k : known)
-    if (k.in_place == in_place && k.threads == threads && k.outside == outside &&
-        same_kind(k.instruction, instruction))
-      return k.cost;
+  for (Known& k : known) {
+    if (k.in_place != in_place || k.threads != threads || k.outside != outside ||
+        !same_kind(k.instruction, instruction))
+      continue;
+    for (; k.rounds < rounds; ++k.rounds) k.cost = lesser(k.cost, measured(planned, scratch));
+    return k.cost;
+  }
   known.push_back({instruction, outside, in_place, threads, measured(planned, scratch)});
   return known.back().cost;
 }
@@ -285,7 +299,10 @@ std::vector<Cost> instruction_costs(const Program& program, CostModel model) {
     planned.push_back({instruction, out >= 0 && home[static_cast<size_t>(out)] != out});
   }
   Scratch scratch(program, planned);
-  for (const Planned& p : planned) costs.push_back(measured_once(p, scratch));
+  for (int rounds = 1; rounds <= kRounds; ++rounds) {
+    costs.clear();
+    for (const Planned& p : planned) costs.push_back(measured_in(rounds, p, scratch));
+  }
   return costs;
 }
 
