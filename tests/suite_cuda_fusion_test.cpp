@@ -37,7 +37,7 @@ TEST(FusedKernels, AreWrittenFromTheirMembers) {
 )");
   EXPECT_TRUE(contains(text([](auto in) { return std::vector{0.5 * (in[0] + in[1])}; }),
                        "f1 = element::Unary<formulas::Affine>{constants<AffineAttrs>("
-                       "{4602678819172646912u, 0u})};"));
+                       "{4602678819172646912u, 9223372036854775808u})};"));
 }
 
 TEST(FusedKernels, MoveSixteenBytesWhereTheyCan) {

@@ -128,7 +128,7 @@ Metas divide_infer(std::span<const Meta> in, const Attrs&) {
 }
 
 std::vector<Tensor> affine_vjp(const Backward& b) {
-  return {affine(b.grad(), b.attrs<AffineAttrs>().scale, 0)};
+  return {affine(b.grad(), b.attrs<AffineAttrs>().scale, -0.0)};
 }
 
 std::vector<Tensor> divide_vjp(const Backward& b) {

@@ -32,13 +32,14 @@ inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
-inline Tensor operator-(const Tensor& x) { return affine(x, -1, 0); }
+// Plus -0 leaves every product as it is, plus 0 would make 0 of -0.
+inline Tensor operator-(const Tensor& x) { return affine(x, -1, -0.0); }
 inline Tensor operator+(const Tensor& x, double c) { return affine(x, 1, c); }
 inline Tensor operator+(double c, const Tensor& x) { return affine(x, 1, c); }
 inline Tensor operator-(const Tensor& x, double c) { return affine(x, 1, -c); }
 inline Tensor operator-(double c, const Tensor& x) { return affine(x, -1, c); }
-inline Tensor operator*(const Tensor& x, double c) { return affine(x, c, 0); }
-inline Tensor operator*(double c, const Tensor& x) { return affine(x, c, 0); }
+inline Tensor operator*(const Tensor& x, double c) { return affine(x, c, -0.0); }
+inline Tensor operator*(double c, const Tensor& x) { return affine(x, c, -0.0); }
 inline Tensor operator/(const Tensor& x, double c) { return divide(x, c); }
 
 }  // namespace plimsoll

@@ -107,6 +107,10 @@ OpCase integer_quotients() {
           .dtypes = {DType::f32}};
 }
 
+Tensor reciprocal(const Tensor& x) {
+  return div(full({}, 1, {.dtype = x.meta().dtype, .device = x.meta().device}), x);
+}
+
 // Operators with a constant.
 std::vector<OpCase> constants() {
   const InputSpec x = real({3, 4});
@@ -137,6 +141,19 @@ std::vector<OpCase> constants() {
       constant(
           "over_constant_empty", real({0, 2}), [](const Tensor& t) { return t / 3; },
           [](double v) { return v / 3; })};
+
+  // Zeros have signs, which their reciprocals show. -0 is what 0 times a negative number is.
+  const InputSpec zeros_of_both_signs = given({2}, {0, -0.0});
+  OpCase minus_zero = constant(
+      "minus_zero", zeros_of_both_signs, [](const Tensor& t) { return reciprocal(-t); },
+      [](double v) { return 1 / -v; });
+  OpCase times_zero = constant(
+      "times_minus_zero", zeros_of_both_signs, [](const Tensor& t) { return reciprocal(t * 3); },
+      [](double v) { return 1 / (v * 3); });
+  for (OpCase* zero : {&minus_zero, &times_zero}) {
+    zero->differentiable = false;
+    cases.push_back(*zero);
+  }
 
   // 1 / c is beyond f32, x / c is not. Beyond f16 as well, and too steep for finite differences.
   OpCase tiny = constant(
