@@ -25,6 +25,8 @@ enum class Precision : uint8_t { f32, bf16, f16 };
 // after it, and a checkpoint recomputes as it first ran.
 // A value is cast once as long as anything holds the result: a second use finds the first's bytes
 // (through a node of its own, so gradients are added up in f32 whether they were found or not).
+// What is written through Tensor::data() or by a peer of DLPack in the meantime it does not see:
+// change values with ops, or let go of the results first.
 class Autocast {
  public:
   explicit Autocast(Precision precision);

@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   rate("--gbytes", asked.gbytes, "The device's memory, in 10^9 bytes a second [10]");
   app.add_option("--plan-seconds", asked.options.search_seconds,
                  "How long to search for each plan, in seconds of a core of 2025")
-      ->check(positive_number())
+      ->check(plan_seconds())
       ->capture_default_str();
   app.add_option("--json", asked.json, "Write the rows to this file")->check(not_empty());
   return run_example(app, argc, argv, options, [&] {

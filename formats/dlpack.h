@@ -60,7 +60,8 @@ DLManagedTensorVersioned* to_dlpack(const Tensor& x);
 // A tensor in the same memory, with the same strides; of one that may only be read, a copy. The
 // deleter is called when nothing uses the memory any more, by the thread that used it last.
 // ValueError, and the caller still owns it: another version than 1, types, devices or strides that
-// the engine does not have, more than 8 axes, addresses off the boundary of the type.
+// the engine does not have, more than 8 axes, addresses off the boundary of the type. ShapeError,
+// likewise: sizes whose product or whose bytes do not fit 63 bits.
 Tensor from_dlpack(DLManagedTensorVersioned* shared);
 
 }  // namespace plimsoll::formats

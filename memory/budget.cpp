@@ -15,7 +15,7 @@ namespace {
 // The effort of one search out of so many.
 recompute::SearchOptions search_options(const BudgetOptions& options, size_t searches) {
   check<ValueError>(options.search_seconds > 0 && options.search_seconds < 1e9,
-                    "budget: the time to search must be a number of seconds above 0: ",
+                    "budget: the time to search must be above 0 and below 1e9 seconds: ",
                     options.search_seconds, ". Four are enough for most models.");
   return {.effort = static_cast<int64_t>(options.search_seconds * recompute::kStepsPerSecond /
                                          static_cast<double>(searches))};

@@ -31,7 +31,7 @@ struct Fitted {
 
 class BudgetPlanner {
  public:
-  // ValueError when search_seconds is not a number above 0.
+  // ValueError when search_seconds is not above 0 and below 1e9.
   BudgetPlanner(Program program, const BudgetOptions& options);
 
   // What plans take, Plan::total_bytes() and the results of the run before once more: whoever says

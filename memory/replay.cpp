@@ -160,10 +160,11 @@ void Replay::run_as_graph(std::span<const Tensor> inputs) {
 void Replay::check_shared(std::span<const Tensor> inputs) const {
   for (const int buffer : mutated_) {
     const auto given = std::ranges::find(program_.inputs, buffer, &Operand::buffer);
-    const bool is_input = given != program_.inputs.end();
+    const Tensor* const input =
+        given != program_.inputs.end() ? &inputs[given - program_.inputs.begin()] : nullptr;
+    if (input && input->count() == 0) continue;
     const Storage* const written =
-        is_input ? inputs[given - program_.inputs.begin()].value().storage.get()
-                 : program_.buffers[buffer].storage.get();
+        input ? input->value().storage.get() : program_.buffers[buffer].storage.get();
     for (size_t i = 0; i < inputs.size(); ++i)
       check<StateError>(program_.inputs[i].buffer == buffer || inputs[i].count() == 0 ||
                             inputs[i].value().storage.get() != written,
@@ -171,8 +172,8 @@ void Replay::check_shared(std::span<const Tensor> inputs) const {
                         " shares its memory with what the step writes in place: ", inputs[i].meta(),
                         ". Pass a copy.");
     const auto is_written = [&](const Buffer& b) { return b.storage.get() == written; };
-    check<StateError>(!is_input || std::ranges::none_of(program_.buffers, is_written),
-                      "step: input ", given - program_.inputs.begin(),
+    check<StateError>(!input || std::ranges::none_of(program_.buffers, is_written), "step: input ",
+                      given - program_.inputs.begin(),
                       ", which the step writes in place, shares its memory with a tensor that it "
                       "reads besides its inputs. Pass a copy.");
   }

@@ -180,8 +180,10 @@ Step::Captured& Step::find(const Metas& inputs) {
 // Under a budget each program counts what the others keep alive too: what all programs hold, this
 // one included.
 Step::Storages Step::held_with(const Program& program, uint64_t first_inside) const {
-  Storages held = held_;
-  if (!has_budget()) return held;
+  if (!has_budget()) return {};
+  Storages held;
+  for (const auto& storage : held_)
+    if (storage.use_count() > 1) held.push_back(storage);  // else this list alone keeps it alive
   for (const Buffer& buffer : program.buffers)
     if (buffer.kind == Buffer::Kind::external &&
         buffer.storage->born() < first_inside &&  // else a constant: each capture makes its own

@@ -52,6 +52,22 @@ TEST(MemoryBudgetPrograms, ResultsAndArenasOfOtherVariantsCount) {
   EXPECT_THROW(plan_all(less), BudgetError);
 }
 
+// What a program that is gone alone has used does not stay alive, nor count.
+TEST(MemoryBudgetPrograms, ForgottenProgramsHoldNothing) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  Tensor weight = ones({1 << 16});
+  const std::weak_ptr<Storage> large = weight.value().storage;
+  Step step([&](const Tensor& x) { return sum(weight) * x; },
+            {.budget = 4 << 20, .planning = kModel});
+  step.plan(ones({1}));
+  weight = ones({1});
+  for (int64_t n = 2; n <= int64_t{Step::kPlans} + 1; ++n) step.plan(ones({n}));
+  EXPECT_FALSE(large.expired());  // counted until another is captured
+  step.plan(ones({int64_t{Step::kPlans} + 2}));
+  EXPECT_TRUE(large.expired());
+}
+
 // Without a variant, too: each kind of input has a program with constants of its own.
 TEST(MemoryBudgetPrograms, ConstantsForOtherInputsCount) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
@@ -106,6 +122,8 @@ TEST(MemoryBudgetPrograms, AnInputThatIsWrittenMayNotBeReadBesides) {
   const Tensor other = Tensor::of<float>({1, 2, 3, 4}, {4});
   EXPECT_EQ(step(other, b).to_vector<float>(), (std::vector<float>{2, 4, 6, 8}));
   EXPECT_EQ(other.to_vector<float>(), (std::vector<float>{1, 0, 3, 0}));
+  const Tensor nothing = slice(w, 0, 0, 0);  // has no bytes to share
+  EXPECT_EQ(step(nothing, slice(b, 0, 0, 0)).to_vector<float>(), (std::vector<float>{2, 4, 6, 8}));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ void add_budget_options(CLI::App& app, Options& options) {
       ->configurable(false);
   app.add_option("--plan-seconds", options.plan_seconds,
                  "How long to search for what to recompute, in seconds of a core of 2025")
-      ->check(positive_number())
+      ->check(plan_seconds())
       ->capture_default_str();
   app.add_option("--cost", options.cost,
                  "What recompute is weighed by: measured times, or a model that is the same "

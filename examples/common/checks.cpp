@@ -43,6 +43,11 @@ CLI::Validator positive_number() {
                         [](double value) { return value > 0 && std::isfinite(value); });
 }
 
+CLI::Validator plan_seconds() {
+  return accept<double>("a number above 0 and below 1e9",
+                        [](double value) { return value > 0 && value < 1e9; });
+}
+
 CLI::Validator probability() {
   return accept<double>("a number from 0 to below 1",
                         [](double value) { return value >= 0 && value < 1; });

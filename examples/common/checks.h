@@ -18,6 +18,7 @@ constexpr int64_t kDeepest = 1'000;           // layers, heads
 
 CLI::Validator whole_number(int64_t least, int64_t most);
 CLI::Validator positive_number();  // finite
+CLI::Validator plan_seconds();     // as BudgetOptions::search_seconds may be
 CLI::Validator probability();      // below 1
 CLI::Validator loss_scale();       // "dynamic", "none", or a number above 0 that f32 can hold
 CLI::Validator not_empty();
