@@ -23,7 +23,7 @@ bool OffsetSearch::propagate(Window window) {
       // Of twins the first lies lower: exchanging them changes nothing.
       const int twin = problem_.twin[box];
       if (twin >= 0 && level_[twin] < 0 && lowest_[box] < lowest_[twin] + problem_.size[twin]) {
-        save(box);
+        save(box, true);
         raise(box, lowest_[twin] + problem_.size[twin], window);
         std::copy_n(why(twin), words_, why(box));
         changed = true;
@@ -56,7 +56,7 @@ bool OffsetSearch::rests_on_something(int box, Window& window, bool& changed) {
     std::ranges::fill(conflict_, 0);
     reason = conflict_.data();
   } else {
-    save(box);
+    save(box, true);
     raise(box, top, window);
     std::fill_n(reason, words_, Word{0});
     changed = true;

@@ -46,7 +46,7 @@ Answer OffsetSearch::decide(int level) {
     return Answer::impossible;
   }
   const int box = order_[position];
-  const size_t mark = saved_boxes_.size();
+  const size_t mark = saved_.size();
   const Window here{problem_.first[box], problem_.last[box], kNothing};
 
   Window window = here;
@@ -71,7 +71,7 @@ Answer OffsetSearch::decide(int level) {
     failed_.resize(static_cast<size_t>(level + 1) * words_);
   std::ranges::copy(conflict_, failed(level));
   window = here;
-  save(box);
+  save(box, false);
   higher_[box] = level;
   answer = propagate(window) ? decide(level + 1) : Answer::impossible;
   if (answer != Answer::impossible) return answer;
@@ -102,10 +102,11 @@ void OffsetSearch::place(int box, int level, Window& window, bool& raised) {
   const int64_t bottom = lowest_[box], top = bottom + problem_.size[box];
   for (const int other : problem_.overlaps[box]) {
     if (level_[other] >= 0 || resting_[other] >= top) continue;
-    save(other);
+    const bool is_raised = lowest_[other] < top;
+    save(other, is_raised);
     resting_[other] = top;
     higher_[other] = -1;
-    if (lowest_[other] >= top) continue;
+    if (!is_raised) continue;
     raised = true;
     // Why it cannot lie below: it is too large, or its lowest offset is too high. (That may follow
     // only after more rounds of propagation than were done: then from everything so far.)
@@ -125,21 +126,19 @@ void OffsetSearch::raise(int box, int64_t lowest, Window& window) {
   lowest_[box] = lowest;
 }
 
-void OffsetSearch::save(int box) {
-  saved_boxes_.push_back(box);
-  saved_.push_back({lowest_[box], resting_[box], higher_[box]});
-  saved_why_.insert(saved_why_.end(), why(box), why(box) + words_);
+void OffsetSearch::save(int box, bool with_why) {
+  saved_.push_back({box, with_why, lowest_[box], resting_[box], higher_[box]});
+  if (with_why) saved_why_.insert(saved_why_.end(), why(box), why(box) + words_);
 }
 
 void OffsetSearch::undo(size_t mark) {
-  while (saved_boxes_.size() > mark) {
-    const int box = saved_boxes_.back();
-    lowest_[box] = saved_.back().lowest;
-    resting_[box] = saved_.back().resting;
-    higher_[box] = saved_.back().higher;
+  for (; saved_.size() > mark; saved_.pop_back()) {
+    const auto& [box, with_why, lowest, resting, higher] = saved_.back();
+    lowest_[box] = lowest;
+    resting_[box] = resting;
+    higher_[box] = higher;
+    if (!with_why) continue;
     std::copy(saved_why_.end() - words_, saved_why_.end(), why(box));
-    saved_boxes_.pop_back();
-    saved_.pop_back();
     saved_why_.resize(saved_why_.size() - words_);
   }
 }

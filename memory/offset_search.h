@@ -46,7 +46,9 @@ class OffsetSearch {
 
  private:
   using Word = uint64_t;
-  struct Bound {
+  struct Saved {  // what to restore
+    int box;
+    bool with_why;
     int64_t lowest;   // the box lies here or higher
     int64_t resting;  // the highest top of what is placed and overlaps it
     int higher;       // the decision that it lies higher than `resting`, or -1
@@ -65,7 +67,7 @@ class OffsetSearch {
   bool sections_fit(const Window& window);
   void explain_section(int section, int position, int64_t excess);
   void raise(int box, int64_t lowest, Window& window);
-  void save(int box);
+  void save(int box, bool with_why);
   void undo(size_t mark);
 
   // Sets of decisions, by level. Those too deep to have a bit of their own share the last.
@@ -90,13 +92,12 @@ class OffsetSearch {
   std::vector<int64_t>
       stacked_;  // scratch: per section, the sizes of boxes that lie at x or higher
 
-  int words_ = 0;                 // of a set
-  std::vector<Word> why_;         // of each box: decisions that its lowest offset follows from
-  std::vector<Word> conflict_;    // of the last failure
-  std::vector<Word> failed_;      // of each level: why its first side failed
-  std::vector<Bound> saved_;      // what to restore, of the boxes in
-  std::vector<int> saved_boxes_;  // here, with
-  std::vector<Word> saved_why_;
+  int words_ = 0;               // of a set
+  std::vector<Word> why_;       // of each box: decisions that its lowest offset follows from
+  std::vector<Word> conflict_;  // of the last failure
+  std::vector<Word> failed_;    // of each level: why its first side failed
+  std::vector<Saved> saved_;
+  std::vector<Word> saved_why_;  // of those that are saved with it
 };
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/apply.h"
+#include "core/cpu/pages.h"
 #include "memory/budget.h"
 #include "memory/dead_code.h"
 #include "memory/difference.h"
@@ -163,6 +164,7 @@ Step::Captured& Step::find(const Metas& inputs) {
   std::vector<OwnBytes> all = own_bytes_with(own);
   const int64_t elsewhere = bytes_elsewhere(program, own, held, all);
   Fitted runs = fitted(program, options_, elsewhere);
+  if (has_budget()) return_free_pages();  // the search took some MiB of the heap
   auto captured =
       std::make_unique<Captured>(std::move(own), std::move(program), std::move(runs), elsewhere);
   held_ = std::move(held);

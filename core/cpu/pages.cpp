@@ -5,6 +5,9 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace plimsoll {
 
@@ -15,6 +18,12 @@ void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] int64_t by
   const uintptr_t first = (start + large - 1) / large * large;
   const uintptr_t last = (start + static_cast<uintptr_t>(bytes)) / large * large;
   if (data && first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
+
+void return_free_pages() {
+#ifdef __GLIBC__
+  malloc_trim(0);
 #endif
 }
 

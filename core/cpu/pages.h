@@ -1,5 +1,6 @@
-// Large pages, for memory that kernels walk through in steps. Those that go down the columns of a
-// matrix meet a new page in every row; with pages of 4 KiB they wait for the tables of pages.
+// Pages of the system. Large ones are for memory that kernels walk through in steps: those that go
+// down the columns of a matrix meet a new page in every row, and with pages of 4 KiB they wait for
+// the tables of pages.
 //
 //   prefer_large_pages(data, bytes);
 #pragma once
@@ -14,6 +15,9 @@ constexpr int64_t kLargePage = int64_t{2} << 20;
 
 // Asks for large pages where they fit into a block; where the system has none nothing happens.
 void prefer_large_pages(void* data, int64_t bytes);
+
+// Gives back to the system what the heap keeps of what was freed, where it can be asked to.
+void return_free_pages();
 
 struct FreeLargePage {
   void operator()(std::byte* data) const;

@@ -45,6 +45,7 @@ void throw_first(std::span<const uint64_t> noted, int64_t before, bool idle) {
 uint64_t* fault_word(ThrowFault throw_fault, int64_t limit) {
   const std::lock_guard lock(mutex);
   if (!words) {
+    stream();  // selects the device for this thread
     check_cuda(cudaMalloc(reinterpret_cast<void**>(&words), kMostFaults * sizeof(uint64_t)),
                "cudaMalloc");
     clear(0, kMostFaults);

@@ -24,6 +24,7 @@ bool all_finite(const View& view) {
   static std::mutex mutex;  // there is one word for the answer
   const std::lock_guard lock(mutex);
   static unsigned* const found = [] {
+    stream();  // selects the device for this thread
     void* word = nullptr;
     check_cuda(cudaMalloc(&word, sizeof(unsigned)), "cudaMalloc");
     return static_cast<unsigned*>(word);

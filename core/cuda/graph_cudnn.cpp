@@ -158,7 +158,8 @@ void execute(const Plan& plan, std::span<void* const> tensors, std::span<std::by
   pack.finalize("the tensors of a cuDNN plan");
   static std::mutex one_at_a_time;  // not all plans may be run by two threads
   const std::lock_guard lock(one_at_a_time);
-  // Kept for this: to make one takes memory, which a step that is being recorded may not.
+  // Kept for this: to make one takes memory, which a step that is being recorded may not. Only what
+  // has run at these addresses before is recorded (replay.h), so by then it is there.
   static const Handle& handle = *new Handle;
   cudnn().run(cudnn().cudnnSetStream(handle.raw(), stream()), "cudnnSetStream");
   cudnn().run(cudnn().cudnnBackendExecute(handle.raw(), plan.descriptor->raw(), pack.raw()),

@@ -168,6 +168,8 @@ int64_t waits() { return waited; }
 
 dim3 grid_of(int64_t blocks) {
   constexpr int64_t most = (int64_t{1} << 31) - 1;
+  check<DeviceError>(blocks >= 1, "cuda: a kernel was started with ", blocks,
+                     " blocks. Start none where there is nothing to do.");
   check<ShapeError>(blocks <= most, "cuda: a kernel needs ", blocks, " blocks, a grid holds ", most,
                     ". Use a smaller batch.");
   return dim3(static_cast<unsigned>(blocks));

@@ -8,10 +8,7 @@
 #include <fstream>
 #include <new>
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
+#include "core/cpu/pages.h"
 #include "core/error.h"
 
 namespace plimsoll::examples {
@@ -52,9 +49,7 @@ int64_t resident() { return status_bytes("VmRSS: %" SCNd64 " kB"); }
 int64_t peak_resident() { return status_bytes("VmHWM: %" SCNd64 " kB"); }
 
 int64_t begin_growth() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
+  return_free_pages();
   std::ofstream("/proc/self/clear_refs") << 5;  // VmHWM becomes VmRSS
   return resident();
 }
