@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/cpu/caches.h"
+#include "core/error.h"
 
 namespace plimsoll {
 namespace {
@@ -55,6 +56,12 @@ double beyond(int64_t distance, int64_t limit) {
 }
 
 }  // namespace
+
+Recency::Recency(const Reach& reach) : reach_(reach) {
+  check<ValueError>(reach.own <= reach.near && reach.near <= reach.kept,
+                    "recency: the caches reach less far from one to the next: ", reach.own, ", ",
+                    reach.near, " and ", reach.kept, " bytes. Order them.");
+}
 
 Recency::Distance Recency::distance(const Range& range) const {
   if (range.bytes == 0) return {};
@@ -108,8 +115,9 @@ std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
                                        std::span<const Cost> costs, const Reach& reach) {
   Recency recency(reach);
   std::vector<double> seconds(program.instructions.size());
-  // In the first round it is not known yet what was touched a whole step ago.
-  for (const bool known : {false, true})
+  // In the first round it is not known yet what was touched a whole step ago, in the second not how
+  // much of that came from memory.
+  for (const bool known : {false, true, true})
     for (size_t i = 0; i < seconds.size(); ++i) {
       const std::vector<Range> ranges = touched_by(program, plan, static_cast<int>(i));
       const std::vector<double>& later = costs[i].later;

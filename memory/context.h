@@ -21,9 +21,9 @@
 
 namespace plimsoll {
 
-// Other bytes touched since. Up to each of these numbers all is as it says, from kFarther times as
-// many on nothing, and in between it goes by the logarithm. None is less than the one before. They
-// are 0 on a GPU, whose costs do not depend on it.
+// How many other bytes may be touched before something is gone. Up to so many all of it is still
+// there, from kFarther times as many on nothing, and in between it goes by the logarithm. None is
+// less than the one before. They are 0 on a GPU, whose costs do not depend on it.
 struct Reach {
   int64_t own = 0;   // the caches that the cores have for themselves still hold it
   int64_t near = 0;  // it is near: an op takes no longer
@@ -50,7 +50,7 @@ class Recency {
     double fetched = 0;  // comes from memory
   };
 
-  explicit Recency(const Reach& reach) : reach_(reach) {}
+  explicit Recency(const Reach& reach);
 
   // What was never touched is far and comes from memory.
   Distance distance(const Range& range) const;

@@ -17,9 +17,10 @@ namespace plimsoll {
 namespace {
 
 // Runs near, with one of its operands far after the other, and with all of them: so often that they
-// take so many seconds, and the lower quartile counts: what others on the machine disturb takes
-// longer, never less. Others may be there for longer than one instruction is measured, so all are
-// measured again some time later, and the lesser counts. Operands of fewer bytes are near always.
+// take so many seconds, and the lower quartile counts, of a few the least: what others on the
+// machine disturb takes longer, never less. Others may be there for longer than one instruction is
+// measured, so all are measured again some time later, and the lesser counts. Operands of fewer
+// bytes are near always.
 constexpr int kFewest = 3, kMost = 9, kRounds = 2;
 constexpr double kTime = 0.005;
 // A cache that all cores share keeps what was used there before. What came from memory once, as
@@ -230,14 +231,6 @@ bool same_kind(const Instruction& a, const Instruction& b) {
          std::ranges::equal(a.out, b.out, same) && sharing(a) == sharing(b);
 }
 
-Cost lesser(Cost a, const Cost& b) {
-  a.near = std::min(a.near, b.near);
-  a.far = std::min(a.far, b.far);
-  for (size_t k = 0; k < std::min(a.later.size(), b.later.size()); ++k)
-    a.later[k] = std::min(a.later[k], b.later[k]);
-  return a;
-}
-
 // The cost of an instruction like this one, if it has been measured. The table lives as long as the
 // process: a model planned for another budget or batch shares most of its kinds.
 struct Known {
@@ -280,6 +273,13 @@ double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed
   const double flops =
       instruction.op->flops ? instruction.op->flops(in, out, instruction.attrs) : 0;
   return flops / (wide ? speed.flops : speed.flops16) + bytes / speed.bytes;
+}
+
+Cost lesser(const Cost& a, const Cost& b) {
+  Cost less{.near = std::min(a.near, b.near), .far = std::min(a.far, b.far), .later = {}};
+  for (size_t k = 0; k < std::min(a.later.size(), b.later.size()); ++k)
+    less.later.push_back(std::min(a.near + a.later[k], b.near + b.later[k]) - less.near);
+  return less;
 }
 
 std::vector<Cost> instruction_costs(const Program& program, CostModel model) {

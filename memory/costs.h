@@ -18,8 +18,8 @@ enum class CostModel {
 // Of one instruction. Near: what it touches was used just before; far: so long ago that no cache
 // holds it. `later` has a place for each of its inputs, then its outputs, then the workspace: how
 // much longer than near it takes when that one alone is far. Empty: as long. What is fetched
-// together waits together, so the sum of them may be more than far. Where an instruction stands in a
-// step it costs something between near and far (context.h).
+// together waits together, so the sum of them may be more than far. Where an instruction stands in
+// a step it costs something between near and far (context.h).
 struct Cost {
   double near = 0, far = 0;   // near <= far
   std::vector<double> later;  // none below 0
@@ -27,6 +27,10 @@ struct Cost {
   double between() const { return (near + far) / 2; }
   bool operator==(const Cost&) const = default;
 };
+
+// Of two measurements of one instruction, whatever took less time: near, far, and with each place
+// alone far.
+Cost lesser(const Cost& a, const Cost& b);
 
 // What a device does in a second at best; the defaults are those of CostModel::model.
 struct DeviceSpeed {
@@ -39,8 +43,8 @@ double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed
 
 // One for each instruction. Measuring takes no memory from the current pool; it holds the buffers
 // of one instruction, which every plan holds at once too. Inputs that the step makes are zeros.
-// What cannot run on zeros, and what writes into its inputs, has the model's cost, the same near and
-// far. So are all costs of CostModel::model, and on a GPU.
+// What cannot run on zeros, and what writes into its inputs, has the model's cost, the same near
+// and far. So are all costs of CostModel::model, and on a GPU.
 std::vector<Cost> instruction_costs(const Program& program, CostModel model);
 
 }  // namespace plimsoll

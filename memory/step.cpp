@@ -92,8 +92,8 @@ Fitted within_budget(const Program& captured, const StepOptions& options, int64_
   return apart && seconds(*apart) < seconds(*together) ? *std::move(apart) : *std::move(together);
 }
 
-// Epilogues round otherwise than the ops by themselves. So they are in the step whatever its budget,
-// but for one that leaves room only without them.
+// Epilogues round otherwise than the ops by themselves. So they are in the step whatever its
+// budget, but for one that leaves room only without them.
 Program with_epilogues(const Program& captured, Fusion passes) {
   if (!passes.epilogues || captured.device != Device::cuda) return captured;
   return join_epilogues(captured, epilogue_rules());
@@ -159,19 +159,19 @@ Step::Captured& Step::find(const Metas& inputs) {
   // May throw: nothing changed yet.
   const uint64_t first_inside = Storage::next_born();
   Program program = remove_dead(capture(function_, inputs));
-  Storages held = held_with(program, first_inside);
+  const Storages held = held_with(program, first_inside);
   OwnBytes own{variant, inputs, constant_bytes(program, first_inside), result_bytes(program)};
   std::vector<OwnBytes> all = own_bytes_with(own);
   const int64_t elsewhere = bytes_elsewhere(program, own, held, all);
   Fitted runs = fitted(program, options_, elsewhere);
-  if (has_budget()) return_free_pages();  // the search took some MiB of the heap
+  if (has_budget()) return_free_pages();  // the search is done with some MiB of the heap
   auto captured =
       std::make_unique<Captured>(std::move(own), std::move(program), std::move(runs), elsewhere);
-  held_ = std::move(held);
+  held_.assign(held.begin(), held.end());
   own_bytes_ = std::move(all);
   // Plans that do not fit beside what is new here are made again when they are needed.
   std::erase_if(captured_, [&](const auto& other) {
-    other->elsewhere = bytes_elsewhere(other->captured, other->own, held_, own_bytes_);
+    other->elsewhere = bytes_elsewhere(other->captured, other->own, held, own_bytes_);
     return room(*other) < 0;
   });
   captured_.insert(captured_.begin(), std::move(captured));
@@ -185,7 +185,7 @@ Step::Storages Step::held_with(const Program& program, uint64_t first_inside) co
   if (!has_budget()) return {};
   Storages held;
   for (const auto& storage : held_)
-    if (storage.use_count() > 1) held.push_back(storage);  // else this list alone keeps it alive
+    if (auto alive = storage.lock()) held.push_back(std::move(alive));
   for (const Buffer& buffer : program.buffers)
     if (buffer.kind == Buffer::Kind::external &&
         buffer.storage->born() < first_inside &&  // else a constant: each capture makes its own

@@ -121,7 +121,7 @@ class Step {
   StepFunction function_;
   StepOptions options_;
   std::vector<std::unique_ptr<Captured>> captured_;  // the one used last is in front
-  Storages held_;                                    // under a budget: by all programs
+  std::vector<std::weak_ptr<Storage>> held_;         // under a budget: by all programs
   std::vector<OwnBytes> own_bytes_;                  // likewise: of each of them
   // One arena for all plans: exactly as large as the plan that ran last needs, or the largest among
   // its variants, as far as the budget leaves room beside what that plan counts.

@@ -1,6 +1,8 @@
 // The tape: what it computes, what it keeps, when it lets go, and what it refuses.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "autograd/checkpoint.h"
 #include "autograd/gradcheck.h"
 #include "autograd/gradients.h"
@@ -47,6 +49,17 @@ TEST(Gradients, OfInnerValuesToo) {
   const auto g = gradients(sum(y * y), std::array{y, x});
   EXPECT_EQ(g[0].item(), 12);
   EXPECT_EQ(g[1].item(), 36);
+}
+
+TEST(Gradients, OfZeroKeepTheirSigns) {
+  const Tensor x = leaf({1, 2});
+  const Tensor weights = Tensor::of<double>({0.0, -0.0}, {2});
+  for (const Tensor& y : {x * 3, 3 * x + 1, x / 3}) {
+    const auto g = gradients(sum(y * weights), std::array{x})[0].to_vector<double>();
+    EXPECT_EQ(g, (std::vector<double>{0, 0}));
+    EXPECT_FALSE(std::signbit(g[0]));
+    EXPECT_TRUE(std::signbit(g[1]));
+  }
 }
 
 TEST(Gradients, AreZeroForWhatTheLossDoesNotSee) {

@@ -52,19 +52,25 @@ TEST(MemoryBudgetPrograms, ResultsAndArenasOfOtherVariantsCount) {
   EXPECT_THROW(plan_all(less), BudgetError);
 }
 
-// What a program that is gone alone has used does not stay alive, nor count.
+// What programs that are gone alone have used does not stay alive, nor count: not even for another
+// step that used it too.
 TEST(MemoryBudgetPrograms, ForgottenProgramsHoldNothing) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
   const AllocatorScope scope(pool);
   Tensor weight = ones({1 << 16});
   const std::weak_ptr<Storage> large = weight.value().storage;
-  Step step([&](const Tensor& x) { return sum(weight) * x; },
-            {.budget = 4 << 20, .planning = kModel});
-  step.plan(ones({1}));
+  const auto function = [&](const Tensor& x) { return sum(weight) * x; };
+  const StepOptions options{.budget = 4 << 20, .planning = kModel};
+  Step first(function, options), second(function, options);
+  const auto plan_both = [&](int64_t n) {
+    first.plan(ones({n}));
+    second.plan(ones({n}));
+  };
+  plan_both(1);
   weight = ones({1});
-  for (int64_t n = 2; n <= int64_t{Step::kPlans} + 1; ++n) step.plan(ones({n}));
-  EXPECT_FALSE(large.expired());  // counted until another is captured
-  step.plan(ones({int64_t{Step::kPlans} + 2}));
+  for (int64_t n = 2; n <= int64_t{Step::kPlans}; ++n) plan_both(n);
+  EXPECT_FALSE(large.expired());
+  plan_both(int64_t{Step::kPlans} + 1);
   EXPECT_TRUE(large.expired());
 }
 

@@ -88,7 +88,7 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
   const Plan plan = make_plan(program);
   ASSERT_EQ(plan.arena_bytes, 2 * 4096);
   // The first waits for what it reads, the others for where they write.
-  const std::vector<Cost> costs{{1, 2, {1, 0, 0}}, {10, 20, {0, 10, 0}}, {100, 180, {0, 100, 0}}};
+  const std::vector<Cost> costs{{1, 2, {1, 0, 0}}, {10, 20, {0, 10, 0}}, {100, 180, {30, 100, 0}}};
   // The input was left for two others, then comes what was written last; what the second writes lay
   // behind two; all that the third touches is near.
   const auto seconds = [&](int64_t near) {
@@ -103,6 +103,12 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
   EXPECT_EQ(seconds(4096), (std::vector{2.0, 20.0, 100.0}));
   EXPECT_EQ(seconds(1), (std::vector{2.0, 20.0, 180.0}));
   EXPECT_EQ(seconds(1 << 20), (std::vector{1.0, 10.0, 100.0}));
+  // What the second wrote to memory the third finds far, where the cores do not hold it.
+  const auto seconds_with = [&](int64_t own) {
+    return seconds_in_context(program, plan, costs, {.own = own, .near = 4096, .kept = 4096});
+  };
+  EXPECT_EQ(seconds_with(1), (std::vector{2.0, 20.0, 130.0}));
+  EXPECT_EQ(seconds_with(4096), (std::vector{2.0, 20.0, 100.0}));
 }
 
 TEST(MemoryContext, ReachesAreSomeTimesWhatCoresHaveForThemselves) {
@@ -111,6 +117,7 @@ TEST(MemoryContext, ReachesAreSomeTimesWhatCoresHaveForThemselves) {
   EXPECT_GE(on_cpu.near, on_cpu.own);
   EXPECT_LE(on_cpu.near, 4 * on_cpu.own);
   EXPECT_GE(on_cpu.kept, on_cpu.near);
+  EXPECT_LE(on_cpu.kept, 16 * on_cpu.own);
   if (shared_cache_bytes() > cache_bytes()) {
     EXPECT_LE(on_cpu.kept, shared_cache_bytes());
     EXPECT_GT(on_cpu.near, on_cpu.own);

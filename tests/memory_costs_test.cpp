@@ -43,5 +43,16 @@ TEST(MemoryCosts, OnceForInputsThatShareTheirMemoryAlike) {
     EXPECT_EQ(costs[again], costs[first]);
 }
 
+// Each time by itself, the one with a place far as a whole: not how much longer that was than near.
+TEST(MemoryCosts, OfTwoMeasurementsTheLesserTimesCount) {
+  const Cost quiet{.near = 1, .far = 2, .later = {1, 0.5, 0}};
+  const Cost disturbed{.near = 2, .far = 2, .later = {0, 0, 0}};
+  for (const Cost& less : {lesser(quiet, disturbed), lesser(disturbed, quiet)})
+    EXPECT_EQ(less, quiet);
+  EXPECT_EQ(
+      lesser({.near = 2, .far = 4, .later = {0.5, 2}}, {.near = 1, .far = 5, .later = {3, 2}}),
+      (Cost{.near = 1, .far = 4, .later = {1.5, 2}}));
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -82,8 +82,8 @@ void multiply_low(const Round<T>& r) {
       T* to_pack = r.packs_on_the_way(p) ? right : nullptr;
       if (!to_pack) r.pack_panel_of_b(p, right);
       Ahead ahead;
-      if (piece + threads < down.count * r.panels) {  // pieces go round
-        const int64_t next = (piece + threads) % r.panels;
+      if (piece + 1 < down.count * r.panels) {  // a thread's pieces are neighbours
+        const int64_t next = (piece + 1) % r.panels;
         ahead = {r.panel_of_b(next), r.depth, r.width(next),
                  r.fetches(r.strips.count / down.count)};
       }
@@ -93,14 +93,14 @@ void multiply_low(const Round<T>& r) {
   });
 }
 
-// C in shares, one for each thread: runs of rows and runs of panels.
-struct Shares {
+// C cut up, a piece for each thread: runs of rows and runs of panels.
+struct Cut {
   Runs down, across;
 };
 template <class T>
-Shares shares_of(const Round<T>& r) {
+Cut cut_for_threads(const Round<T>& r) {
   const int64_t threads = num_threads();
-  Shares best{{r.m, 1}, {r.panels, 1}};
+  Cut best{{r.m, 1}, {r.panels, 1}};
   double least = std::numeric_limits<double>::max();
   for (int64_t down = 1; down <= std::min(threads, r.strips.count); ++down) {
     const int64_t across = std::min(r.panels, threads / down);
@@ -163,12 +163,12 @@ void multiply_tile(const Round<T>& tile, const Round<T>* beside = nullptr) {
   }
 }
 
-// Each thread takes its share of C, in tiles, and packs for it whatever that needs. To wait for each
-// other after every round takes longer than to pack twice.
+// Each thread takes its piece of C, in tiles, and packs for it whatever that needs. To wait for
+// each other after every round takes longer than to pack twice.
 template <class T>
 void multiply_tiles(const Round<T>& all) {
-  const Shares shares = shares_of(all);
-  const Runs &down = shares.down, &across = shares.across;
+  const Cut cut = cut_for_threads(all);
+  const Runs &down = cut.down, &across = cut.across;
   parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t share = begin; share < end; ++share) {
       const int64_t d = share / across.count, x = share % across.count;
@@ -193,8 +193,8 @@ void multiply_tiles(const Round<T>& all) {
 }
 
 // Few rows and a B that is stored as its transpose: C^T = B^T A^T, in tiles that lie where there is
-// room for panels. So of B, which is by far the largest, rows are read; to turn A and C around takes
-// less time. A product of two numbers is the same either way, and so are the bits.
+// room for panels. So of B, which is by far the largest, rows are read; to turn A and C around
+// takes less time. A product of two numbers is the same either way, and so are the bits.
 template <class T>
 bool is_turned(int64_t m, int64_t n, int64_t k, const MatrixRef<T>& b) {
   return b.col_stride != 1 && m >= kLanes<T> && m <= kNarrow<T> && 4 * m <= std::min(n, k);

@@ -24,7 +24,8 @@ void for_each_with_slot(int64_t items, std::span<std::byte> scratch, int64_t slo
   const int64_t size = block_bytes(slot_bytes);
   const int64_t slots = size ? static_cast<int64_t>(scratch.size()) / size : 1;
   const int64_t threads = std::min(slots, items);
-  if (threads == 0) return;
+  check<ValueError>(slots >= 1 || items == 0, "for_each_with_slot: the scratch memory has ",
+                    scratch.size(), " bytes where one slot takes ", size, ". Pass more.");
   Shares shares(items, threads);
   parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t slot = begin; slot < end; ++slot)

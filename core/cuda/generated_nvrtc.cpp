@@ -189,9 +189,10 @@ void launch_generated(const GeneratedKernel& kernel, int64_t pieces,
       by_blocks ? pieces : std::clamp<int64_t>((pieces + kThreads - 1) / kThreads, 1, most);
   KernelArguments own = arguments;
   void* parameters[] = {&own};
-  cudaLaunchKernel(kernel.compiled.load(), cuda::grid_of(blocks), dim3(threads), parameters, 0,
-                   cuda::stream());
-  cuda::check_cuda(cudaGetLastError(), "cudaLaunchKernel");  // forgets it too
+  const cudaError_t status = cudaLaunchKernel(kernel.compiled.load(), cuda::grid_of(blocks),
+                                              dim3(threads), parameters, 0, cuda::stream());
+  if (status != cudaSuccess) cudaGetLastError();  // it is thrown here: the next call has none
+  cuda::check_cuda(status, "cudaLaunchKernel");
 }
 
 }  // namespace plimsoll

@@ -142,7 +142,7 @@ std::vector<OpCase> constants() {
           "over_constant_empty", real({0, 2}), [](const Tensor& t) { return t / 3; },
           [](double v) { return v / 3; })};
 
-  // Zeros have signs, which their reciprocals show. -0 is what 0 times a negative number is.
+  // Zeros have signs, which their reciprocals show.
   const InputSpec zeros_of_both_signs = given({2}, {0, -0.0});
   OpCase minus_zero = constant(
       "minus_zero", zeros_of_both_signs, [](const Tensor& t) { return reciprocal(-t); },

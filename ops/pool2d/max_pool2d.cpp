@@ -73,8 +73,8 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 // Where every pixel is in one window, each window hands its gradient to the pixel that won. As many
-// channels at once as a vector of T has: bytes of places alone would make it four times as many, and
-// what remains goes one by one.
+// channels at once as a vector of Compute<T> has: bytes of places alone would make it four times as
+// many, and what remains goes one by one.
 template <class T, class Place>
 void backward_tiled(const PoolWindows& windows, const T* dy, const Place* places, T* dx) {
   constexpr int lanes = kLanes<Compute<T>>;
