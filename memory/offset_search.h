@@ -26,6 +26,7 @@
 
 #include <atomic>
 
+#include "core/cpu/pages.h"
 #include "memory/packing_problem.h"
 
 namespace plimsoll {
@@ -95,9 +96,10 @@ class OffsetSearch {
   int words_ = 0;               // of a set
   std::vector<Word> why_;       // of each box: decisions that its lowest offset follows from
   std::vector<Word> conflict_;  // of the last failure
-  std::vector<Word> failed_;    // of each level: why its first side failed
-  std::vector<Saved> saved_;
-  std::vector<Word> saved_why_;  // of those that are saved with it
+  // These grow to some MiB.
+  std::pmr::vector<Word> failed_{page_memory()};  // of each level: why its first side failed
+  std::pmr::vector<Saved> saved_{page_memory()};
+  std::pmr::vector<Word> saved_why_{page_memory()};  // of those that are saved with it
 };
 
 }  // namespace plimsoll

@@ -21,6 +21,30 @@ void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] int64_t by
 #endif
 }
 
+namespace {
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+class PageMemory final : public std::pmr::memory_resource {
+  void* do_allocate(size_t bytes, size_t) override {  // a page is aligned for anything
+    void* const data =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) throw std::bad_alloc();
+    return data;
+  }
+  void do_deallocate(void* data, size_t bytes, size_t) override { munmap(data, bytes); }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+#endif
+}  // namespace
+
+std::pmr::memory_resource* page_memory() {
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+  static PageMemory memory;
+  return &memory;
+#else
+  return std::pmr::new_delete_resource();
+#endif
+}
+
 void return_free_pages() {
 #ifdef __GLIBC__
   malloc_trim(0);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 
 namespace plimsoll {
 
@@ -15,6 +16,11 @@ constexpr int64_t kLargePage = int64_t{2} << 20;
 
 // Asks for large pages where they fit into a block; where the system has none nothing happens.
 void prefer_large_pages(void* data, int64_t bytes);
+
+// Memory in pages of its own, for what is large and soon freed: the system has it back at once. The
+// heap of a thread keeps some MiB of what was freed at its end, even after return_free_pages(). Not
+// under AddressSanitizer, which guards what the heap hands out.
+std::pmr::memory_resource* page_memory();
 
 // Gives back to the system what the heap keeps of what was freed, where it can be asked to.
 void return_free_pages();

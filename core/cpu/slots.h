@@ -7,6 +7,7 @@
 
 #include "core/cpu/parallel.h"
 #include "core/cpu/shares.h"
+#include "core/error.h"
 #include "core/meta.h"
 
 namespace plimsoll {
