@@ -21,13 +21,15 @@
 #include "autograd/checkpoint.h"
 #include "autograd/gradients.h"
 #include "core/median.h"
+#include "core/trace.h"
 #include "memory/budget.h"
 #include "memory/context.h"
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
+#include "memory/pooled_allocator.h"
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
-#include "memory/step.h"
+#include "memory/replay.h"
 #include "nn/checkpointed.h"
 #include "nn/nn.h"
 #include "ops/ops.h"
@@ -232,24 +234,40 @@ double predicted_seconds(const Program& program) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
-// Of the second of two: the first finds in the caches what the other program left there.
-double milliseconds(Step& step, std::span<const Tensor> inputs) {
-  step.run(inputs);
-  const auto start = std::chrono::steady_clock::now();
-  step.run(inputs);
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
+// A program in an arena of its own.
+class Run {
+ public:
+  explicit Run(const Fitted& fitted)
+      : arena_(Storage::allocate(Device::cpu, fitted.plan.arena_bytes, MemoryClass::arena, "run")),
+        replay_(fitted.program, fitted.plan) {
+    replay_.bind(arena_->data());
+  }
 
-// Steps under a budget against steps without, interleaved: the median ratio, and those of the two
-// halves of the rounds.
-void print_measured(const StepFunction& function, int64_t budget, std::span<const Tensor> inputs,
+  // Of the second of two steps: the first finds in the caches what the other program left there.
+  double milliseconds(std::span<const Tensor> inputs) {
+    replay_.run(inputs);
+    const auto start = std::chrono::steady_clock::now();
+    replay_.run(inputs);
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+        .count();
+  }
+
+ private:
+  std::shared_ptr<Storage> arena_;
+  Replay replay_;
+};
+
+// Steps within a budget against steps that keep all, in turns: the median ratio, and those of the
+// two halves of the rounds. Each round has pages of its own from the system: by some per cent the
+// time depends on where they lie.
+void print_measured(const Fitted& all, const Fitted& fitted, std::span<const Tensor> inputs,
                     int rounds) {
-  Step free(function), tight(function, {.budget = budget});
   std::vector<double> ratios;
-  for (int i = -1; i < rounds; ++i) {
-    const double base = milliseconds(free, inputs), more = milliseconds(tight, inputs);
-    if (i >= 0) ratios.push_back(more / base);
+  for (int i = 0; i < rounds; ++i) {
+    const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
+    Run keeps(all), repeats(fitted);
+    const double base = keeps.milliseconds(inputs);
+    ratios.push_back(repeats.milliseconds(inputs) / base);
   }
   const auto percent = [&](int begin, int end) {
     return 100 * (median({ratios.begin() + begin, ratios.begin() + end}) - 1);
@@ -284,7 +302,8 @@ void print_table(const Subject& subject, const Options& options) {
   planner.fit(planner.largest() - kGranule);  // in which all that it found is placed and priced
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const Plan all = planner.fit(planner.largest()).plan;
+  const Fitted keeps = planner.fit(planner.largest());
+  const Plan& all = keeps.plan;
   const double base = all.recompute.step_seconds;
   const int64_t outside = planner.largest() - all.arena_bytes;
   std::printf("\n%s: %zu instructions, arena %.1f MiB, planned in %.1f s, %.0f ms a step\n",
@@ -293,11 +312,12 @@ void print_table(const Subject& subject, const Options& options) {
   for (const double ratio : options.ratios) {
     const auto arena = static_cast<int64_t>(ratio * static_cast<double>(all.arena_bytes));
     try {
-      const Recompute r = planner.fit(outside + arena).plan.recompute;
+      const Fitted fitted = planner.fit(outside + arena);
+      const Recompute& r = fitted.plan.recompute;
       std::printf("  ratio %.2f: +%5.1f %%  at least +%5.1f %%", ratio,
                   100 * r.added_seconds / r.step_seconds,
                   100 * r.least_added_seconds / r.step_seconds);
-      if (options.rounds > 0) print_measured(function, outside + arena, inputs, options.rounds);
+      if (options.rounds > 0) print_measured(keeps, fitted, inputs, options.rounds);
       std::printf("\n");
     } catch (const BudgetError&) {
       std::printf(
