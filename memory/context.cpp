@@ -40,9 +40,9 @@ std::vector<Range> touched_by(const Program& program, const Plan& plan, int i) {
   return all;
 }
 
-// Times the cores' own caches. Fitted: the steps of six nets at several budgets were predicted best
-// so, on two cores with 2 MiB each and a part of 260 MiB.
-constexpr int64_t kNear = 4, kKept = 16;
+// Times half of the cores' own caches. Fitted: the steps of six nets at several budgets were
+// predicted best so, on two cores with 2 MiB each and a part of 480 MiB.
+constexpr int64_t kNear = 8, kKept = 32;
 
 // Biases and the like: many, and too small to matter.
 constexpr int64_t kLeast = 1024;
@@ -74,13 +74,14 @@ Recency::Distance Recency::distance(const Range& range) const {
       // The end of what was touched drives its beginning out.
       const double lost = last->fetched * beyond(distance + last->range.bytes, reach_.own);
       const auto weight = static_cast<double>(common);
+      sum.shared += weight * beyond(distance, reach_.own);
       sum.far += weight * std::max(beyond(distance, reach_.near), lost);
       sum.fetched += weight * std::max(beyond(distance, reach_.kept), lost);
     }
     distance += last->range.bytes;
   }
   const auto bytes = static_cast<double>(range.bytes), rest = bytes - static_cast<double>(found);
-  return {(sum.far + rest) / bytes, (sum.fetched + rest) / bytes};
+  return {(sum.shared + rest) / bytes, (sum.far + rest) / bytes, (sum.fetched + rest) / bytes};
 }
 
 void Recency::touch(const Range& range, double fetched) {
@@ -107,7 +108,7 @@ void Recency::touch(const Range& range, double fetched) {
 
 Reach reach(Device device) {
   if (device != Device::cpu) return {};
-  const int64_t own = cache_bytes(), shared = std::max(own, shared_cache_bytes());
+  const int64_t own = cache_bytes() / 2, shared = std::max(own, shared_cache_bytes());
   return {.own = own, .near = std::min(shared, kNear * own), .kept = std::min(shared, kKept * own)};
 }
 
@@ -122,12 +123,16 @@ std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
       const std::vector<Range> ranges = touched_by(program, plan, static_cast<int>(i));
       const std::vector<double>& later = costs[i].later;
       std::vector<Recency::Distance> distances(ranges.size());
-      double more = 0;
+      double more = 0, all = 0, shared = 0;  // seconds; bytes; of them those in the shared cache
       for (size_t k = 0; known && k < ranges.size(); ++k) {
         if (ranges[k].bytes < kLeast) continue;
-        distances[k] = recency.distance(ranges[k]);
-        if (k < later.size()) more += later[k] * distances[k].far;
+        const Recency::Distance& distance = distances[k] = recency.distance(ranges[k]);
+        const auto bytes = static_cast<double>(ranges[k].bytes);
+        if (k < later.size()) more += later[k] * distance.far;
+        all += bytes;
+        shared += bytes * std::max(0.0, distance.shared - distance.far);
       }
+      if (all > 0) more += costs[i].shared * shared / all;
       seconds[i] = std::min(costs[i].near + more, costs[i].far);
       for (size_t k = 0; k < ranges.size(); ++k)
         if (ranges[k].bytes >= kLeast) recency.touch(ranges[k], distances[k].fetched);

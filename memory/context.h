@@ -25,14 +25,15 @@ namespace plimsoll {
 // there, from kFarther times as many on nothing, and in between it goes by the logarithm. None is
 // less than the one before. They are 0 on a GPU, whose costs do not depend on it.
 struct Reach {
-  int64_t own = 0;   // the caches that the cores have for themselves still hold it
-  int64_t near = 0;  // it is near: an op takes no longer
+  int64_t own = 0;   // the caches that the cores have for themselves still hold it: it is near
+  int64_t near = 0;  // the shared cache hands it over without a wait for memory
   int64_t kept = 0;  // the shared cache still holds it, unless it came from memory
 };
 constexpr int64_t kFarther = 2;
 
-// The shared cache counts as no more than a few times the cores' own: a virtual machine has a part
-// of it, and is not told which.
+// Of the cores' own caches half counts: ops also go through memory that they pack operands in. The
+// shared one counts as no more than some times as much: a virtual machine has a part of it, and is
+// not told which.
 Reach reach(Device device);
 
 // A piece of memory: of the arena (space -1), or of a buffer outside of it.
@@ -46,7 +47,8 @@ class Recency {
  public:
   // Means over the bytes of a range, each from 0 to 1.
   struct Distance {
-    double far = 0;      // takes longer than near
+    double shared = 0;   // is no longer in the cores' own caches
+    double far = 0;      // is not in the shared cache either, or takes as long as if it were not
     double fetched = 0;  // comes from memory
   };
 
@@ -68,7 +70,8 @@ class Recency {
 };
 
 // Of each instruction in a step that runs again and again: by how far its operands and its
-// workspace are, it costs between near and far. Operands below 1 KiB do not count.
+// workspace are, it costs between near and far: what the shared cache has costs that instruction's
+// Cost::shared by its share of all bytes. Operands below 1 KiB do not count.
 std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
                                        std::span<const Cost> costs, const Reach& reach);
 inline std::vector<double> seconds_in_context(const Program& program, const Plan& plan,

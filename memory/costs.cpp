@@ -16,11 +16,11 @@
 namespace plimsoll {
 namespace {
 
-// Runs near, with one of its operands far after the other, and with all of them: so often that they
-// take so many seconds, and the lower quartile counts, of a few the least: what others on the
-// machine disturb takes longer, never less. Others may be there for longer than one instruction is
-// measured, so all are measured again some time later, and the lesser counts. Operands of fewer
-// bytes are near always.
+// Runs near, with all operands in the shared cache, with one of them far after the other, and with
+// all of them far: so often that they take so many seconds, and the lower quartile counts, of a few
+// the least: what others on the machine disturb takes longer, never less. Others may be there for
+// longer than one instruction is measured, so all are measured again some time later, and the
+// lesser counts. Operands of fewer bytes are near always.
 constexpr int kFewest = 3, kMost = 9, kRounds = 2;
 constexpr double kTime = 0.005;
 // A cache that all cores share keeps what was used there before. What came from memory once, as
@@ -61,13 +61,18 @@ void fill_zeros(std::span<std::byte> bytes, Device device) {
 
 // Zeros, divided anew for each instruction among the buffers that it touches and its workspace: no
 // more is needed than every plan holds at once too. What is outside the step, as parameters are, is
-// read where it is.
+// read where it is, and written here.
 class Scratch {
  public:
   Scratch(const Program& program, const std::vector<Planned>& planned)
       : buffers_(program.buffers), device_(program.device) {
     for (const Planned& p : planned)
-      if (!p.instruction.op->mutates) bytes_ = std::max(bytes_, needs(p));  // else it is not run
+      if (!p.instruction.op->mutates) bytes_ = std::max(bytes_, needs(p));
+  }
+
+  // Whether there is room for what it writes into: not where it would be more than others need.
+  bool has_copies(const Planned& planned) const {
+    return device_ == Device::cpu && needs(planned) <= bytes_;
   }
 
   // Where the operands lie. Returns the workspace.
@@ -92,11 +97,12 @@ class Scratch {
       if (over) {
         found->second = at.at(planned.overwritten());
       } else if (is_new) {
-        places_.back() = outside(operand.buffer)
+        const bool stays = outside(operand.buffer) && !instruction.op->mutates;
+        places_.back() = stays
                              ? std::span(buffer.storage->data(), static_cast<size_t>(buffer.bytes))
                              : take(buffer.bytes);
         found->second = places_.back().data();
-        if (&views == &in && !outside(operand.buffer)) made_.push_back(places_.back());
+        if (&views == &in && !stays) made_.push_back(places_.back());
       }
       views.push_back({found->second + operand.offset * size_of(operand.meta.dtype), operand.meta,
                        operand.strides});
@@ -123,6 +129,9 @@ class Scratch {
     for (const std::span<std::byte> bytes : made_) fill_zeros(bytes, device_);
   }
   void drop(size_t place) { drop_from_caches(places_[place].data(), std::ssize(places_[place])); }
+  void demote(size_t place) {
+    demote_to_shared_cache(places_[place].data(), std::ssize(places_[place]));
+  }
 
   // Which of its inputs the step does not make.
   std::vector<bool> outside(const Instruction& instruction) const {
@@ -137,7 +146,7 @@ class Scratch {
   int64_t needs(const Planned& planned) const {
     int64_t bytes = block_bytes(planned.instruction.workspace);
     for (const int b : buffers_of(planned.instruction.in))
-      if (!outside(b)) bytes += block_bytes(buffers_[b].bytes);
+      if (!outside(b) || planned.instruction.op->mutates) bytes += block_bytes(buffers_[b].bytes);
     for (const int b : buffers_of(planned.instruction.out))
       if (!planned.in_place || b != planned.instruction.out[0].buffer)
         bytes += block_bytes(buffers_[b].bytes);
@@ -159,11 +168,12 @@ Cost modelled(const Instruction& instruction) {
 // Where caches cannot be told what to forget, as on a GPU, the operands are near.
 Cost measured(const Planned& planned, Scratch& scratch) {
   const Instruction& instruction = planned.instruction;
-  if (instruction.op->mutates) return modelled(instruction);
-  if (std::ranges::all_of(instruction.out, [](const auto& o) { return count(o.meta.shape) == 0; }))
+  const bool mutates = instruction.op->mutates;  // then it has no outputs
+  const Device device = (mutates ? instruction.in : instruction.out)[0].meta.device;
+  if (!mutates &&
+      std::ranges::all_of(instruction.out, [](const auto& o) { return count(o.meta.shape) == 0; }))
     return {};
   std::vector<View> in, out;
-  const Device device = instruction.out[0].meta.device;
   const Kernel kernel = kernel_for(*instruction.op, device);
   const NoAutotune scope;
   const auto wait = [&] {
@@ -171,31 +181,33 @@ Cost measured(const Planned& planned, Scratch& scratch) {
   };
   wait();  // what earlier kernels met is thrown here, not taken for an error of this one
   const std::span<std::byte> workspace = scratch.place(planned, in, out);
-  const auto seconds = [&](const std::vector<size_t>& far) {
+  using Move = void (Scratch::*)(size_t place);
+  const auto seconds = [&](const std::vector<size_t>& places, Move move) {
     scratch.bring_near();
-    for (const size_t place : far) scratch.drop(place);
+    for (const size_t place : places) (scratch.*move)(place);
     wait();
     const auto start = std::chrono::steady_clock::now();
     kernel({in, out, instruction.attrs, workspace});
     wait();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  const auto repeated = [&](int fewest, int most, double limit, const std::vector<size_t>& far) {
+  const auto repeated = [&](int fewest, int most, double limit, const std::vector<size_t>& places,
+                            Move move) {
     std::vector<double> times;
     double spent = 0;
     while (std::ssize(times) < fewest || (std::ssize(times) < most && spent < limit)) {
-      times.push_back(seconds(far));
+      times.push_back(seconds(places, move));
       spent += times.back();
     }
     std::ranges::nth_element(times, times.begin() + std::ssize(times) / 4);
     return times[times.size() / 4];
   };
-  const auto usual = [&](const std::vector<size_t>& far) {
-    return repeated(kFewest, kMost, kTime, far);
+  const auto usual = [&](const std::vector<size_t>& places, Move move) {
+    return repeated(kFewest, kMost, kTime, places, move);
   };
   const auto settled = [&](const std::vector<size_t>& far) {
-    repeated(1, kToSettle, kTimeToSettle, {});
-    return usual(far);
+    repeated(1, kToSettle, kTimeToSettle, {}, {});
+    return usual(far, &Scratch::drop);
   };
   std::vector<size_t> all;  // places that can be far
   for (size_t k = 0; k < scratch.places(); ++k)
@@ -204,8 +216,9 @@ Cost measured(const Planned& planned, Scratch& scratch) {
   try {
     const double near = settled({});
     Cost cost{.near = near, .far = near, .later = std::vector<double>(scratch.places())};
+    if (!all.empty()) cost.shared = std::max(0.0, usual(all, &Scratch::demote) - near);
     for (const size_t k : all) cost.later[k] = std::max(0.0, settled({k}) - near);
-    if (!all.empty()) cost.far = std::max(near, usual(all));
+    if (!all.empty()) cost.far = std::max(near, usual(all, &Scratch::drop));
     return cost;
   } catch (const Error&) {  // zeros are no valid input
     return modelled(instruction);
@@ -245,6 +258,7 @@ struct Known {
 // Measures it unless so many rounds have done so.
 Cost measured_in(int rounds, const Planned& planned, Scratch& scratch) {
   const auto& [instruction, in_place] = planned;
+  if (instruction.op->mutates && !scratch.has_copies(planned)) return modelled(instruction);
   const std::vector<bool> outside = scratch.outside(instruction);
   const int threads = num_threads();
   static std::mutex mutex;
@@ -279,6 +293,7 @@ Cost lesser(const Cost& a, const Cost& b) {
   Cost less{.near = std::min(a.near, b.near), .far = std::min(a.far, b.far), .later = {}};
   for (size_t k = 0; k < std::min(a.later.size(), b.later.size()); ++k)
     less.later.push_back(std::min(a.near + a.later[k], b.near + b.later[k]) - less.near);
+  less.shared = std::min(a.near + a.shared, b.near + b.shared) - less.near;
   return less;
 }
 

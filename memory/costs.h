@@ -15,14 +15,15 @@ enum class CostModel {
   model      // OpDef::flops at 100 GFLOP/s and bytes at 10 GB/s: deterministic
 };
 
-// Of one instruction. Near: what it touches was used just before; far: so long ago that no cache
-// holds it. `later` has a place for each of its inputs, then its outputs, then the workspace: how
-// much longer than near it takes when that one alone is far. Empty: as long. What is fetched
-// together waits together, so the sum of them may be more than far. Where an instruction stands in
-// a step it costs something between near and far (context.h).
+// Of one instruction. Near: what it touches was used just before and is in the cores' own caches;
+// far: so long ago that no cache holds it. `later` has a place for each of its inputs, then its
+// outputs, then the workspace: how much longer than near it takes when that one alone is far.
+// Empty: as long. What is fetched together waits together, so the sum of them may be more than far.
+// Where an instruction stands in a step it costs something between near and far (context.h).
 struct Cost {
   double near = 0, far = 0;   // near <= far
   std::vector<double> later;  // none below 0
+  double shared = 0;          // how much longer when the shared cache has it all; 0: not known
 
   double between() const { return (near + far) / 2; }
   bool operator==(const Cost&) const = default;
@@ -42,9 +43,11 @@ struct DeviceSpeed {
 double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed = {});
 
 // One for each instruction. Measuring takes no memory from the current pool; it holds the buffers
-// of one instruction, which every plan holds at once too. Inputs that the step makes are zeros.
-// What cannot run on zeros, and what writes into its inputs, has the model's cost, the same near
-// and far. So are all costs of CostModel::model, and on a GPU.
+// of one instruction, which every plan holds at once too. Inputs that the step makes are zeros, and
+// so is in place of what an instruction writes into, which stays as it is. The model's cost, the
+// same near and far, has what cannot run on zeros; what writes into its inputs, on a GPU or where
+// these zeros would be more than all other instructions need; and everything by CostModel::model.
+// On a GPU measured costs are the same near and far too.
 std::vector<Cost> instruction_costs(const Program& program, CostModel model);
 
 }  // namespace plimsoll

@@ -10,11 +10,13 @@
 namespace plimsoll {
 namespace {
 
-TEST(Caches, BringingNearWritesZerosAndDroppingKeepsTheBytes) {
+TEST(Caches, BringingNearWritesZerosAndTheOthersKeepTheBytes) {
   for (const int64_t bytes : {0, 1, 63, 64, 65, 200'001}) {
     std::vector<std::byte> data(static_cast<size_t>(bytes) + 2, std::byte{7});
     const std::vector<std::byte> before = data;
     drop_from_caches(data.data() + 1, bytes);
+    EXPECT_EQ(data, before);
+    demote_to_shared_cache(data.data() + 1, bytes);
     EXPECT_EQ(data, before);
     bring_near(data.data() + 1, bytes);
     std::vector<std::byte> expected(data.size(), std::byte{0});

@@ -109,15 +109,21 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
   };
   EXPECT_EQ(seconds_with(1), (std::vector{2.0, 20.0, 130.0}));
   EXPECT_EQ(seconds_with(4096), (std::vector{2.0, 20.0, 100.0}));
+
+  // What the shared cache has counts by its bytes: half of each one's, the same as above.
+  const std::vector<Cost> costs_there{{1, 9, {}, 4}, {10, 90, {}, 40}, {100, 900, {}, 400}};
+  EXPECT_EQ(seconds_in_context(program, plan, costs_there,
+                               {.own = 2048, .near = 1 << 20, .kept = 1 << 20}),
+            (std::vector{3.0, 30.0, 300.0}));
 }
 
 TEST(MemoryContext, ReachesAreSomeTimesWhatCoresHaveForThemselves) {
   const Reach on_cpu = reach(Device::cpu);
-  EXPECT_EQ(on_cpu.own, cache_bytes());
+  EXPECT_EQ(on_cpu.own, cache_bytes() / 2);
   EXPECT_GE(on_cpu.near, on_cpu.own);
-  EXPECT_LE(on_cpu.near, 4 * on_cpu.own);
+  EXPECT_LE(on_cpu.near, 8 * on_cpu.own);
   EXPECT_GE(on_cpu.kept, on_cpu.near);
-  EXPECT_LE(on_cpu.kept, 16 * on_cpu.own);
+  EXPECT_LE(on_cpu.kept, 32 * on_cpu.own);
   if (shared_cache_bytes() > cache_bytes()) {
     EXPECT_LE(on_cpu.kept, shared_cache_bytes());
     EXPECT_GT(on_cpu.near, on_cpu.own);

@@ -43,6 +43,28 @@ TEST(MemoryCosts, OnceForInputsThatShareTheirMemoryAlike) {
     EXPECT_EQ(costs[again], costs[first]);
 }
 
+// What a step writes into stays as it is; zeros in its place are no more than other ops need.
+TEST(MemoryCosts, UpdatesAreMeasuredOnCopies) {
+  constexpr int64_t n = 1 << 14;
+  const Tensor weight = Tensor::of<float>(std::vector<float>(n, 7), {n});
+  const auto cost_of_update = [&](bool alone) {
+    const Program program = capture(
+        [&](std::span<const Tensor> in) {
+          add_to(weight, in[0]);
+          return std::vector{alone ? in[0] : flip(in[0])};
+        },
+        Metas{vec(n, Device::cpu)});
+    return std::pair(instruction_costs(program, CostModel::measured)[0],
+                     modelled_seconds(program.instructions[0]));
+  };
+  const auto [guessed, model] = cost_of_update(true);
+  EXPECT_EQ(guessed, (Cost{.near = model, .far = model, .later = {}}));
+  const Cost measured = cost_of_update(false).first;
+  EXPECT_EQ(measured.later.size(), 3u);  // two inputs and a workspace
+  EXPECT_GT(measured.near, 0);
+  EXPECT_EQ(weight.to_vector<float>(), std::vector<float>(n, 7));
+}
+
 // Each time by itself, the one with a place far as a whole: not how much longer that was than near.
 TEST(MemoryCosts, OfTwoMeasurementsTheLesserTimesCount) {
   const Cost quiet{.near = 1, .far = 2, .later = {1, 0.5, 0}};

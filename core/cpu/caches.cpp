@@ -55,15 +55,31 @@ void flush(const std::byte* data, int64_t bytes) {
   _mm_clflush(data + bytes - 1);
 }
 
-bool has_clflushopt() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 23 & 1);
+__attribute__((target("cldemote"))) void demote_lines(const std::byte* data, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kLine) _cldemote(const_cast<std::byte*>(data + i));
+  _cldemote(const_cast<std::byte*>(data + bytes - 1));
 }
+
+struct Features {
+  unsigned a = 0, b = 0, c = 0, d = 0;  // registers of CPUID, leaf 7
+  Features() { __get_cpuid_count(7, 0, &a, &b, &c, &d); }
+  bool clflushopt() const { return b >> 23 & 1; }
+  bool cldemote() const { return c >> 25 & 1; }
+};
 
 }  // namespace
 
+void demote_to_shared_cache(const std::byte* data, int64_t bytes) {
+  static const bool can = Features().cldemote();
+  if (!can) return;
+  parallel_for(bytes, kPiece, [&](int64_t begin, int64_t end) {
+    demote_lines(data + begin, end - begin);
+    _mm_mfence();
+  });
+}
+
 void drop_from_caches(const std::byte* data, int64_t bytes) {
-  static const auto flush_lines = has_clflushopt() ? flush_opt : flush;
+  static const auto flush_lines = Features().clflushopt() ? flush_opt : flush;
   parallel_for(bytes, kPiece, [&](int64_t begin, int64_t end) {
     flush_lines(data + begin, end - begin);
     _mm_mfence();
@@ -71,6 +87,7 @@ void drop_from_caches(const std::byte* data, int64_t bytes) {
 }
 #else
 void drop_from_caches(const std::byte*, int64_t) {}
+void demote_to_shared_cache(const std::byte*, int64_t) {}
 #endif
 
 }  // namespace plimsoll

@@ -1,8 +1,9 @@
 // What the processor's caches hold, for those who measure: an op takes longer when what it reads
 // was used long ago.
 //
-//   bring_near(data, bytes);          // as if an op had just made it
-//   drop_from_caches(data, bytes);    // as if nobody had used it for a long time
+//   bring_near(data, bytes);                // as if an op had just made it
+//   demote_to_shared_cache(data, bytes);    // as if others had made something since
+//   drop_from_caches(data, bytes);          // as if nobody had used it for a long time
 #pragma once
 
 #include <cstddef>
@@ -28,5 +29,9 @@ constexpr bool kCanDropFromCaches = false;
 
 // Writes back what was changed and forgets it, where that can be done.
 void drop_from_caches(const std::byte* data, int64_t bytes);
+
+// Leaves it to the cache that all cores share, on processors that can be told to (CLDEMOTE); on
+// others it stays where it is. Each core does so with what bring_near() had it write.
+void demote_to_shared_cache(const std::byte* data, int64_t bytes);
 
 }  // namespace plimsoll
