@@ -1,4 +1,4 @@
-// What recompute costs: five nets, each planned for shares of the memory it takes when all is kept,
+// What recompute costs: six nets, each planned for shares of the memory it takes when all is kept,
 // beside what people do by hand: one checkpoint per block, and one per about sqrt(n) blocks; and
 // beside what a textbook's tool would do: about sqrt(n) segments of the instructions, whatever
 // blocks they belong to.
@@ -8,9 +8,11 @@
 //   bench/recompute --run 60 --only resnet56 --ratio 0.5    // one row
 //
 // "arena" is what a step holds besides parameters, optimizer state and inputs. Ratios are of its
-// size without recompute. "at least" is the certificate: no plan in that memory repeats less. In
-// brackets the medians of the first and of the second half of the steps: how far the measurement
-// itself can be trusted.
+// size without recompute; times are in parts of the step that keeps all. "again": what the
+// instructions take that run again, predicted and measured; "at least" is the
+// certificate: no plan in that memory repeats less. "added": how much longer the whole step takes,
+// predicted and measured: less, as a smaller arena makes the rest faster. In brackets the medians of
+// the first and of the second half of the steps: how far the measurement can be trusted.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -64,12 +66,15 @@ class Run {
   }
 
   // Of the second of two steps: the first finds in the caches what the other program left there.
-  double milliseconds(std::span<const Tensor> inputs) {
+  double seconds(std::span<const Tensor> inputs) {
     replay_.run(inputs);
     const auto start = std::chrono::steady_clock::now();
     replay_.run(inputs);
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-        .count();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  // Of each instruction in one more step.
+  std::vector<double> seconds_of_each(std::span<const Tensor> inputs) {
+    return replay_.seconds_of_each(inputs);
   }
 
  private:
@@ -77,26 +82,38 @@ class Run {
   Replay replay_;
 };
 
-// Steps within a budget against steps that keep all, in turns: the median ratio, and those of the
-// two halves of the rounds. Where the pages of an arena lie makes a difference of some per cent, so
-// after some rounds others are taken, and a round goes first until the caches have settled.
-void print_measured(const Fitted& all, const Fitted& fitted, std::span<const Tensor> inputs,
-                    int rounds) {
+// In parts of the step that keeps all.
+struct Measured {
+  std::vector<double> added;  // of each round
+  double again;               // the sum of the medians of what runs again
+};
+
+// Steps within a budget against steps that keep all, in turns. Where the pages of an arena lie makes
+// a difference of some per cent, so after some rounds others are taken, and a round goes first until
+// the caches have settled.
+Measured measure(const Fitted& all, const Fitted& fitted, std::span<const Tensor> inputs,
+                 int rounds) {
   constexpr int kRoundsThere = 5;
-  std::vector<double> ratios;
-  while (std::ssize(ratios) < rounds) {
+  Measured measured{};
+  std::vector<std::vector<double>> again;  // of each instruction, those of each round
+  std::vector<double> bases;
+  while (std::ssize(bases) < rounds) {
     const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
     Run keeps(all), repeats(fitted);
-    for (int i = -1; i < kRoundsThere && std::ssize(ratios) < rounds; ++i) {
-      const double base = keeps.milliseconds(inputs), more = repeats.milliseconds(inputs);
-      if (i >= 0) ratios.push_back(more / base);
+    for (int i = -1; i < kRoundsThere && std::ssize(bases) < rounds; ++i) {
+      const double base = keeps.seconds(inputs), more = repeats.seconds(inputs);
+      const std::vector<double> each = repeats.seconds_of_each(inputs);
+      if (i < 0) continue;
+      bases.push_back(base);
+      measured.added.push_back(more / base - 1);
+      again.resize(each.size());
+      for (size_t k = 0; k < each.size(); ++k) again[k].push_back(each[k]);
     }
   }
-  const auto percent = [&](int begin, int end) {
-    return 100 * (median({ratios.begin() + begin, ratios.begin() + end}) - 1);
-  };
-  std::printf("  measured %+6.1f %% (%.1f, %.1f)", percent(0, rounds), percent(0, (rounds + 1) / 2),
-              percent(rounds / 2, rounds));
+  for (size_t k = 0; k < again.size(); ++k)
+    if (recompute::is_repetition(fitted.program.instructions[k], all.program))
+      measured.again += median(again[k]) / median(bases);
+  return measured;
 }
 
 struct Options {
@@ -137,21 +154,29 @@ void print_table(const Subject& subject, const Options& options) {
     try {
       const Fitted fitted = planner.fit(outside + arena);
       const Recompute& r = fitted.plan.recompute;
-      std::printf("  ratio %.2f: +%5.1f %%  at least +%5.1f %%", ratio,
-                  100 * r.added_seconds / r.step_seconds,
-                  100 * r.least_added_seconds / r.step_seconds);
-      if (options.rounds > 0) print_measured(keeps, fitted, inputs, options.rounds);
-      std::printf("\n");
+      const auto percent = [&](double seconds) { return 100 * seconds / r.step_seconds; };
+      std::printf("  at %.2f: again %5.1f %%", ratio, percent(r.repeated_seconds));
+      if (options.rounds == 0) {
+        std::printf(", at least %4.1f  added %5.1f %%\n", percent(r.least_repeated_seconds),
+                    percent(r.added_seconds));
+        continue;
+      }
+      const auto [added, again] = measure(keeps, fitted, inputs, options.rounds);
+      const auto half = static_cast<int64_t>(added.size() / 2);
+      std::printf(", measured %5.1f, at least %4.1f  added %5.1f %%, measured %5.1f (%.1f, %.1f)\n",
+                  100 * again, percent(r.least_repeated_seconds), percent(r.added_seconds),
+                  100 * median(added), 100 * median({added.begin(), added.end() - half}),
+                  100 * median({added.begin() + half, added.end()}));
     } catch (const BudgetError&) {
       std::printf(
-          "  ratio %.2f: not possible; the smallest is %.2f\n", ratio,
+          "  at %.2f: not possible; the smallest is %.2f\n", ratio,
           static_cast<double>(planner.smallest() - outside) / static_cast<double>(all.arena_bytes));
     }
     std::fflush(stdout);
   }
   const auto beside = [&](const std::string& what, int64_t arena, double added) {
     const Recompute ours = planner.fit(outside + arena).plan.recompute;
-    std::printf("  %-22s ratio %.2f: +%5.1f %%, ours there +%5.1f %%\n", what.c_str(),
+    std::printf("  %-22s at %.2f: +%5.1f %%, ours there +%5.1f %%\n", what.c_str(),
                 static_cast<double>(arena) / static_cast<double>(all.arena_bytes), 100 * added,
                 100 * ours.added_seconds / ours.step_seconds);
   };

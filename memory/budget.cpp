@@ -27,11 +27,11 @@ std::vector<double> each(const std::vector<Cost>& costs, double (*seconds)(const
   return all;
 }
 
-double step_seconds(const Program& program, const Plan& plan, CostModel model) {
-  const std::vector<double> all =
-      seconds_in_context(program, plan, instruction_costs(program, model));
-  return std::accumulate(all.begin(), all.end(), 0.0);
+std::vector<double> instruction_seconds(const Program& program, const Plan& plan, CostModel model) {
+  return seconds_in_context(program, plan, instruction_costs(program, model));
 }
+
+double sum(const std::vector<double>& all) { return std::accumulate(all.begin(), all.end(), 0.0); }
 
 }  // namespace
 
@@ -55,10 +55,17 @@ Program BudgetPlanner::Order::rewritten(size_t point) const {
 
 const BudgetPlanner::Order::Planned& BudgetPlanner::Order::planned(size_t point) const {
   if (const auto known = plans.find(point); known != plans.end()) return known->second;
-  const Program program = rewritten(point);
-  const Plan plan = make_plan(program);
-  const double seconds = in_context ? step_seconds(program, plan, model) : 0;
-  return plans.emplace(point, Planned{plan.arena_bytes, seconds}).first->second;
+  const Program longer = rewritten(point);
+  const Plan plan = make_plan(longer);
+  Planned result{plan.arena_bytes, 0, frontier()[point].cost};
+  if (in_context) {
+    const std::vector<double> seconds = instruction_seconds(longer, plan, model);
+    result.seconds = sum(seconds);
+    result.repeated = 0;
+    for (size_t i = 0; i < seconds.size(); ++i)
+      if (recompute::is_repetition(longer.instructions[i], program)) result.repeated += seconds[i];
+  }
+  return plans.emplace(point, result).first->second;
 }
 
 BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
@@ -66,7 +73,7 @@ BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
   const size_t orders = early.instructions == program.instructions ? 1 : 2;
   search_options(options, orders);  // bad ones are refused before anything is measured
   keep_ = make_plan(early);
-  keep_seconds_ = step_seconds(early, keep_, options.costs);
+  keep_seconds_ = sum(instruction_seconds(early, keep_, options.costs));
   outside_ = keep_.total_bytes() - keep_.arena_bytes + keep_.result_bytes;
   orders_.emplace_back(std::move(early), options, orders);
   if (orders == 2) orders_.emplace_back(std::move(program), options, orders);
@@ -135,9 +142,10 @@ Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
                            .repetitions = static_cast<int>(fitted.program.instructions.size() -
                                                            best->program.instructions.size()),
                            .step_seconds = keep_seconds_,
+                           .repeated_seconds = best->planned(best_point).repeated,
                            // None is searched for where all can be kept, so it counts as nothing.
                            .added_seconds = std::max(0.0, added_seconds(*best, best_point)),
-                           .least_added_seconds = bound};
+                           .least_repeated_seconds = bound};
   return fitted;
 }
 

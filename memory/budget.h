@@ -51,7 +51,8 @@ class BudgetPlanner {
     Program rewritten(size_t point) const;
     struct Planned {
       int64_t arena_bytes;
-      double seconds;  // of the whole step in it, in context; 0 where costs have none
+      double seconds;   // of the whole step in it, in context; 0 where costs have none
+      double repeated;  // of what runs again
     };
     const Planned& planned(size_t point) const;
     const recompute::Frontier& frontier() const;  // searched when it is asked for first

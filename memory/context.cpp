@@ -42,7 +42,7 @@ std::vector<Range> touched_by(const Program& program, const Plan& plan, int i) {
 
 // Times half of the cores' own caches. Fitted: the steps of six nets at several budgets were
 // predicted best so, on two cores with 2 MiB each and a part of 480 MiB.
-constexpr int64_t kNear = 8, kKept = 32;
+constexpr int64_t kShared = 8, kKept = 32;
 
 // Biases and the like: many, and too small to matter.
 constexpr int64_t kLeast = 1024;
@@ -58,9 +58,9 @@ double beyond(int64_t distance, int64_t limit) {
 }  // namespace
 
 Recency::Recency(const Reach& reach) : reach_(reach) {
-  check<ValueError>(reach.own <= reach.near && reach.near <= reach.kept,
+  check<ValueError>(reach.own <= reach.shared && reach.shared <= reach.kept,
                     "recency: the caches reach less far from one to the next: ", reach.own, ", ",
-                    reach.near, " and ", reach.kept, " bytes. Order them.");
+                    reach.shared, " and ", reach.kept, " bytes. Order them.");
 }
 
 Recency::Distance Recency::distance(const Range& range) const {
@@ -74,14 +74,14 @@ Recency::Distance Recency::distance(const Range& range) const {
       // The end of what was touched drives its beginning out.
       const double lost = last->fetched * beyond(distance + last->range.bytes, reach_.own);
       const auto weight = static_cast<double>(common);
-      sum.shared += weight * beyond(distance, reach_.own);
-      sum.far += weight * std::max(beyond(distance, reach_.near), lost);
+      sum.left += weight * beyond(distance, reach_.own);
+      sum.far += weight * std::max(beyond(distance, reach_.shared), lost);
       sum.fetched += weight * std::max(beyond(distance, reach_.kept), lost);
     }
     distance += last->range.bytes;
   }
   const auto bytes = static_cast<double>(range.bytes), rest = bytes - static_cast<double>(found);
-  return {(sum.shared + rest) / bytes, (sum.far + rest) / bytes, (sum.fetched + rest) / bytes};
+  return {(sum.left + rest) / bytes, (sum.far + rest) / bytes, (sum.fetched + rest) / bytes};
 }
 
 void Recency::touch(const Range& range, double fetched) {
@@ -108,8 +108,8 @@ void Recency::touch(const Range& range, double fetched) {
 
 Reach reach(Device device) {
   if (device != Device::cpu) return {};
-  const int64_t own = cache_bytes() / 2, shared = std::max(own, shared_cache_bytes());
-  return {.own = own, .near = std::min(shared, kNear * own), .kept = std::min(shared, kKept * own)};
+  const int64_t own = cache_bytes() / 2, most = std::max(cache_bytes(), shared_cache_bytes());
+  return {.own = own, .shared = std::min(most, kShared * own), .kept = std::min(most, kKept * own)};
 }
 
 std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
@@ -130,7 +130,7 @@ std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
         const auto bytes = static_cast<double>(ranges[k].bytes);
         if (k < later.size()) more += later[k] * distance.far;
         all += bytes;
-        shared += bytes * std::max(0.0, distance.shared - distance.far);
+        shared += bytes * std::max(0.0, distance.left - distance.far);
       }
       if (all > 0) more += costs[i].shared * shared / all;
       seconds[i] = std::min(costs[i].near + more, costs[i].far);

@@ -25,9 +25,9 @@ namespace plimsoll {
 // there, from kFarther times as many on nothing, and in between it goes by the logarithm. None is
 // less than the one before. They are 0 on a GPU, whose costs do not depend on it.
 struct Reach {
-  int64_t own = 0;   // the caches that the cores have for themselves still hold it: it is near
-  int64_t near = 0;  // the shared cache hands it over without a wait for memory
-  int64_t kept = 0;  // the shared cache still holds it, unless it came from memory
+  int64_t own = 0;     // the caches that the cores have for themselves still hold it: it is near
+  int64_t shared = 0;  // the shared cache hands it over without a wait for memory
+  int64_t kept = 0;    // the shared cache still holds it, unless it came from memory
 };
 constexpr int64_t kFarther = 2;
 
@@ -47,7 +47,7 @@ class Recency {
  public:
   // Means over the bytes of a range, each from 0 to 1.
   struct Distance {
-    double shared = 0;   // is no longer in the cores' own caches
+    double left = 0;     // is no longer in the cores' own caches
     double far = 0;      // is not in the shared cache either, or takes as long as if it were not
     double fetched = 0;  // comes from memory
   };

@@ -50,16 +50,26 @@ std::vector<int> buffers_of(const std::vector<Operand>& operands) {
   return found;
 }
 
-void fill_zeros(std::span<std::byte> bytes, Device device) {
+// What an instruction is run on. `counter`: one i64, as the number of a step is, which is counted
+// from 1.
+struct Made {
+  std::span<std::byte> bytes;
+  bool counter;
+};
+
+void fill(const Made& made, Device device) {
+  const auto [bytes, counter] = made;
   if (device == Device::cpu) {  // where it is: a second block as large would count for the process
     bring_near(bytes.data(), std::ssize(bytes));
+    if (counter) *reinterpret_cast<int64_t*>(bytes.data()) = 1;
     return;
   }
-  const std::vector<std::byte> zeros(bytes.size());
-  copy_bytes(bytes.data(), device, zeros.data(), Device::cpu, std::ssize(bytes));
+  std::vector<std::byte> values(bytes.size());
+  if (counter) *reinterpret_cast<int64_t*>(values.data()) = 1;
+  copy_bytes(bytes.data(), device, values.data(), Device::cpu, std::ssize(bytes));
 }
 
-// Zeros, divided anew for each instruction among the buffers that it touches and its workspace: no
+// Zeros and counters, divided anew for each instruction among the buffers that it touches and its workspace: no
 // more is needed than every plan holds at once too. What is outside the step, as parameters are, is
 // read where it is, and written here.
 class Scratch {
@@ -70,8 +80,9 @@ class Scratch {
       if (!p.instruction.op->mutates) bytes_ = std::max(bytes_, needs(p));
   }
 
-  // Whether there is room for what it writes into: not where it would be more than others need.
-  bool has_copies(const Planned& planned) const {
+  // Whether there is room for zeros in place of what it writes into: not where they would be more
+  // than all other instructions need.
+  bool has_room_for_update(const Planned& planned) const {
     return device_ == Device::cpu && needs(planned) <= bytes_;
   }
 
@@ -102,7 +113,9 @@ class Scratch {
                              ? std::span(buffer.storage->data(), static_cast<size_t>(buffer.bytes))
                              : take(buffer.bytes);
         found->second = places_.back().data();
-        if (&views == &in && !stays) made_.push_back(places_.back());
+        if (&views == &in && !stays)
+          made_.push_back(
+              {places_.back(), operand.meta.dtype == DType::i64 && operand.meta.shape.rank() == 0});
       }
       views.push_back({found->second + operand.offset * size_of(operand.meta.dtype), operand.meta,
                        operand.strides});
@@ -111,9 +124,9 @@ class Scratch {
     for (const Operand& operand : instruction.out) lie(out, operand);
     places_.push_back(take(instruction.workspace));
     if (device_ != Device::cpu) {  // once, then only what is written over: copies from the host
-      for (const std::span<std::byte> bytes : made_) fill_zeros(bytes, device_);
-      std::erase_if(made_, [&](std::span<std::byte> bytes) {
-        return !planned.in_place || bytes.data() != at[planned.overwritten()];
+      for (const Made& made : made_) fill(made, device_);
+      std::erase_if(made_, [&](const Made& made) {
+        return !planned.in_place || made.bytes.data() != at[planned.overwritten()];
       });
     }
     return places_.back();
@@ -126,7 +139,7 @@ class Scratch {
 
   // Before each run: what it reads was written last, by all threads, as an op would have.
   void bring_near() {
-    for (const std::span<std::byte> bytes : made_) fill_zeros(bytes, device_);
+    for (const Made& made : made_) fill(made, device_);
   }
   void drop(size_t place) { drop_from_caches(places_[place].data(), std::ssize(places_[place])); }
   void demote(size_t place) {
@@ -157,7 +170,8 @@ class Scratch {
   const Device device_;
   int64_t bytes_ = 0;  // of the largest instruction
   std::shared_ptr<Storage> storage_;
-  std::vector<std::span<std::byte>> made_, places_;
+  std::vector<Made> made_;
+  std::vector<std::span<std::byte>> places_;
 };
 
 Cost modelled(const Instruction& instruction) {
@@ -216,11 +230,12 @@ Cost measured(const Planned& planned, Scratch& scratch) {
   try {
     const double near = settled({});
     Cost cost{.near = near, .far = near, .later = std::vector<double>(scratch.places())};
-    if (!all.empty()) cost.shared = std::max(0.0, usual(all, &Scratch::demote) - near);
+    if (!all.empty() && can_demote_to_shared_cache())
+      cost.shared = std::max(0.0, usual(all, &Scratch::demote) - near);
     for (const size_t k : all) cost.later[k] = std::max(0.0, settled({k}) - near);
     if (!all.empty()) cost.far = std::max(near, usual(all, &Scratch::drop));
     return cost;
-  } catch (const Error&) {  // zeros are no valid input
+  } catch (const Error&) {  // such numbers are no valid input
     return modelled(instruction);
   }
 }
@@ -258,7 +273,6 @@ struct Known {
 // Measures it unless so many rounds have done so.
 Cost measured_in(int rounds, const Planned& planned, Scratch& scratch) {
   const auto& [instruction, in_place] = planned;
-  if (instruction.op->mutates && !scratch.has_copies(planned)) return modelled(instruction);
   const std::vector<bool> outside = scratch.outside(instruction);
   const int threads = num_threads();
   static std::mutex mutex;
@@ -269,9 +283,12 @@ Cost measured_in(int rounds, const Planned& planned, Scratch& scratch) {
     if (k.in_place != in_place || k.threads != threads || k.outside != outside ||
         !same_kind(k.instruction, instruction))
       continue;
+    if (instruction.op->mutates && !scratch.has_room_for_update(planned)) return k.cost;
     for (; k.rounds < rounds; ++k.rounds) k.cost = lesser(k.cost, measured(planned, scratch));
     return k.cost;
   }
+  if (instruction.op->mutates && !scratch.has_room_for_update(planned))
+    return modelled(instruction);
   known.push_back({instruction, outside, in_place, threads, measured(planned, scratch)});
   return known.back().cost;
 }

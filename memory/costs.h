@@ -29,8 +29,8 @@ struct Cost {
   bool operator==(const Cost&) const = default;
 };
 
-// Of two measurements of one instruction, whatever took less time: near, far, and with each place
-// alone far.
+// Of two measurements of one instruction, whatever took less time: near, far, in the shared cache,
+// and with each place alone far.
 Cost lesser(const Cost& a, const Cost& b);
 
 // What a device does in a second at best; the defaults are those of CostModel::model.
@@ -43,11 +43,12 @@ struct DeviceSpeed {
 double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed = {});
 
 // One for each instruction. Measuring takes no memory from the current pool; it holds the buffers
-// of one instruction, which every plan holds at once too. Inputs that the step makes are zeros, and
-// so is in place of what an instruction writes into, which stays as it is. The model's cost, the
-// same near and far, has what cannot run on zeros; what writes into its inputs, on a GPU or where
-// these zeros would be more than all other instructions need; and everything by CostModel::model.
-// On a GPU measured costs are the same near and far too.
+// of one instruction, which every plan holds at once too. Inputs that the step makes are zeros, or 1
+// if they are one i64, as step counts are. What writes into its inputs has numbers like these in
+// place of all of them; the inputs stay as they are. The model's cost, the same near and far, has
+// what cannot run on such numbers; what writes into its inputs, on a GPU or where they would take
+// more than all other instructions need; and everything by CostModel::model. On a GPU measured costs
+// are the same near and far too.
 std::vector<Cost> instruction_costs(const Program& program, CostModel model);
 
 }  // namespace plimsoll

@@ -15,11 +15,12 @@ namespace plimsoll {
 
 // What a budget was bought with.
 struct Recompute {
-  int64_t budget = 0;              // bytes asked for; 0: no budget was given
-  int repetitions = 0;             // instructions that run again
-  double step_seconds = 0;         // predicted, of the whole step without any repetition
-  double added_seconds = 0;        // predicted: how much longer it takes with them
-  double least_added_seconds = 0;  // no plan within the budget repeats less, all operands near
+  int64_t budget = 0;   // bytes asked for; 0: no budget was given
+  int repetitions = 0;  // instructions that run again
+  // Predicted: of the whole step without any repetition, of the repetitions, and how much longer the
+  // step takes with them. That is less than they take where a smaller arena makes the rest faster.
+  double step_seconds = 0, repeated_seconds = 0, added_seconds = 0;
+  double least_repeated_seconds = 0;  // of any plan within the budget, all operands near
   bool operator==(const Recompute&) const = default;
 };
 

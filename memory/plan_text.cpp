@@ -37,9 +37,10 @@ std::string Plan::text() const {
       return std::string(percent);
     };
     text += cat("  budget ", recompute.budget, " bytes: ", recompute.repetitions,
-                " instructions run again and add ", share(recompute.added_seconds),
-                " to the time; in any plan within it what runs again takes at least ",
-                share(recompute.least_added_seconds), "\n");
+                " instructions run again and take ", share(recompute.repeated_seconds),
+                " of a step's time, in any plan within it at least ",
+                share(recompute.least_repeated_seconds), "; the step takes ",
+                share(recompute.added_seconds), " longer\n");
   }
   return text;
 }

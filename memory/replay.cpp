@@ -1,6 +1,7 @@
 #include "memory/replay.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <set>
 
@@ -179,14 +180,36 @@ void Replay::check_shared(std::span<const Tensor> inputs) const {
   }
 }
 
+void Replay::prepare(std::span<const Tensor> inputs) {
+  JoinedCalls::make_waiting();
+  patch_inputs(inputs);
+  note_mutations(inputs);
+}
+
+std::vector<double> Replay::seconds_of_each(std::span<const Tensor> inputs) {
+  check_shared(inputs);
+  prepare(inputs);
+  const auto wait = [&] {
+    if (program_.device == Device::cuda) cuda_api().synchronize();
+  };
+  std::vector<double> seconds(program_.instructions.size());
+  wait();
+  for (const Bound& bound : bound_) {
+    const auto start = std::chrono::steady_clock::now();
+    bound.kernel(bound.call);
+    wait();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    seconds[static_cast<size_t>(bound.instruction)] = took.count();
+  }
+  return seconds;
+}
+
 std::vector<Tensor> Replay::run(std::span<const Tensor> inputs) {
   check_shared(inputs);
   std::vector<Tensor> fresh;
   for (const Operand& result : program_.results)
     fresh.push_back(Tensor::empty(result.meta, "step"));
-  JoinedCalls::make_waiting();
-  patch_inputs(inputs);
-  note_mutations(inputs);
+  prepare(inputs);
   if (apply_mode().check_finite)
     run_checked();
   else if (graph_)

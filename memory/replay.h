@@ -35,6 +35,11 @@ class Replay {
   // apply_mode().check_finite, unless a FirstNonfinite takes it.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
+  // Runs once, each instruction by itself, and says how many seconds it took: those that do nothing
+  // 0, and of several that are joined the first has the time of all. The state is what run() leaves;
+  // results are dropped and never checked.
+  std::vector<double> seconds_of_each(std::span<const Tensor> inputs);
+
  private:
   struct Bound {  // one instruction, or several that are joined, with its kernel and addresses
     Kernel kernel;
@@ -56,6 +61,7 @@ class Replay {
   void check_shared(std::span<const Tensor> inputs) const;
   void patch_inputs(std::span<const Tensor> inputs);
   void note_mutations(std::span<const Tensor> inputs);
+  void prepare(std::span<const Tensor> inputs);
   void run_checked();
   void run_calls() const;
   void run_as_graph(std::span<const Tensor> inputs);

@@ -10,6 +10,7 @@
 #include "memory/context.h"
 #include "memory/early_update.h"
 #include "memory/pooled_allocator.h"
+#include "memory/recompute/program.h"
 #include "memory/step.h"
 #include "ops/ops.h"
 #include "optim/accumulation.h"
@@ -125,19 +126,41 @@ TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
   }
 }
 
+// What does not run again is what runs in the step that keeps all, and the time of the rest is said.
+void expect_the_rest_is_all(const Fitted& fitted, const Program& keep, CostModel model) {
+  const std::vector<double> seconds =
+      seconds_in_context(fitted.program, fitted.plan, instruction_costs(fitted.program, model));
+  std::vector<const OpDef*> rest, all;
+  double repeated = 0;
+  for (size_t i = 0; i < seconds.size(); ++i)
+    if (recompute::is_repetition(fitted.program.instructions[i], keep))
+      repeated += seconds[i];
+    else
+      rest.push_back(fitted.program.instructions[i].op);
+  for (const Instruction& instruction : keep.instructions) all.push_back(instruction.op);
+  std::ranges::sort(rest);
+  std::ranges::sort(all);
+  EXPECT_EQ(rest, all);
+  EXPECT_NEAR(fitted.plan.recompute.repeated_seconds, repeated, 1e-12 * repeated);
+}
+
 TEST(MemoryBudget, ALargerBudgetNeverCostsMoreTime) {
   int pairs = 0;
   for (const char* name : {"lenet", "resnet8", "vgg", "sepcnn", "gpt"}) {
     SCOPED_TRACE(name);
     const BudgetPlanner planner(program_of(name), kModel);
     const int64_t least = planner.smallest(), most = planner.largest();
+    const Program keep = planner.fit(most).program;
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k <= 40; ++k, ++pairs) {
       const int64_t budget = least + (most - least) * k / 40;
-      const Plan plan = planner.fit(budget).plan;
+      const Fitted fitted = planner.fit(budget);
+      const Plan& plan = fitted.plan;
       EXPECT_LE(plan.total_bytes(), budget);
       EXPECT_LE(plan.recompute.added_seconds, before);
-      EXPECT_LE(plan.recompute.least_added_seconds, plan.recompute.added_seconds * (1 + 1e-12));
+      EXPECT_LE(plan.recompute.least_repeated_seconds,
+                plan.recompute.repeated_seconds * (1 + 1e-12));
+      expect_the_rest_is_all(fitted, keep, CostModel::model);
       before = plan.recompute.added_seconds;
     }
     EXPECT_EQ(before, 0);
@@ -169,6 +192,8 @@ TEST(MemoryBudget, MeasuredCostsArePricedInContext) {
       EXPECT_EQ(recompute.added_seconds,
                 std::max(0.0, seconds(fitted.program, fitted.plan) - base));
       EXPECT_LE(recompute.added_seconds, before);
+      EXPECT_LE(recompute.least_repeated_seconds, recompute.repeated_seconds * (1 + 1e-12));
+      expect_the_rest_is_all(fitted, keep.program, CostModel::measured);
       before = recompute.added_seconds;
     }
     EXPECT_EQ(before, 0);

@@ -12,8 +12,8 @@ namespace {
 
 using namespace memory_test;
 
-// Near up to 100 bytes, kept by the shared cache up to 1,000.
-constexpr Reach kSmall{.own = 50, .near = 100, .kept = 1000};
+// Near up to 50 bytes, handed over by the shared cache up to 100 and kept by it up to 1,000.
+constexpr Reach kSmall{.own = 50, .shared = 100, .kept = 1000};
 
 TEST(MemoryContext, DistanceIsTheLogarithmOfTheBytesInBetween) {
   Recency recency(kSmall);
@@ -91,8 +91,8 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
   const std::vector<Cost> costs{{1, 2, {1, 0, 0}}, {10, 20, {0, 10, 0}}, {100, 180, {30, 100, 0}}};
   // The input was left for two others, then comes what was written last; what the second writes lay
   // behind two; all that the third touches is near.
-  const auto seconds = [&](int64_t near) {
-    return seconds_in_context(program, plan, costs, {.own = 1, .near = near, .kept = 1 << 20});
+  const auto seconds = [&](int64_t shared) {
+    return seconds_in_context(program, plan, costs, {.own = 1, .shared = shared, .kept = 1 << 20});
   };
   const double part = std::log2(8192.0 / 6144);  // from near, 0, to twice as much, 1
   const std::vector<double> partly = seconds(6144);
@@ -105,7 +105,7 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
   EXPECT_EQ(seconds(1 << 20), (std::vector{1.0, 10.0, 100.0}));
   // What the second wrote to memory the third finds far, where the cores do not hold it.
   const auto seconds_with = [&](int64_t own) {
-    return seconds_in_context(program, plan, costs, {.own = own, .near = 4096, .kept = 4096});
+    return seconds_in_context(program, plan, costs, {.own = own, .shared = 4096, .kept = 4096});
   };
   EXPECT_EQ(seconds_with(1), (std::vector{2.0, 20.0, 130.0}));
   EXPECT_EQ(seconds_with(4096), (std::vector{2.0, 20.0, 100.0}));
@@ -113,22 +113,19 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
   // What the shared cache has counts by its bytes: half of each one's, the same as above.
   const std::vector<Cost> costs_there{{1, 9, {}, 4}, {10, 90, {}, 40}, {100, 900, {}, 400}};
   EXPECT_EQ(seconds_in_context(program, plan, costs_there,
-                               {.own = 2048, .near = 1 << 20, .kept = 1 << 20}),
+                               {.own = 2048, .shared = 1 << 20, .kept = 1 << 20}),
             (std::vector{3.0, 30.0, 300.0}));
 }
 
 TEST(MemoryContext, ReachesAreSomeTimesWhatCoresHaveForThemselves) {
   const Reach on_cpu = reach(Device::cpu);
   EXPECT_EQ(on_cpu.own, cache_bytes() / 2);
-  EXPECT_GE(on_cpu.near, on_cpu.own);
-  EXPECT_LE(on_cpu.near, 8 * on_cpu.own);
-  EXPECT_GE(on_cpu.kept, on_cpu.near);
+  EXPECT_GE(on_cpu.shared, cache_bytes());
+  EXPECT_LE(on_cpu.shared, 8 * on_cpu.own);
+  EXPECT_GE(on_cpu.kept, on_cpu.shared);
   EXPECT_LE(on_cpu.kept, 32 * on_cpu.own);
-  if (shared_cache_bytes() > cache_bytes()) {
-    EXPECT_LE(on_cpu.kept, shared_cache_bytes());
-    EXPECT_GT(on_cpu.near, on_cpu.own);
-  }
-  EXPECT_EQ(reach(Device::cuda).near, 0);
+  EXPECT_LE(on_cpu.kept, std::max(cache_bytes(), shared_cache_bytes()));
+  EXPECT_EQ(reach(Device::cuda).shared, 0);
 }
 
 }  // namespace

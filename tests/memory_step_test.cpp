@@ -1,7 +1,13 @@
 // Step: replay gives the bits of the function itself, in exactly the bytes that were planned.
 #include "memory/step.h"
 
+#include <chrono>
+#include <thread>
+
+#include "core/trace.h"
+#include "memory/dead_code.h"
 #include "memory/pooled_allocator.h"
+#include "memory/replay.h"
 #include "tests/memory_random.h"
 
 namespace plimsoll {
@@ -63,6 +69,54 @@ TEST(MemoryStep, ReplaysTheBitsOfEager) {
       eager.inputs[0] = captured.inputs[0] = ramp(96, static_cast<float>(run));
     }
   }
+}
+
+TEST(MemoryReplay, TimesEachInstructionOfARunThatLeavesTheSameState) {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomCase eager(seed), timed(seed);
+    const std::vector<Meta> metas{timed.inputs[0].meta(), timed.inputs[1].meta()};
+    const Program program = remove_dead(capture(StepFunction(timed.function), metas));
+    const Plan plan = make_plan(program);
+    const auto arena = Storage::allocate(Device::cpu, plan.arena_bytes, MemoryClass::arena, "test");
+    Replay replay(program, plan);
+    replay.bind(arena->data());
+    for (int run = 0; run < 3; ++run) {
+      eager.function(eager.inputs);
+      const std::vector<double> seconds = replay.seconds_of_each(timed.inputs);
+      EXPECT_EQ(seconds.size(), program.instructions.size());
+      ASSERT_EQ(values(timed.state), values(eager.state));
+    }
+  }
+}
+
+constexpr OpDef sleep_op{.name = "sleep", .infer = same_as_input, .cpu = [](const Call&) {
+                           std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                         }};
+
+TEST(MemoryReplay, TimesInstructionsByTheirNumber) {
+  const Tensor nothing = Tensor::empty(vec(0, Device::cpu));
+  const Program program = capture(
+      [&](std::span<const Tensor> in) {
+        return std::vector{flip(apply1(sleep_op, {flip(in[0])})), flip(nothing)};
+      },
+      Metas{vec(64, Device::cpu)});
+  ASSERT_EQ(program.instructions.size(), 4u);
+  const Plan plan = make_plan(program);
+  const auto arena = Storage::allocate(Device::cpu, plan.arena_bytes, MemoryClass::arena, "test");
+  Replay replay(program, plan);
+  replay.bind(arena->data());
+  std::vector<double> least(4, std::numeric_limits<double>::infinity());
+  for (int run = 0; run < 10; ++run) {  // others on this machine may stop any of them for a while
+    const std::vector<double> seconds = replay.seconds_of_each(std::array{ramp(64, 1)});
+    for (size_t k = 0; k < 4; ++k) least[k] = std::min(least[k], seconds[k]);
+  }
+  EXPECT_GE(least[1], 0.005);
+  for (const size_t k : {0, 2}) {
+    EXPECT_GT(least[k], 0);
+    EXPECT_LT(least[k], 0.005);
+  }
+  EXPECT_EQ(least[3], 0);
 }
 
 TEST(MemoryStep, PlannedIsMeasuredToTheByte) {

@@ -69,9 +69,13 @@ struct Features {
 
 }  // namespace
 
-void demote_to_shared_cache(const std::byte* data, int64_t bytes) {
+bool can_demote_to_shared_cache() {
   static const bool can = Features().cldemote();
-  if (!can) return;
+  return can;
+}
+
+void demote_to_shared_cache(const std::byte* data, int64_t bytes) {
+  if (!can_demote_to_shared_cache()) return;
   parallel_for(bytes, kPiece, [&](int64_t begin, int64_t end) {
     demote_lines(data + begin, end - begin);
     _mm_mfence();
@@ -87,6 +91,7 @@ void drop_from_caches(const std::byte* data, int64_t bytes) {
 }
 #else
 void drop_from_caches(const std::byte*, int64_t) {}
+bool can_demote_to_shared_cache() { return false; }
 void demote_to_shared_cache(const std::byte*, int64_t) {}
 #endif
 

@@ -31,7 +31,9 @@ constexpr bool kCanDropFromCaches = false;
 void drop_from_caches(const std::byte* data, int64_t bytes);
 
 // Leaves it to the cache that all cores share, on processors that can be told to (CLDEMOTE); on
-// others it stays where it is. Each core does so with what bring_near() had it write.
+// others it stays where it is. A core does so with what it has itself, which need not be all that
+// it is asked for: all threads together take the pieces that they took in bring_near(), mostly.
+bool can_demote_to_shared_cache();
 void demote_to_shared_cache(const std::byte* data, int64_t bytes);
 
 }  // namespace plimsoll

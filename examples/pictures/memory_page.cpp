@@ -62,8 +62,9 @@ Json tiles(const Plan& plan) {
   const Recompute& again = plan.recompute;
   if (again.budget > 0)
     tiles.push_back({"time added", percent(again.added_seconds, again.step_seconds),
-                     cat("no plan repeats less than ",
-                         percent(again.least_added_seconds, again.step_seconds))});
+                     cat(percent(again.repeated_seconds, again.step_seconds),
+                         " runs again; no plan repeats less than ",
+                         percent(again.least_repeated_seconds, again.step_seconds))});
   return tiles;
 }
 
