@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -11,6 +12,7 @@
 
 #include "core/cpu/shares.h"
 #include "core/error.h"
+#include "tests/errors.h"
 
 namespace plimsoll {
 namespace {
@@ -49,6 +51,24 @@ TEST(ParallelFor, NestedRunsInline) {
     });
   });
   EXPECT_EQ(hits, std::vector<int>(64, 1));
+  set_num_threads(before);
+}
+
+// As a loop would, however late the thread that has it gets there.
+TEST(ParallelFor, RethrowsWhatTheFirstPieceThrows) {
+  const int before = num_threads();
+  for (const int threads : {1, 2, 4}) {
+    set_num_threads(threads);
+    for (int run = 0; run < 20; ++run)
+      expect_error<IndexError>(
+          [] {
+            parallel_for(100, 1, [](int64_t i, int64_t) {
+              if (i == 13) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+              if (i >= 13 && i % 3 == 1) fail<IndexError>("piece ", i);
+            });
+          },
+          "piece 13");
+  }
   set_num_threads(before);
 }
 

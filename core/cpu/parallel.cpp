@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <exception>
+#include <mutex>
 
 #include "core/cpu/shares.h"
 #include "core/error.h"
@@ -37,15 +38,19 @@ void detail::parallel_for(int64_t n, int64_t grain, Body body, const void* conte
     return;
   }
   Shares shares(total, threads);
+  std::atomic<int64_t> failed = total;  // the first piece that threw; those before it still run
   std::exception_ptr error;
-  std::atomic<bool> failed = false;
+  std::mutex mutex;  // of the error
 #pragma omp parallel num_threads(threads)
   shares.work(omp_get_thread_num(), [&](int64_t piece) {
-    if (failed) return;
+    if (piece > failed) return;
     try {
       body(context, piece * grain, std::min(n, (piece + 1) * grain));
     } catch (...) {
-      if (!failed.exchange(true)) error = std::current_exception();
+      const std::scoped_lock lock(mutex);
+      if (piece > failed) return;
+      failed = piece;
+      error = std::current_exception();
     }
   });
   if (error) std::rethrow_exception(error);

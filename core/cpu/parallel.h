@@ -36,7 +36,7 @@ void parallel_for(int64_t n, int64_t grain, Body body, const void* context);
 }  // namespace detail
 
 // Runs f(begin, end) on every piece. Called from inside a piece it runs on that thread alone. The
-// first exception is rethrown once all threads have stopped.
+// exception of the first piece that throws is rethrown once all threads have stopped.
 template <class F>
 void parallel_for(int64_t n, int64_t grain, const F& f) {
   detail::parallel_for(
