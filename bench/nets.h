@@ -2,8 +2,8 @@
 // a transformer, residual nets (He et al., "Deep residual learning for image recognition", 2015), a
 // U-Net and a densely connected net.
 //
-//   const Subject subject = resnet(56, build);
-//   subject.checkpoint(3);             // from now on forward() keeps what lies between every third
+//   const Subject subject = resnet(56, 32, build);    // of 32 images
+//   subject.checkpoint(3);   // from now on forward() keeps what lies between every third
 #pragma once
 
 #include <functional>
@@ -163,36 +163,37 @@ inline Subject chain(const std::string& name, std::unique_ptr<Chain> net, Tensor
   return {name, std::move(net), [=](size_t group) { blocks->group = group; }, blocks->size(), x};
 }
 
-inline Subject gpt(int64_t layers, nn::Build& build) {
+inline Subject gpt(int64_t layers, int64_t batch, nn::Build& build) {
   auto net = std::make_unique<Chain>();
   for (int64_t i = 0; i < layers; ++i)
     net->then<nn::TransformerBlock>(
         256, build, nn::TransformerOptions{.heads = 8, .causal = true, .dropout = 0.1});
-  return chain(cat("gpt, ", layers, " blocks"), std::move(net), uniform({4, 256, 256}, -1, 1, 1));
+  return chain(cat("gpt, ", layers, " blocks"), std::move(net),
+               uniform({batch, 256, 256}, -1, 1, 1));
 }
 
-inline Subject resnet(int64_t depth, nn::Build& build) {
+inline Subject resnet(int64_t depth, int64_t batch, nn::Build& build) {
   auto net = std::make_unique<Chain>();
   net->then<ConvNormRelu>(3, 16, build);
   int64_t in = 16;
   for (const int64_t out : {16, 32, 64})
     for (int64_t i = 0; i < (depth - 2) / 6; ++i, in = out) net->then<Residual>(in, out, build);
-  return chain(cat("resnet", depth), std::move(net), uniform({32, 32, 32, 3}, -1, 1, 1));
+  return chain(cat("resnet", depth), std::move(net), uniform({batch, 32, 32, 3}, -1, 1, 1));
 }
 
-inline Subject densenet(nn::Build& build) {
+inline Subject densenet(int64_t batch, nn::Build& build) {
   auto net = std::make_unique<Chain>();
   net->then<ConvNormRelu>(3, 32, build);
   int64_t channels = 32;
   for (int i = 0; i < 24; ++i, channels += 12) net->then<Dense>(channels, 12, build);
-  return chain("densely connected", std::move(net), uniform({16, 32, 32, 3}, -1, 1, 1));
+  return chain("densely connected", std::move(net), uniform({batch, 32, 32, 3}, -1, 1, 1));
 }
 
-inline Subject unet(nn::Build& build) {
+inline Subject unet(int64_t batch, nn::Build& build) {
   auto net = std::make_unique<UNet>(4, 16, build);
   UNet* const levels = net.get();
   return {"u-net", std::move(net), [=](size_t group) { levels->checkpointed = group > 0; }, 0,
-          uniform({8, 64, 64, 3}, -1, 1, 1)};
+          uniform({batch, 64, 64, 3}, -1, 1, 1)};
 }
 
 }  // namespace plimsoll::bench

@@ -6,6 +6,7 @@
 //   bench/recompute                    // plans only: added time predicted from measured op times
 //   bench/recompute --run 60           // also runs: median of 60 steps with and without; or 10
 //   bench/recompute --run 60 --only resnet56 --ratio 0.5    // one row
+//   bench/recompute --run 20 --times 4    // with batches four times as large
 //
 // "arena" is what a step holds besides parameters, optimizer state and inputs. Ratios are of its
 // size without recompute; times are in parts of the step that keeps all. "again": what the
@@ -118,6 +119,7 @@ Measured measure(const Fitted& all, const Fitted& fitted, std::span<const Tensor
 
 struct Options {
   int rounds = 0;  // steps to measure; 0: none
+  int times = 1;   // as large batches as usual
   std::string only;
   std::vector<double> ratios{0.7, 0.5, 0.3, 0.2};
 };
@@ -223,11 +225,11 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const bool has_value = i + 1 < argc && argv[i + 1][0] != '-';
     const std::string name = argv[i];
-    if (name == "--run") {
-      const double steps = has_value ? number(argv[++i]) : 10;
-      if (steps < 1 || steps > 1e6 || steps != std::floor(steps))
-        return refuse(cat("--run: not a whole number from 1 to 1000000: ", argv[i], "."));
-      options.rounds = static_cast<int>(steps);
+    if (name == "--run" || (name == "--times" && has_value)) {
+      const double value = has_value ? number(argv[++i]) : 10;
+      if (value < 1 || value > 1e6 || value != std::floor(value))
+        return refuse(cat(name, ": not a whole number from 1 to 1000000: ", argv[i], "."));
+      (name == "--run" ? options.rounds : options.times) = static_cast<int>(value);
     } else if (name == "--only" && has_value) {
       options.only = argv[++i];
     } else if (name == "--ratio" && has_value) {
@@ -236,7 +238,7 @@ int main(int argc, char** argv) {
         return refuse(cat("--ratio: not a number above 0: ", argv[i], "."));
     } else {
       return refuse(cat("there is no such option, or it has no value: ", name,
-                        ". Use --run [STEPS], --only NAME and --ratio R."));
+                        ". Use --run [STEPS], --times N, --only NAME and --ratio R."));
     }
   }
   nn::Build build{.seed = 1};
@@ -248,10 +250,10 @@ int main(int argc, char** argv) {
     found = true;
     print_table(subject, options);
   };
-  print_asked(gpt(12, build));
-  for (const int64_t depth : {20, 56, 110}) print_asked(resnet(depth, build));
-  print_asked(unet(build));
-  print_asked(densenet(build));
+  print_asked(gpt(12, 4 * options.times, build));
+  for (const int64_t depth : {20, 56, 110}) print_asked(resnet(depth, 32 * options.times, build));
+  print_asked(unet(8 * options.times, build));
+  print_asked(densenet(16 * options.times, build));
   if (!found)
     return refuse(cat("--only: no net has a name that begins like this: ", options.only,
                       ". There are ", names, "."));

@@ -8,9 +8,9 @@
 // these (Mattson et al., "Evaluation techniques for storage hierarchies", 1970). It is counted by
 // address: a value that takes the place of one just freed is near.
 //
-// What came from memory the shared cache does not keep when the core is done with it; as a large
-// step streams through its arena, even what was written a moment ago is far then. What was found in
-// the shared cache stays there.
+// What comes from memory the shared cache does not keep when the core is done with it, unless it
+// comes again soon: its second use waits for memory, too, its third does not. So as a large step
+// streams through its arena, even what was written a moment ago is far.
 #pragma once
 
 #include <span>
@@ -27,13 +27,13 @@ namespace plimsoll {
 struct Reach {
   int64_t own = 0;     // the caches that the cores have for themselves still hold it: it is near
   int64_t shared = 0;  // the shared cache hands it over without a wait for memory
-  int64_t kept = 0;    // the shared cache still holds it, unless it came from memory
+  int64_t kept = 0;    // when used again it stays in the shared cache, wherever it comes from
 };
 constexpr int64_t kFarther = 2;
 
-// Of the cores' own caches half counts: ops also go through memory that they pack operands in. The
-// shared one counts as no more than some times as much: a virtual machine has a part of it, and is
-// not told which.
+// Of the cores' own caches a quarter counts: ops also go through memory that they pack operands in,
+// and what is written drives out what is not yet read. The shared one counts as no more than some
+// times as much: a virtual machine has a part of it, and is not told which.
 Reach reach(Device device);
 
 // A piece of memory: of the arena (space -1), or of a buffer outside of it.
@@ -49,14 +49,14 @@ class Recency {
   struct Distance {
     double left = 0;     // is no longer in the cores' own caches
     double far = 0;      // is not in the shared cache either, or takes as long as if it were not
-    double fetched = 0;  // comes from memory
+    double fetched = 0;  // comes from memory, not for the second time: it will not be kept
   };
 
   explicit Recency(const Reach& reach);
 
   // What was never touched is far and comes from memory.
   Distance distance(const Range& range) const;
-  // `fetched`: how much of it came from memory.
+  // `fetched`: how much of it is not kept.
   void touch(const Range& range, double fetched = 0);
 
  private:
