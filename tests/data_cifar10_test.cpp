@@ -97,7 +97,7 @@ TEST(DataCifar10, RefusesAMissingFolderOrBatch) {
   const std::pair<Split, std::string> missing[] = {
       {Split::train, "data_batch_1.bin to data_batch_5.bin"}, {Split::test, "test_batch.bin"}};
   for (const auto& [split, names] : missing)
-    EXPECT_EQ(error_of<DataError>([&] { load_cifar10(dir.path(), split); }),
+    EXPECT_EQ(error_of<DataError>([&, split = split] { load_cifar10(dir.path(), split); }),
               "cifar10: no file " + names + ", with or without .gz, is in the folder: " +
                   dir.path().string() + ". Check the path, or fetch the data with get_data.");
 }

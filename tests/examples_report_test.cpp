@@ -76,7 +76,7 @@ TEST(Report, RefusesWhatIsNoFile) {
       {"/dev/null", "/dev/null"},
       {".", "."}};
   for (const auto& [path, named] : refusals)
-    EXPECT_EQ(error_of<UsageError>([&] { ReportFile{path}; }),
+    EXPECT_EQ(error_of<UsageError>([path = path] { ReportFile{path}; }),
               "--json: it is there and no regular file: " + named + ". Name another file.");
   EXPECT_EQ(files_in(dir), 3);
 }
@@ -89,7 +89,7 @@ TEST(Report, RefusesAFolderThatTakesNoFiles) {
       {dir.text("file/run.json"), "Not a directory"},
       {dir.text(std::string(250, 'x')), "File name too long"}};
   for (const auto& [path, reason] : refusals)
-    EXPECT_EQ(error_of<UsageError>([&] { ReportFile{path}; }),
+    EXPECT_EQ(error_of<UsageError>([path = path] { ReportFile{path}; }),
               "--json: the file cannot be written: " + path + " (" + reason +
                   "). Name a file in a folder that exists and is yours.");
   // Nobody writes here, the administrator included.

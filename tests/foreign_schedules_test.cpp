@@ -200,9 +200,10 @@ TEST(foreign, schedules) {
   for (const auto& folder : folders) {
     foreign::Tally<Unsupported> tally;
     const Json file = Json::parse(foreign::read_bytes(folder / "lr_schedules.json"));
-    for (const auto& [name, rates] : file.items())
-      tally.count(name,
-                  [&] { return run_schedule(name, rates.template get<std::vector<double>>()); });
+    for (const auto& schedule : file.items())
+      tally.count(schedule.key(), [&] {
+        return run_schedule(schedule.key(), schedule.value().template get<std::vector<double>>());
+      });
     EXPECT_GT(tally.all, 0) << folder << " has no schedules";
     tally.print(folder.filename().string() + " schedules");
     if (tally.all == 12) {  // the folder that this was written with

@@ -68,7 +68,7 @@ Array values_of(const View& view) {
 class Comparison {
  public:
   Comparison(const Program& program, std::span<const Tensor> inputs, double tolerance)
-      : program_(program), tolerance_(tolerance) {
+      : tolerance_(tolerance) {
     size_t input = 0;
     for (const Buffer& buffer : program.buffers) {
       memory_.emplace_back(static_cast<size_t>(buffer.bytes), kPoison);
@@ -174,7 +174,6 @@ class Comparison {
     return {o.buffer, {{bytes / size_of(o.meta.dtype)}, o.meta.dtype}, {1}, 0};
   }
 
-  const Program& program_;
   const double tolerance_;
   std::vector<Bytes> memory_;
   std::vector<std::unique_ptr<Block>> blocks_;  // of the instruction that runs

@@ -21,6 +21,8 @@ template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
 
 std::span<const Bytef> bytes_of(const Tensor& tensor) {
   return visit_any(tensor.dtype(), [&]<class T>() {
@@ -183,8 +185,10 @@ std::vector<Changed> State::restore(const fs::path& file) const {
   for (const auto& [name, prefix, made_with] : changeable_) {
     const std::string saved = value_of(state.metadata(), name), now = changeable_values_.at(name);
     if (saved == now || saved.empty()) continue;
-    const bool refused = std::ranges::any_of(
-        state.names(), [&](const std::string& tensor) { return tensor.starts_with(made_with); });
+    const bool refused =
+        std::ranges::any_of(state.names(), [&with = made_with](const std::string& tensor) {
+          return tensor.starts_with(with);
+        });
     check<UsageError>(!refused, "state: ", file.string(), " was saved with ", name, " ", saved,
                       ", not with ", now, ", and its ", made_with,
                       "* was made with that. Give the same, or take a state without it.");

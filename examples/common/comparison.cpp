@@ -84,8 +84,10 @@ Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
       std::make_shared<PooledAllocator>(device == Device::cuda ? cuda_provider() : host_provider());
   const AllocatorScope scope(pool);
   Row row{.digest = kFnvStart};
-  const auto [model, batch] = make_subject(c, device, seed);
-  const std::vector<Tensor> parameters = model->parameters();
+  const Subject subject = make_subject(c, device, seed);
+  const nn::Module& model = *subject.model;
+  const data::Batch& batch = subject.batch;
+  const std::vector<Tensor> parameters = model.parameters();
   optim::Adam optimizer(parameters);
   optimizer.set_learning_rate(1e-3);
   const Tensor key = make_key(seed, 0, device);
@@ -93,7 +95,7 @@ Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
 
   const auto loss_of = [&](std::span<const Tensor> in) {
     const Autocast autocast(c.precision);
-    return cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
+    return cross_entropy(model(in[0], nn::training(in[2])), in[1]);
   };
   const StepFunction train = [&](std::span<const Tensor> in) {
     const Tensor loss = loss_of(in);

@@ -2,9 +2,8 @@
 
 namespace plimsoll::examples {
 
-TextFeed::TextFeed(Device device, bool ahead) : device_(device) {
-  if (ahead) ahead_.emplace();
-}
+TextFeed::TextFeed(Device device, bool ahead)
+    : device_(device), ahead_(ahead ? std::make_unique<Ahead>() : nullptr) {}
 
 data::Batch TextFeed::batch(const Make& make, int64_t number, int64_t end) {
   if (!ahead_) return make(number, device_);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <memory>
 
 #include "data/device_prefetcher.h"
 #include "data/pinned_memory.h"
@@ -32,7 +32,7 @@ class TextFeed {
   };
 
   const Device device_;
-  std::optional<Ahead> ahead_;
+  const std::unique_ptr<Ahead> ahead_;  // null: nothing is copied ahead
 };
 
 }  // namespace plimsoll::examples

@@ -42,7 +42,7 @@ std::vector<Tensor> vjp(const Backward& b) {
   const bool residual = b.inputs() > 3 && b.needs(3);
   std::vector<Tensor> grads =
       plimsoll::apply(residual ? batch_norm_add_relu_grad_op : batch_norm_relu_grad_op, in);
-  if (residual) std::ranges::rotate(grads, grads.begin() + 1);  // it is the last input
+  if (residual) std::rotate(grads.begin(), grads.begin() + 1, grads.end());  // it is the last input
   grads.resize(static_cast<size_t>(b.inputs()));
   return grads;
 }

@@ -35,7 +35,7 @@ __global__ void rope_kernel(RopeSizes s, C sign, Elements<C> x, Elements<C> cos,
 }  // namespace
 
 void rope_cuda(const Call& call) {
-  const auto& [own, back] = call.attrs.as<RopeTurnAttrs>();
+  const auto& attrs = call.attrs.as<RopeTurnAttrs>();
   const Shape &x = call.in[0].shape(), &cos = call.in[1].shape();
   const int64_t pairs = cos.back();
   const RopeSizes s{.rows = x[0] * x[1],
@@ -43,10 +43,10 @@ void rope_cuda(const Call& call) {
                     .width = x[3],
                     .pairs = pairs,
                     .angles = cos.rank() == 3 ? cos[0] * cos[1] : cos[0],
-                    .step = own.interleaved ? 1 : pairs,
-                    .next = own.interleaved ? 2 : 1};
+                    .step = attrs.own.interleaved ? 1 : pairs,
+                    .next = attrs.own.interleaved ? 2 : 1};
   visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
-    launch(rope_kernel<C>, blocks_for(count(x)), kThreads, s, back ? C(-1) : C(1),
+    launch(rope_kernel<C>, blocks_for(count(x)), kThreads, s, attrs.back ? C(-1) : C(1),
            elements<C>(call.in[0]), elements<C>(call.in[1]), elements<C>(call.in[2]),
            elements<C>(call.out[0]));
   });
