@@ -27,14 +27,13 @@ constexpr float round_to_odd(double x) {
 // becomes the nearest that does, NaN becomes 0. To bool: true unless zero (so NaN is true).
 template <class To, class From>
 constexpr To convert(From from) {
-  constexpr bool to_16_bits = std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>;
-  if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+  if constexpr (is_16_bit<From>) {
     return convert<To>(static_cast<float>(from));
   } else if constexpr (std::is_same_v<To, bool>) {
     return from != 0;
-  } else if constexpr (to_16_bits && std::is_same_v<From, float>) {
+  } else if constexpr (is_16_bit<To> && std::is_same_v<From, float>) {
     return To(from);
-  } else if constexpr (to_16_bits) {
+  } else if constexpr (is_16_bit<To>) {
     return To(round_to_odd(static_cast<double>(from)));
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     // 2^63 is a float, the largest int64 is not: compare with >= against the first that is too big.

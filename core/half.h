@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 namespace plimsoll {
 
@@ -24,48 +25,60 @@ struct BFloat16 {
   uint16_t bits = 0;
   BFloat16() = default;
   explicit BFloat16(float value);
-  explicit operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
+  explicit operator float() const;
   explicit operator double() const { return static_cast<float>(*this); }
 };
 
-inline Half::Half(float value) {
-  const uint32_t word = std::bit_cast<uint32_t>(value);
-  const uint32_t sign = (word >> 16) & 0x8000u;
-  const uint32_t magnitude = word & 0x7fffffffu;
-  uint32_t half;
-  if (magnitude >= 0x7f800000u) {  // infinity, or NaN kept quiet with its upper payload
-    half = magnitude == 0x7f800000u ? 0x7c00u : 0x7e00u | ((magnitude >> 13) & 0x3ffu);
-  } else if (magnitude >= 0x477ff000u) {  // 65520 and up rounds to infinity
-    half = 0x7c00u;
-  } else if (magnitude < 0x38800000u) {  // subnormal or zero: let the adder of f32 round it
-    const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
-    half = std::bit_cast<uint32_t>(aligned) - 0x3f000000u;
-  } else {  // normal: rebias the exponent by 15 - 127, round half to even
-    half = (magnitude + 0xc8000fffu + ((magnitude >> 13) & 1u)) >> 13;
-  }
-  bits = static_cast<uint16_t>(sign | half);
+template <class T>
+constexpr bool is_16_bit = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+// The conversions, on the bits of one value (Word: uint32_t, Float: float) or of a vector of them
+// (core/cpu/load_as.h): all cases are computed, and each value picks its own.
+
+template <class Float, class Word>
+Float float_of_half(Word bits) {
+  const Word sign = (bits & 0x8000u) << 16, magnitude = (bits & 0x7fffu) << 13;
+  const Word special = magnitude + 0x70000000u;  // infinity or NaN
+  const Word normal = magnitude + 0x38000000u;
+  // Subnormal: normalised by one subtraction in f32.
+  const Word small = std::bit_cast<Word>(std::bit_cast<Float>(magnitude + 0x38800000u) - 0x1p-14f);
+  const Word word = magnitude < 0x00800000u ? small : (magnitude < 0x0f800000u ? normal : special);
+  return std::bit_cast<Float>(sign | word);
 }
 
-inline Half::operator float() const {
-  const uint32_t sign = (uint32_t{bits} & 0x8000u) << 16;
-  const uint32_t magnitude = (uint32_t{bits} & 0x7fffu) << 13;
-  uint32_t word;
-  if (magnitude >= 0x0f800000u) {  // infinity or NaN
-    word = magnitude + 0x70000000u;
-  } else if (magnitude >= 0x00800000u) {  // normal
-    word = magnitude + 0x38000000u;
-  } else {  // subnormal: normalised by one subtraction in f32
-    word = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude + 0x38800000u) -
-                                   std::bit_cast<float>(0x38800000u));
-  }
-  return std::bit_cast<float>(sign | word);
+template <class Word, class Float>
+Word half_of_float(Float value) {
+  const Word word = std::bit_cast<Word>(value);
+  const Word sign = (word >> 16) & 0x8000u, magnitude = word & 0x7fffffffu;
+  const Word nan = ((magnitude >> 13) & 0x3ffu) | 0x7e00u;  // kept quiet with its upper payload
+  const Word infinity = Word{} + 0x7c00u;
+  // Normal: rebias the exponent by 15 - 127, round half to even.
+  const Word normal = (magnitude + 0xc8000fffu + ((magnitude >> 13) & 1u)) >> 13;
+  // Subnormal or zero: let the adder of f32 round it.
+  const Word small = std::bit_cast<Word>(std::bit_cast<Float>(magnitude) + 0.5f) - 0x3f000000u;
+  // 65520 and up rounds to infinity.
+  const Word finite = magnitude < 0x38800000u ? small : normal;
+  const Word half = magnitude < 0x477ff000u ? finite : (magnitude > 0x7f800000u ? nan : infinity);
+  return sign | half;
 }
 
-inline BFloat16::BFloat16(float value) {
-  const uint32_t word = std::bit_cast<uint32_t>(value);
-  const bool nan = (word & 0x7fffffffu) > 0x7f800000u;
-  bits = static_cast<uint16_t>(nan ? (word >> 16) | 0x40u
-                                   : (word + 0x7fffu + ((word >> 16) & 1u)) >> 16);
+template <class Float, class Word>
+Float float_of_bfloat16(Word bits) {
+  return std::bit_cast<Float>(bits << 16);
 }
+
+template <class Word, class Float>
+Word bfloat16_of_float(Float value) {
+  const Word word = std::bit_cast<Word>(value);
+  const Word nan = (word >> 16) | 0x40u, rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
+  return (word & 0x7fffffffu) > 0x7f800000u ? nan : rounded;
+}
+
+inline Half::Half(float value) : bits(static_cast<uint16_t>(half_of_float<uint32_t>(value))) {}
+inline Half::operator float() const { return float_of_half<float>(uint32_t{bits}); }
+
+inline BFloat16::BFloat16(float value)
+    : bits(static_cast<uint16_t>(bfloat16_of_float<uint32_t>(value))) {}
+inline BFloat16::operator float() const { return float_of_bfloat16<float>(uint32_t{bits}); }
 
 }  // namespace plimsoll

@@ -32,8 +32,7 @@ extern template struct Walk<3>;
 
 // The type that one element is computed in: f32 for the 16-bit floating types, else its own.
 template <class T>
-using Computed =
-    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+using Computed = std::conditional_t<is_16_bit<T>, float, T>;
 
 // Calls f(offsets, output offset, length) for every run, cut at pieces: a flat range over all
 // elements, entered at any place.

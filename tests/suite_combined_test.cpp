@@ -94,7 +94,11 @@ const Trial kTrials[] = {
      "batch_norm_relu tanh batch_norm_relu tanh batch_norm_relu batch_norm_add_relu_grad "
      "tanh_grad batch_norm_add_relu_grad add add tanh_grad batch_norm_relu_grad add add full"},
     // The second norm is the one that the first is there for.
-    {"sum of two norms", [](Inputs in) { return relu(norm(in) + norm(tanh(in[3]), in)); },
+    {"sum of two norms",
+     [](Inputs in) {
+       const Tensor other = norm(tanh(in[3]), in);
+       return relu(norm(in) + other);
+     },
      "tanh batch_norm batch_norm_relu batch_norm_add_relu_grad batch_norm_grad add add tanh_grad"},
 };
 

@@ -9,30 +9,17 @@
 //   });
 #pragma once
 
-#include "core/cpu/narrow.h"
-#include "core/cpu/reduce.h"
+#include "core/cpu/load_as.h"
 
 namespace plimsoll {
 
-template <class V>
-constexpr int64_t kColumnsOf = sizeof(V) / sizeof(typename ScalarOf<V>::type);
-
 template <class V, class T>
 V load_column(const T* p, int w) {
-  return load_as<V>(p + w * kColumnsOf<V>);
+  return load_as<V>(p + w * kLanesOf<V>);
 }
 template <class V, class T>
 void store_column(T* p, int w, V v) {
-  using C = typename ScalarOf<V>::type;
-  T* const to = p + w * kColumnsOf<V>;
-  if constexpr (std::is_same_v<T, C>) {
-    store(to, v);
-  } else {
-    C wide[kColumnsOf<V>];
-    store(wide, v);
-#pragma omp simd
-    for (int64_t lane = 0; lane < kColumnsOf<V>; ++lane) to[lane] = narrow<T>(wide[lane]);
-  }
+  store_as(p + w * kLanesOf<V>, v);
 }
 
 // f is called with V = Vector<T> and W = 4, 2 or 1, and with V = T and W = 4 or 1 for what is left.

@@ -13,42 +13,9 @@
 #include <limits>
 #include <utility>
 
-#include "core/cpu/vector.h"
+#include "core/cpu/load_as.h"
 
 namespace plimsoll {
-
-template <class V>
-struct ScalarOf {
-  using type = std::remove_cvref_t<decltype(V{}[0])>;
-};
-template <>
-struct ScalarOf<float> {
-  using type = float;
-};
-template <>
-struct ScalarOf<double> {
-  using type = double;
-};
-
-// The numbers at p, which may be of a type to be converted.
-template <class V, class T>
-V load_as(const T* p) {
-  using C = typename ScalarOf<V>::type;
-  if constexpr (std::is_same_v<T, C>) {
-    return load<V>(p);
-  } else if constexpr (std::is_same_v<V, C>) {
-    return static_cast<C>(*p);
-  } else if constexpr (std::is_floating_point_v<T>) {
-    typedef T Other __attribute__((vector_size(sizeof(V) / sizeof(C) * sizeof(T))));
-    return __builtin_convertvector(load<Other>(p), V);
-  } else {
-    C wide[sizeof(V) / sizeof(C)];
-#pragma omp simd
-    for (size_t lane = 0; lane < sizeof(V) / sizeof(C); ++lane)
-      wide[lane] = static_cast<C>(p[lane]);
-    return load<V>(wide);
-  }
-}
 
 // Combines the lanes of v, halves with halves.
 template <class T, size_t kDistance, class F, size_t... kLane>
@@ -90,14 +57,16 @@ T sum_of(int64_t n, const F& f) {
   return sums_of<T, 1>(
       n, [&]<class V>(int64_t i) { return std::array<V, 1>{f.template operator()<V>(i)}; })[0];
 }
-// -infinity for n = 0.
+// K maxima at once: -infinity for n = 0. A NaN is passed over.
+template <class T, size_t K, class F>
+std::array<T, K> maxima_of(int64_t n, const F& f) {
+  return reduce<T, K>(n, -std::numeric_limits<T>::infinity(), f,
+                      [](auto a, auto b) { return b > a ? b : a; });
+}
 template <class T, class F>
 T max_of(int64_t n, const F& f) {
-  const auto one = [&]<class V>(int64_t i) {
-    return std::array<V, 1>{f.template operator()<V>(i)};
-  };
-  return reduce<T, 1>(n, -std::numeric_limits<T>::infinity(), one,
-                      [](auto a, auto b) { return b > a ? b : a; })[0];
+  return maxima_of<T, 1>(
+      n, [&]<class V>(int64_t i) { return std::array<V, 1>{f.template operator()<V>(i)}; })[0];
 }
 
 }  // namespace plimsoll

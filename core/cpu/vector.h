@@ -39,7 +39,7 @@ V load(const T* p) {
 }
 template <class V, class T>
 void store(T* p, V v) {
-  std::memcpy(p, &v, sizeof v);
+  std::memcpy(static_cast<void*>(p), &v, sizeof v);
 }
 
 // Calls f.template operator()<n>() for the n in 1 ... Max that is given.

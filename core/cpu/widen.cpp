@@ -8,7 +8,7 @@
 namespace plimsoll {
 namespace {
 
-bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+bool has_16_bits(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 template <class F>
 void visit_16_bit(DType dtype, F&& f) {
@@ -58,11 +58,11 @@ void widen_rows(const View& from, float* y) {
 }  // namespace
 
 int64_t widened_bytes(const Meta& meta) {
-  return is_16_bit(meta.dtype) ? block_bytes(2 * bytes_of(meta)) : 0;
+  return has_16_bits(meta.dtype) ? block_bytes(2 * bytes_of(meta)) : 0;
 }
 
 View widened_like(const View& view, std::byte*& scratch) {
-  if (!is_16_bit(view.dtype())) return view;
+  if (!has_16_bits(view.dtype())) return view;
   View result{scratch, {view.shape(), DType::f32, view.meta.device}, row_major(view.shape())};
   scratch += widened_bytes(view.meta);
   return result;
@@ -70,7 +70,7 @@ View widened_like(const View& view, std::byte*& scratch) {
 
 View widen(const View& view, std::byte*& scratch) {
   View result = widened_like(view, scratch);
-  if (!is_16_bit(view.dtype())) return result;
+  if (!has_16_bits(view.dtype())) return result;
   const bool dense = is_dense(view);
   if (dense) result.strides = view.strides;
   if (count(view.shape()) == 0) return result;

@@ -38,9 +38,6 @@ inline void narrow_to(Half& element, float wide) { element = Half(wide); }
 inline void narrow_to(BFloat16& element, float wide) { element = BFloat16(wide); }
 #endif
 
-template <class T>
-constexpr bool is_16_bit = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-
 template <class C, class T>
 __device__ C to_register(const T& element) {
   if constexpr (is_16_bit<T>)

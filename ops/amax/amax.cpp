@@ -4,7 +4,9 @@
 #include <limits>
 
 #include "core/apply.h"
+#include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/reduce.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/reduce_axes.h"
@@ -58,15 +60,11 @@ T run_max(const T* x, int64_t n) {
 template <Extreme e, class T>
 T run_max(const T* x, int64_t n) {
   using C = Compute<T>;
-  C largest = -std::numeric_limits<C>::infinity();
-  int nan = 0;
-#pragma omp simd reduction(max : largest) reduction(| : nan)
-  for (int64_t i = 0; i < n; ++i) {
-    const C v = turned<e>(static_cast<C>(x[i]));
-    largest = v > largest ? v : largest;
-    nan |= v != v;
-  }
-  return static_cast<T>(nan ? std::numeric_limits<C>::quiet_NaN() : turned<e>(largest));
+  const auto [largest, nan] = maxima_of<C, 2>(n, [&]<class V>(int64_t i) {
+    const V v = turned<e>(load_as<V>(x + i));
+    return std::array<V, 2>{v, v != v ? V{} + 1 : V{}};  // the second: is it a NaN?
+  });
+  return static_cast<T>(nan > 0 ? std::numeric_limits<C>::quiet_NaN() : turned<e>(largest));
 }
 
 // Extremes down the columns of x [rows, stride], for n columns.
@@ -78,7 +76,7 @@ void column_max(const T* x, int64_t rows, int64_t stride, int64_t n, T* y) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
       const C a = static_cast<C>(y[i]), b = static_cast<C>(x[row * stride + i]);
-      y[i] = static_cast<T>(a != a || beats<e>(a, b) ? a : b);
+      y[i] = narrow<T>(a != a || beats<e>(a, b) ? a : b);
     }
   }
 }
@@ -99,7 +97,21 @@ void amax_cpu(const Call& call) {
   });
 }
 
-// dx = dy * (x == y) / (number of elements equal to y). Without one (y is NaN) that is NaN.
+// dx = dy * (x == y) / (number of elements equal to y). Without one (y is NaN) that is NaN. For n
+// elements that lie `step` apart.
+template <class T>
+void amax_grad_run(const T* x, Compute<T> y, Compute<T> dy, int64_t n, int64_t step, T* dx) {
+  using C = Compute<T>;
+  int64_t ties = 0;
+#pragma omp simd reduction(+ : ties)
+  for (int64_t i = 0; i < n; ++i) ties += static_cast<C>(x[i * step]) == y;
+  constexpr C kNan = std::numeric_limits<C>::quiet_NaN();
+  const C share = ties > 0 ? dy / static_cast<C>(ties) : kNan, other = ties > 0 ? C(0) : kNan;
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i)
+    dx[i * step] = narrow<T>(static_cast<C>(x[i * step]) == y ? share : other);
+}
+
 void amax_grad_cpu(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[1].shape(), call.attrs.as<ReduceAttrs>());
   visit_floating("amax", call.out[0].dtype(), [&]<class T>() {
@@ -109,16 +121,11 @@ void amax_grad_cpu(const Call& call) {
     for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
       for (int64_t i = 0; i < n; ++i) {
         const int64_t first = outer * a.mid * a.inner + column + i;
-        const C largest = static_cast<C>(y[at + i]);
-        int64_t ties = 0;
-        for (int64_t m = 0; m < a.mid; ++m)
-          ties += static_cast<C>(x[first + m * a.inner]) == largest;
-        const C share = ties > 0 ? static_cast<C>(dy[at + i]) / static_cast<C>(ties)
-                                 : std::numeric_limits<C>::quiet_NaN();
-        for (int64_t m = 0; m < a.mid; ++m) {
-          const int64_t k = first + m * a.inner;
-          dx[k] = static_cast<T>(ties == 0 || static_cast<C>(x[k]) == largest ? share : C(0));
-        }
+        const C largest = static_cast<C>(y[at + i]), grad = static_cast<C>(dy[at + i]);
+        if (a.inner == 1)
+          amax_grad_run(x + first, largest, grad, a.mid, 1, dx + first);
+        else
+          amax_grad_run(x + first, largest, grad, a.mid, a.inner, dx + first);
       }
     });
   });

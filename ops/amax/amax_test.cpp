@@ -1,5 +1,7 @@
 #include "ops/amax/amax.h"
 
+#include <numeric>
+
 #include "autograd/gradients.h"
 #include "ops/copy/copy.h"
 #include "ops/full/full.h"
@@ -135,6 +137,9 @@ OpCases amax_cases() {
   const InputSpec cube = real({2, 3, 4});
   const InputSpec odd = given({3, 4}, {1, kNan, 3, kNan, 2, 5, 5, -kInfinity, -kInfinity,
                                        -kInfinity, -kInfinity, -kInfinity});
+  std::vector<double> nans(4 * 40);  // in a row's first vector, its second, its end; in none
+  std::iota(nans.begin(), nans.end(), -50);
+  for (const size_t at : {0, 40 + 17, 80 + 39}) nans[at] = kNan;
   const InputSpec ties = given({2, 4}, {3, 1, 3, 3, 0, -1, -2, 0});
   return {
       .good = {maxima("last", cube, {2}),
@@ -150,6 +155,7 @@ OpCases amax_cases() {
                maxima("long", real({3, 1003}), {1}),
                maxima("to_nothing", real({0, 3}), {1}),
                maxima("odd_rows", odd, {1}),
+               maxima("odd_long_rows", given({4, 40}, nans), {1}),
                maxima("odd_columns", odd, {0}),
                gradient("ties", ties, {1}, {1. / 3, 0, 1. / 3, 1. / 3, .5, 0, 0, .5}),
                gradient("ties_columns", ties, {0}, {1, 1, 1, 1, 0, 0, 0, 0}),
@@ -160,6 +166,7 @@ OpCases amax_cases() {
                minima("amin_apart", cube, {0, 2}, Keep::ones),
                minima("amin_long", real({3, 1003}), {1}),
                minima("amin_odd_rows", odd, {1}),
+               minima("amin_odd_long_rows", given({4, 40}, nans), {1}),
                minima("amin_odd_columns", odd, {0}),
                minima("amin_ties", given({2, 2}, {1, 1, 0, -0.0}), {1}),
                low_positions("argmin", cube, -1),

@@ -1,3 +1,4 @@
+#include "core/cpu/narrow.h"
 #include "ops/attention/gradients.h"
 
 namespace plimsoll::attention_detail {
@@ -41,7 +42,7 @@ void write(const Compute<T>* from, const View& to, int64_t b, int64_t h, int64_t
   for (int64_t r = 0; r < n; ++r) {
     T* row = row_start<T>(to, b, h, first + r);
 #pragma omp simd
-    for (int64_t e = 0; e < d; ++e) row[e] = static_cast<T>(from[r * d + e]);
+    for (int64_t e = 0; e < d; ++e) row[e] = narrow<T>(from[r * d + e]);
   }
 }
 

@@ -29,7 +29,7 @@ void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, 
     V m[W] = {}, squares[W] = {};
     for (int64_t i = 0; i < rows; ++i) {
       const T* const from = x + i * channels + c;
-      fetch(from, kAhead * channels, W * kColumnsOf<V>);
+      fetch(from, kAhead * channels, W * kLanesOf<V>);
 #pragma GCC unroll 4
       for (int w = 0; w < W; ++w) m[w] += load_column<V>(from, w);
     }
@@ -160,8 +160,8 @@ void backward_typed(const T* dy, std::span<const View> in, std::span<const View>
       }
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * channels + c;
-        fetch(dy + at, kAhead * channels, W * kColumnsOf<V>);
-        fetch(x + at, kAhead * channels, W * kColumnsOf<V>);
+        fetch(dy + at, kAhead * channels, W * kLanesOf<V>);
+        fetch(x + at, kAhead * channels, W * kLanesOf<V>);
 #pragma GCC unroll 4
         for (int w = 0; w < W; ++w) {
           const V g = load_column<V>(dy + at, w);

@@ -2,12 +2,9 @@
 // over the taps runs.
 #pragma once
 
-#include "core/cpu/vector.h"
+#include "core/cpu/load_as.h"
 
 namespace plimsoll::block {
-
-template <class V, class T>
-constexpr int64_t kLanesOf = sizeof(V) / sizeof(T);  // NOLINT: V may be T
 
 // Where the taps of a window lie, from its first element on: rows x cols runs of `run` elements.
 struct Taps {
@@ -18,7 +15,7 @@ struct Taps {
 // y[j] = sum[j] + bias, or sum[j] where bias is nullptr.
 template <class V, int W, class T, int R>
 void store_sums(const V (&sum)[R][W], const T* bias, T* const* y) {
-  constexpr int64_t lanes = kLanesOf<V, T>;
+  constexpr int64_t lanes = kLanesOf<V>;
 #pragma GCC unroll 16
   for (int v = 0; v < W; ++v) {
     const V add = bias ? load<V>(bias + v * lanes) : V{};
@@ -31,7 +28,7 @@ void store_sums(const V (&sum)[R][W], const T* bias, T* const* y) {
 // j. Without a bias it is nullptr.
 template <class V, int W, class T, int R>
 void dot(const T* const* x, const Taps& taps, const T* w, const T* bias, T* const* y) {
-  constexpr int64_t lanes = kLanesOf<V, T>;
+  constexpr int64_t lanes = kLanesOf<V>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < taps.rows; ++row) {
     for (int64_t col = 0; col < taps.cols; ++col) {
@@ -55,7 +52,7 @@ void dot(const T* const* x, const Taps& taps, const T* w, const T* bias, T* cons
 template <class V, int W, class T, int R>
 void dot_channels(const T* const* x, const Taps& taps, const T* w, int64_t w_step, const T* bias,
                   T* const* y) {
-  constexpr int64_t lanes = kLanesOf<V, T>;
+  constexpr int64_t lanes = kLanesOf<V>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < taps.rows; ++row) {
     for (int64_t col = 0; col < taps.cols; ++col) {
@@ -84,7 +81,7 @@ struct Field {
 // x; rows of dw are dw_step apart.
 template <class V, int W, class T, int R>
 void outer(const T* x, const T* dy, const Field& f, T* dw, int64_t dw_step) {
-  constexpr int64_t lanes = kLanesOf<V, T>;
+  constexpr int64_t lanes = kLanesOf<V>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < f.rows; ++row) {
     const T *a = x + row * f.x_row, *b = dy + row * f.dy_row;
@@ -112,7 +109,7 @@ void outer(const T* x, const T* dy, const Field& f, T* dw, int64_t dw_step) {
 template <class V, int W, class T, int R>
 void outer_channels(const T* x, int64_t x_step, const T* dy, const Field& f, T* dw,
                     int64_t dw_step) {
-  constexpr int64_t lanes = kLanesOf<V, T>;
+  constexpr int64_t lanes = kLanesOf<V>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < f.rows; ++row) {
     const T *a = x + row * f.x_row, *b = dy + row * f.dy_row;

@@ -1,5 +1,6 @@
 #include "ops/conv2d/depthwise.h"
 
+#include "core/cpu/narrow.h"
 #include "core/cpu/slots.h"
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/patch.h"
@@ -29,7 +30,7 @@ template <class V, int W, class T>
 int64_t tile_channels(const Sum<Compute<T>>& sum, const Patch<Compute<T>>& patch, const Tile& tile,
                       int64_t first, T* y) {
   using C = Compute<T>;
-  constexpr int64_t width = W * kLanesOf<V, C>;
+  constexpr int64_t width = W * kLanesOf<V>;
   const Taps taps{.rows = sum.win.h.taps,
                   .cols = sum.win.w.taps,
                   .run = sum.inner,
@@ -63,7 +64,8 @@ int64_t tile_channels(const Sum<Compute<T>>& sum, const Patch<Compute<T>>& patch
       });
       if constexpr (!std::is_same_v<T, C>)
         for (int64_t j = 0; j < n; ++j)
-          for (int64_t c = 0; c < width; ++c) results[j][c] = static_cast<T>(out[j][c]);
+#pragma omp simd
+          for (int64_t c = 0; c < width; ++c) results[j][c] = narrow<T>(out[j][c]);
     }
   }
   return first;

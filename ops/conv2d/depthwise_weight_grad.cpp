@@ -45,7 +45,7 @@ Patch<Compute<T>> load_dy(const T* dy, const ConvSizes& s, const Tile& tile, Com
 template <class V, int W, class C>
 int64_t add_tile(const ConvSizes& s, const Tile& tile, const Patch<C>& x, const Patch<C>& dy,
                  int64_t first, C* partial) {
-  constexpr int64_t width = W * kLanesOf<V, C>;
+  constexpr int64_t width = W * kLanesOf<V>;
   const Field field{.rows = tile.rows,
                     .cols = tile.cols,
                     .x_row = s.stride.h * x.row,

@@ -5,9 +5,9 @@
 //   loss = (1 - e) w_y (z - x_y) + e/C sum_c w_c (z - x_c).
 #pragma once
 
-#include <limits>
 #include <numeric>
 
+#include "core/cpu/reduce.h"
 #include "core/math.h"
 #include "ops/broadcast.h"
 #include "ops/class_loss.h"
@@ -47,12 +47,8 @@ struct CrossEntropyRows {
   // x is row number `row`.
   template <class T>
   Result forward(const T* x, int64_t row) const {
-    C m = -std::numeric_limits<C>::infinity(), total = 0;
-#pragma omp simd reduction(max : m)
-    for (int64_t i = 0; i < classes; ++i) {
-      const C v = static_cast<C>(x[i]);
-      m = v > m ? v : m;
-    }
+    const C m = max_of<C>(classes, [&]<class V>(int64_t i) { return load_as<V>(x + i); });
+    C total = 0;
 #pragma omp simd reduction(+ : total)
     for (int64_t i = 0; i < classes; ++i) total += math::exp_of_negative(static_cast<C>(x[i]) - m);
     const LogSum<C> log_sum{m, std::log(total)};

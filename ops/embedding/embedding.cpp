@@ -1,6 +1,7 @@
 #include "ops/embedding/embedding.h"
 
 #include "core/apply.h"
+#include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
 #include "ops/copy/copy.h"
 #include "ops/embedding/kernels.h"
@@ -112,8 +113,8 @@ void grad_cpu(const Call& call) {
 #pragma omp simd
           for (int64_t i = 0; i < n; ++i) total[i] += static_cast<Compute<T>>(from[i]);
         }
-        for (int64_t i = 0; i < n; ++i)
-          table[row * features + first + i] = static_cast<T>(total[i]);
+#pragma omp simd
+        for (int64_t i = 0; i < n; ++i) table[row * features + first + i] = narrow<T>(total[i]);
       }
     });
   });

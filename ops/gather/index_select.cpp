@@ -1,4 +1,5 @@
 // index_select: x [outer, n, inner], ids [k] -> y [outer, k, inner].
+#include "core/cpu/narrow.h"
 #include "core/cuda/sort.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
@@ -98,8 +99,8 @@ void grad_cpu(const Call& call) {
 #pragma omp simd
           for (int64_t i = 0; i < columns; ++i) total[i] += static_cast<Compute<T>>(from[i]);
         }
-        for (int64_t i = 0; i < columns; ++i)
-          dx[row * width + first + i] = static_cast<T>(total[i]);
+#pragma omp simd
+        for (int64_t i = 0; i < columns; ++i) dx[row * width + first + i] = narrow<T>(total[i]);
       }
     });
   });

@@ -3,6 +3,7 @@
 #include "core/cpu/by_columns.h"
 #include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/reduce.h"
 #include "ops/broadcast.h"
 
 namespace plimsoll::layer_norm_detail {
@@ -75,8 +76,8 @@ void add_columns(const T* dy, const T* x, const double* means, const C* inverses
     }
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t at = row * n + c;
-      fetch(dy + at, kGroup * n, W * kColumnsOf<V>);
-      fetch(x + at, kGroup * n, W * kColumnsOf<V>);
+      fetch(dy + at, kGroup * n, W * kLanesOf<V>);
+      fetch(x + at, kGroup * n, W * kLanesOf<V>);
 #pragma GCC unroll 4
       for (int w = 0; w < W; ++w) {
         const V d = load_column<V>(dy + at, w);

@@ -158,7 +158,7 @@ constexpr OpDef weight_grad_op{.name = "linear_weight_grad",
 namespace {
 
 // The rules, for types of 16 bits alone: how exact cuBLASLt's gelu_tanh is in f32 nobody says.
-bool is_16_bit(const Operand& x) { return size_of(x.meta.dtype) == 2; }
+bool has_16_bits(const Operand& x) { return size_of(x.meta.dtype) == 2; }
 
 bool is_dense_matrix(const Operand& x) { return x.meta.shape.rank() == 2 && is_dense(x); }
 
@@ -171,7 +171,7 @@ bool reads(const Operand& in, const Operand& out) {
 std::optional<Instruction> join_gelu(const Instruction& linear, const Instruction& gelu,
                                      bool kept) {
   const Operand& h = linear.out[0];
-  if (!is_16_bit(h) || !reads(gelu.in[0], h)) return {};
+  if (!has_16_bits(h) || !reads(gelu.in[0], h)) return {};
   Operand y = h;
   y.buffer = gelu.out[0].buffer;
   std::vector<Operand> out{y};
@@ -181,7 +181,7 @@ std::optional<Instruction> join_gelu(const Instruction& linear, const Instructio
 
 std::optional<Instruction> join_gelu_grad(const Instruction& product, const Instruction& grad,
                                           bool kept) {
-  if (kept || !is_16_bit(product.out[0]) || !reads(grad.in[0], product.out[0]) ||
+  if (kept || !has_16_bits(product.out[0]) || !reads(grad.in[0], product.out[0]) ||
       !is_dense_matrix(product.in[0]) || !is_dense_matrix(product.in[1]) ||
       as_matrix(grad.out[0].meta).shape != product.out[0].meta.shape)
     return {};
@@ -213,7 +213,7 @@ std::optional<Instruction> join_sums(const Instruction& grad, const Instruction&
 
 std::optional<Instruction> join_row_sums(const Instruction& product, const Instruction& sum, bool) {
   const Operand &a = product.in[0], &dy = sum.in[0];
-  if (!is_16_bit(a) || !sums_rows(sum) || !is_dense_matrix(product.in[1]) ||
+  if (!has_16_bits(a) || !sums_rows(sum) || !is_dense_matrix(product.in[1]) ||
       a.buffer != dy.buffer || a.offset != dy.offset || a.meta.dtype != dy.meta.dtype)
     return {};
   const int64_t rows = dy.meta.shape[0], columns = dy.meta.shape[1];

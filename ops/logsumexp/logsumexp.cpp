@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/cpu/reduce.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
@@ -21,12 +22,7 @@ constexpr int64_t kColumns = 64;  // whose maxima and sums are kept side by side
 
 template <class T, class C = Compute<T>>
 Exponentials<C> of_row(const T* x, int64_t n) {
-  C m = kLowest<C>;
-#pragma omp simd reduction(max : m)
-  for (int64_t i = 0; i < n; ++i) {
-    const C v = static_cast<C>(x[i]);
-    m = v > m ? v : m;
-  }
+  const C m = max_of<C>(n, [&]<class V>(int64_t i) { return load_as<V>(x + i); });
   const C shift = finite_or_zero(m);
   double sum = 0;
   for (int64_t begin = 0; begin < n; begin += 1024) {

@@ -1,4 +1,5 @@
 #include "core/apply.h"
+#include "core/cpu/narrow.h"
 #include "ops/copy/copy.h"
 #include "ops/pool2d/windows.h"
 
@@ -29,7 +30,7 @@ void forward(const PoolWindows& windows, const T* x, T* y) {
                    const C counted = static_cast<C>(windows.counted(result));
                    T* to = y + result * windows.c + first;
 #pragma omp simd
-                   for (int64_t c = 0; c < n; ++c) to[c] = static_cast<T>(sum[c] / counted);
+                   for (int64_t c = 0; c < n; ++c) to[c] = narrow<T>(sum[c] / counted);
                  });
 }
 
@@ -48,7 +49,7 @@ void backward(const PoolWindows& windows, const T* dy, T* dx) {
                    });
                    T* to = dx + pixel * windows.c + first;
 #pragma omp simd
-                   for (int64_t c = 0; c < n; ++c) to[c] = static_cast<T>(sum[c]);
+                   for (int64_t c = 0; c < n; ++c) to[c] = narrow<T>(sum[c]);
                  });
 }
 

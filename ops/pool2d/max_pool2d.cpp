@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "core/apply.h"
+#include "core/cpu/narrow.h"
 #include "core/cpu/vector.h"
 #include "ops/copy/copy.h"
 #include "ops/pool2d/windows.h"
@@ -47,7 +48,7 @@ void forward(const PoolWindows& windows, const T* x, T* y, Place* places) {
                    Place* won = places + result * windows.c + first;
 #pragma omp simd
                    for (int64_t c = 0; c < n; ++c) {
-                     to[c] = static_cast<T>(best[c]);
+                     to[c] = narrow<T>(best[c]);
                      won[c] = static_cast<Place>(place[c]);
                    }
                  });
@@ -77,7 +78,8 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 // many, and what remains goes one by one.
 template <class T, class Place>
 void backward_tiled(const PoolWindows& windows, const T* dy, const Place* places, T* dx) {
-  constexpr int lanes = kLanes<Compute<T>>;
+  using C = Compute<T>;
+  constexpr int lanes = kLanes<C>;
   for_each_block(windows.results(), windows.c, windows.area(),
                  [&](int64_t result, int64_t first, int64_t n) {
                    const T* from = dy + result * windows.c + first;
@@ -87,8 +89,8 @@ void backward_tiled(const PoolWindows& windows, const T* dy, const Place* places
                      const auto own = static_cast<int32_t>(k);
 #pragma omp simd simdlen(lanes)
                      for (int64_t c = 0; c < n; ++c) {
-                       const T value = from[c];
-                       to[c] = static_cast<int32_t>(place[c]) == own ? value : T(0);
+                       const C value = static_cast<C>(from[c]);
+                       to[c] = narrow<T>(static_cast<int32_t>(place[c]) == own ? value : C(0));
                      }
                    });
                  });
@@ -113,7 +115,7 @@ void backward(const PoolWindows& windows, const T* dy, const Place* places, T* d
         });
         T* to = dx + pixel * windows.c + first;
 #pragma omp simd
-        for (int64_t c = 0; c < n; ++c) to[c] = static_cast<T>(sum[c]);
+        for (int64_t c = 0; c < n; ++c) to[c] = narrow<T>(sum[c]);
       });
 }
 

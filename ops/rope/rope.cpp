@@ -1,6 +1,7 @@
 #include "ops/rope/rope.h"
 
 #include "core/apply.h"
+#include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
 #include "ops/copy/copy.h"
 #include "ops/rope/attrs.h"
@@ -39,8 +40,8 @@ void turn(const T* x, const A* cos, const A* sin, C sign, int64_t pairs, int64_t
   for (int64_t i = 0; i < pairs; ++i) {
     const C a = static_cast<C>(x[i * next]), b = static_cast<C>(x[i * next + step]);
     const C c = static_cast<C>(cos[i]), s = sign * static_cast<C>(sin[i]);
-    y[i * next] = static_cast<T>(a * c - b * s);
-    y[i * next + step] = static_cast<T>(a * s + b * c);
+    y[i * next] = narrow<T>(a * c - b * s);
+    y[i * next + step] = narrow<T>(a * s + b * c);
   }
 }
 
