@@ -51,7 +51,7 @@ TEST_P(ExamplesSteady, NothingGrows) {
     How free = how;
     free.captured = true;
     free.budget = 0;
-    return Training(free).planned_bytes() * 9 / 10;
+    return Training(free).planned_bytes() * 19 / 20;
   };
   expect_steady(how, steps);
   how.checkpoint = true;

@@ -1,5 +1,6 @@
 #include "ops/conv2d/dense.h"
 
+#include "core/cpu/narrow.h"
 #include "core/cpu/slots.h"
 #include "ops/conv2d/block.h"
 #include "ops/conv2d/patch.h"
@@ -100,7 +101,8 @@ void tile_with_panel(Walk<T> walk, int64_t windows, const Taps& taps, int64_t wi
     with_count<kBlockRows>(n, [&]<int R>() { dot<Vector<C>, W, C, R>(x, taps, panel, bias, y); });
     if (direct) continue;
     for (int64_t j = 0; j < n; ++j)
-      for (int64_t o = 0; o < width; ++o) results[j][o] = static_cast<T>(y[j][o]);
+#pragma omp simd
+      for (int64_t o = 0; o < width; ++o) results[j][o] = narrow<T>(y[j][o]);
   }
 }
 
@@ -198,9 +200,7 @@ int64_t dense_workspace(const DenseConv& conv, DType dtype) {
 
 void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& bias, const View& y,
                std::span<std::byte> workspace) {
-  if (winograd::suits(conv, y.dtype()))
-    return winograd::convolve(conv, x.as<float>(), w.as<float>(), bias.as<float>(), y.as<float>(),
-                              workspace);
+  if (winograd::suits(conv, y.dtype())) return winograd::convolve(conv, x, w, bias, y, workspace);
   visit_floating("conv2d", y.dtype(), [&]<class T>() {
     dense_typed(conv, x.as<T>(), w.as<T>(), bias.as<T>(), y.as<T>(), workspace);
   });

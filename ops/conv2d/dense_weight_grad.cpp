@@ -155,7 +155,7 @@ int64_t dense_weight_grad_workspace(const ConvSizes& s, DType dtype) {
 void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, const View& dw,
                            std::span<std::byte> workspace) {
   if (winograd::suits_weight_grad(s, dw.dtype()))
-    return winograd::weight_grad(s, x.as<float>(), dy.as<float>(), dw.as<float>(), workspace);
+    return winograd::weight_grad(s, x, dy, dw, workspace);
   visit_floating("conv2d_weight_grad", dw.dtype(), [&]<class T>() {
     weight_grad_typed(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
   });

@@ -24,16 +24,18 @@ struct Filters {
 };
 
 // One channel of one panel; rows of a narrow panel are as short as they can be.
-void transform_panel_row(const DenseConv& conv, const Filters& filters, const float* w,
-                         int64_t panel, int64_t channel, float* u) {
+template <class T>
+void transform_panel_row(const DenseConv& conv, const Filters& filters, const T* w, int64_t panel,
+                         int64_t channel, float* u) {
   const auto& s = conv.w;
   const int64_t width = filters.width(panel);
   float* to = u + panel * filters.panel_elements() + channel * width;
-  const float* from = w + s.first + panel * kBlockColumns<float> * s.output + channel * s.input;
+  const T* from = w + s.first + panel * kBlockColumns<float> * s.output + channel * s.input;
   for (int64_t o = 0; o < width; ++o) {
     float g[9];
     for (int64_t r = 0; r < 3; ++r)
-      for (int64_t t = 0; t < 3; ++t) g[3 * r + t] = from[o * s.output + r * s.row + t * s.col];
+      for (int64_t t = 0; t < 3; ++t)
+        g[3 * r + t] = static_cast<float>(from[o * s.output + r * s.row + t * s.col]);
     transform_filter(g, to + o, filters.place_elements());
   }
 }
@@ -74,26 +76,9 @@ void multiply_place(const Filters& filters, const float* pixels, int64_t tiles, 
     }
 }
 
-}  // namespace
-
-bool suits(const DenseConv& conv, DType dtype) {
-  const auto plain = [](const Axis& axis) {
-    return axis.taps == 3 && axis.step == 1 && axis.stride == 1 && axis.pitch == 1;
-  };
-  return dtype == DType::f32 && conv.groups == 1 && plain(conv.win.h) && plain(conv.win.w) &&
-         conv.inputs >= 32 && conv.outputs >= 32 && conv.inputs % kLanes<float> == 0 &&
-         conv.outputs % kLanes<float> == 0;
-}
-
-int64_t workspace(const DenseConv& conv) {
-  const Filters filters{conv.inputs, conv.outputs};
-  const Slot slot(conv);
-  const TileGrid grid(conv.win, conv.images);
-  return filters.bytes() + slots_bytes(pieces(grid.count(), slot.tiles), slot.bytes());
-}
-
-void convolve(const DenseConv& conv, const float* x, const float* w, const float* bias, float* y,
-              std::span<std::byte> workspace) {
+template <class T>
+void convolve_typed(const DenseConv& conv, const T* x, const T* w, const T* bias, T* y,
+                    std::span<std::byte> workspace) {
   const Filters filters{conv.inputs, conv.outputs};
   const Slot slot(conv);
   const TileGrid grid(conv.win, conv.images);
@@ -105,10 +90,11 @@ void convolve(const DenseConv& conv, const float* x, const float* w, const float
   const auto run = [&](int64_t group, std::byte* memory) {
     const int64_t first = group * slot.tiles, n = std::min(slot.tiles, grid.count() - first);
     float* const pixels = reinterpret_cast<float*>(memory);
-    float *const sums = pixels + slot.pixels(), *const zeros = sums + slot.sums();
-    std::fill_n(zeros, slot.channels, 0.0f);
+    float* const sums = pixels + slot.pixels();
+    T* const zeros = reinterpret_cast<T*>(sums + slot.sums());
+    std::fill_n(zeros, slot.channels, T(0));
     for (int64_t t = 0; t < n; ++t) {
-      const TileAt tile(grid, conv.win, x, slot.channels, zeros, first + t);
+      const TileAt<T> tile(grid, conv.win, x, slot.channels, zeros, first + t);
       for (int64_t c = 0; c < slot.channels; c += kLanes<float>)
         transform_pixels<V>(tile.pixels, c, pixels + t * slot.channels + c,
                             slot.tiles * slot.channels);
@@ -117,20 +103,47 @@ void convolve(const DenseConv& conv, const float* x, const float* w, const float
       multiply_place(filters, pixels + p * slot.tiles * slot.channels, n,
                      u + p * filters.place_elements(), sums + p * slot.tiles * slot.outputs);
     for (int64_t t = 0; t < n; ++t) {
-      const TileAt tile(grid, conv.win, x, slot.channels, zeros, first + t);
+      const TileAt<T> tile(grid, conv.win, x, slot.channels, zeros, first + t);
       for (int64_t o = 0; o < slot.outputs; o += kLanes<float>) {
-        const V add = bias ? load<V>(bias + o) : V{};
+        const V add = bias ? load_as<V>(bias + o) : V{};
         V results[4];
         transform_sums(sums + t * slot.outputs + o, slot.tiles * slot.outputs, results);
         for (int64_t i = 0; i < 2; ++i)
           for (int64_t j = 0; j < 2; ++j)
             if (tile.has(conv.win, i, j))
-              store(y + tile.result(conv.win, i, j) * slot.outputs + o, results[2 * i + j] + add);
+              store_as(y + tile.result(conv.win, i, j) * slot.outputs + o,
+                       results[2 * i + j] + add);
       }
     }
   };
   for_each_with_slot(pieces(grid.count(), slot.tiles),
                      workspace.subspan(static_cast<size_t>(filters.bytes())), slot.bytes(), run);
+}
+
+}  // namespace
+
+bool suits(const DenseConv& conv, DType dtype) {
+  const auto plain = [](const Axis& axis) {
+    return axis.taps == 3 && axis.step == 1 && axis.stride == 1 && axis.pitch == 1;
+  };
+  return dtype != DType::f64 && conv.groups == 1 && plain(conv.win.h) && plain(conv.win.w) &&
+         conv.inputs >= 32 && conv.outputs >= 32 && conv.inputs % kLanes<float> == 0 &&
+         conv.outputs % kLanes<float> == 0;
+}
+
+int64_t workspace(const DenseConv& conv) {
+  const Filters filters{conv.inputs, conv.outputs};
+  const Slot slot(conv);
+  const TileGrid grid(conv.win, conv.images);
+  return filters.bytes() + slots_bytes(pieces(grid.count(), slot.tiles), slot.bytes());
+}
+
+void convolve(const DenseConv& conv, const View& x, const View& w, const View& bias, const View& y,
+              std::span<std::byte> workspace) {
+  visit_floating("conv2d", y.dtype(), [&]<class T>() {
+    if constexpr (std::is_same_v<Compute<T>, float>)
+      convolve_typed(conv, x.as<T>(), w.as<T>(), bias.as<T>(), y.as<T>(), workspace);
+  });
 }
 
 }  // namespace plimsoll::winograd

@@ -23,18 +23,18 @@ namespace plimsoll::winograd {
 
 constexpr int kPlaces = 16;
 
-// Whether it applies, and pays: f32, filters of 3 x 3 at stride and dilation 1, whole vectors of
-// channels.
+// Whether it applies, and pays: f32 or 16 bits, which are computed in f32, filters of 3 x 3 at
+// stride and dilation 1, whole vectors of channels.
 bool suits(const DenseConv& conv, DType dtype);
 bool suits_weight_grad(const ConvSizes& sizes, DType dtype);
 
 int64_t workspace(const DenseConv& conv);
-// bias: [outputs] or nullptr.
-void convolve(const DenseConv& conv, const float* x, const float* w, const float* bias, float* y,
+// bias: [outputs], or no memory.
+void convolve(const DenseConv& conv, const View& x, const View& w, const View& bias, const View& y,
               std::span<std::byte> workspace);
 
 int64_t weight_grad_workspace(const ConvSizes& sizes);
-void weight_grad(const ConvSizes& sizes, const float* x, const float* dy, float* dw,
+void weight_grad(const ConvSizes& sizes, const View& x, const View& dy, const View& dw,
                  std::span<std::byte> workspace);
 
 }  // namespace plimsoll::winograd

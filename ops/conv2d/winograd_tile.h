@@ -1,8 +1,8 @@
 // The transforms of winograd.h, a vector of channels at a time, and where tiles lie in the images.
 #pragma once
 
+#include "core/cpu/load_as.h"
 #include "core/cpu/parallel.h"
-#include "core/cpu/vector.h"
 #include "ops/conv2d/window.h"
 
 namespace plimsoll::winograd {
@@ -16,13 +16,13 @@ struct TileGrid {
 };
 
 // to[p * step] = place p of B' d B, where d[4 i + j] is the address of pixel (i, j).
-template <class V>
-void transform_pixels(const float* const* d, int64_t c, float* to, int64_t step) {
+template <class V, class T>
+void transform_pixels(const T* const* d, int64_t c, float* to, int64_t step) {
   V half[4][4];  // B' d
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const V d0 = load<V>(d[j] + c), d1 = load<V>(d[4 + j] + c), d2 = load<V>(d[8 + j] + c),
-            d3 = load<V>(d[12 + j] + c);
+    const V d0 = load_as<V>(d[j] + c), d1 = load_as<V>(d[4 + j] + c);
+    const V d2 = load_as<V>(d[8 + j] + c), d3 = load_as<V>(d[12 + j] + c);
     half[0][j] = d0 - d2;
     half[1][j] = d1 + d2;
     half[2][j] = d2 - d1;
@@ -114,17 +114,18 @@ void transform_filter_grad(const V* u, V* dg) {
 }
 
 // One tile of the grid: the addresses of its pixels, and which of its results lie in the image.
+template <class T>
 struct TileAt {
-  const float* pixels[16];
+  const T* pixels[16];
   int64_t image, row, col;  // of the first result
 
   // Pixels outside the image are read from `zeros`, `channels` of them.
-  TileAt(const TileGrid& grid, const Window& win, const float* x, int64_t channels,
-         const float* zeros, int64_t number)
+  TileAt(const TileGrid& grid, const Window& win, const T* x, int64_t channels, const T* zeros,
+         int64_t number)
       : image(number / (grid.rows * grid.cols)),
         row(number / grid.cols % grid.rows * 2),
         col(number % grid.cols * 2) {
-    const float* from = x + image * win.h.in * win.w.in * channels;
+    const T* from = x + image * win.h.in * win.w.in * channels;
     for (int64_t i = 0; i < 4; ++i)
       for (int64_t j = 0; j < 4; ++j) {
         const int64_t h = win.h.origin + row + i, w = win.w.origin + col + j;

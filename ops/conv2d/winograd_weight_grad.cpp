@@ -58,19 +58,21 @@ void multiply_place(const float* x, int64_t channels, const float* g, int64_t ou
     }
 }
 
+template <class T>
 struct Problem {
   const Window win;
   const TileGrid grid;
-  const float *x, *dy;
+  const T *x, *dy;
 };
 
 // Adds the tiles of one unit to its part of `sums` [place, channel, output].
-void run_unit(const Problem& p, const Units& units, int64_t unit, float* sums, float* slot) {
+template <class T>
+void run_unit(const Problem<T>& p, const Units& units, int64_t unit, float* sums, float* slot) {
   const int64_t piece = unit / units.channel_parts, part = unit % units.channel_parts;
   const int64_t first = units.first_channel(part), own = units.first_channel(part + 1) - first;
-  float *const pixels = slot, *const results = pixels + units.pixels(),
-               *const zeros = results + units.results();
-  std::fill_n(zeros, units.channels, 0.0f);
+  float *const pixels = slot, *const results = pixels + units.pixels();
+  T* const zeros = reinterpret_cast<T*>(results + units.results());
+  std::fill_n(zeros, units.channels, T(0));
   sums += piece * units.sums() + first * units.outputs;
   const int64_t place = units.channels * units.outputs;
   for (int64_t at = 0; at < kPlaces; ++at)
@@ -79,7 +81,7 @@ void run_unit(const Problem& p, const Units& units, int64_t unit, float* sums, f
   for (int64_t t0 = units.tiles * piece / units.batch_pieces; t0 < end; t0 += units.chunk) {
     const int64_t n = std::min(units.chunk, end - t0);
     for (int64_t t = 0; t < n; ++t) {
-      const TileAt tile(p.grid, p.win, p.x, units.channels, zeros, t0 + t);
+      const TileAt<T> tile(p.grid, p.win, p.x, units.channels, zeros, t0 + t);
       for (int64_t c = 0; c < own; c += kLanes<float>)
         transform_pixels<V>(tile.pixels, first + c, pixels + t * own + c, units.chunk * own);
       for (int64_t o = 0; o < units.outputs; o += kLanes<float>) {
@@ -87,7 +89,7 @@ void run_unit(const Problem& p, const Units& units, int64_t unit, float* sums, f
         for (int64_t i = 0; i < 2; ++i)
           for (int64_t j = 0; j < 2; ++j)
             g[2 * i + j] = tile.has(p.win, i, j)
-                               ? load<V>(p.dy + tile.result(p.win, i, j) * units.outputs + o)
+                               ? load_as<V>(p.dy + tile.result(p.win, i, j) * units.outputs + o)
                                : V{};
         transform_results(g, results + t * units.outputs + o, units.chunk * units.outputs);
       }
@@ -100,14 +102,33 @@ void run_unit(const Problem& p, const Units& units, int64_t unit, float* sums, f
 }
 
 // Adds up the pieces' sums of one channel and kLanes outputs and writes their filters' gradients.
-void add_pieces(const Units& units, const float* sums, float* dw) {
+template <class T>
+void add_pieces(const Units& units, const float* sums, T* dw) {
   V u[kPlaces] = {}, dg[9];
   for (int64_t piece = 0; piece < units.batch_pieces; ++piece)
     for (int64_t at = 0; at < kPlaces; ++at)
       u[at] += load<V>(sums + piece * units.sums() + at * units.channels * units.outputs);
   transform_filter_grad(u, dg);
   for (int64_t o = 0; o < kLanes<float>; ++o)
-    for (int64_t tap = 0; tap < 9; ++tap) dw[(o * 9 + tap) * units.channels] = dg[tap][o];
+    for (int64_t tap = 0; tap < 9; ++tap)
+      dw[(o * 9 + tap) * units.channels] = narrow<T>(dg[tap][o]);
+}
+
+template <class T>
+void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
+                       std::span<std::byte> workspace) {
+  const Units units(s);
+  const Window win = forward_window(s);
+  const Problem<T> problem{win, TileGrid(win, s.n), x, dy};
+  float* const sums = reinterpret_cast<float*>(workspace.data());
+  for_each_with_slot(units.count(), workspace.subspan(static_cast<size_t>(units.partial_bytes())),
+                     units.slot_bytes(), [&](int64_t unit, std::byte* slot) {
+                       run_unit(problem, units, unit, sums, reinterpret_cast<float*>(slot));
+                     });
+  parallel_for(s.o / kLanes<float>, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t o = begin * kLanes<float>; o < end * kLanes<float>; o += kLanes<float>)
+      for (int64_t c = 0; c < s.c; ++c) add_pieces(units, sums + c * s.o + o, dw + o * 9 * s.c + c);
+  });
 }
 
 }  // namespace
@@ -119,19 +140,11 @@ int64_t weight_grad_workspace(const ConvSizes& s) {
   return units.partial_bytes() + slots_bytes(units.count(), units.slot_bytes());
 }
 
-void weight_grad(const ConvSizes& s, const float* x, const float* dy, float* dw,
+void weight_grad(const ConvSizes& s, const View& x, const View& dy, const View& dw,
                  std::span<std::byte> workspace) {
-  const Units units(s);
-  const Window win = forward_window(s);
-  const Problem problem{win, TileGrid(win, s.n), x, dy};
-  float* const sums = reinterpret_cast<float*>(workspace.data());
-  for_each_with_slot(units.count(), workspace.subspan(static_cast<size_t>(units.partial_bytes())),
-                     units.slot_bytes(), [&](int64_t unit, std::byte* slot) {
-                       run_unit(problem, units, unit, sums, reinterpret_cast<float*>(slot));
-                     });
-  parallel_for(s.o / kLanes<float>, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t o = begin * kLanes<float>; o < end * kLanes<float>; o += kLanes<float>)
-      for (int64_t c = 0; c < s.c; ++c) add_pieces(units, sums + c * s.o + o, dw + o * 9 * s.c + c);
+  visit_floating("conv2d_weight_grad", dw.dtype(), [&]<class T>() {
+    if constexpr (std::is_same_v<Compute<T>, float>)
+      weight_grad_typed(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
   });
 }
 
