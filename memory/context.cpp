@@ -73,32 +73,33 @@ Recency::Distance Recency::distance(const Range& range) const {
     if (common > 0) {
       found += common;
       // The end of what was touched drives its beginning out.
-      const double lost = last->fetched * beyond(distance + last->range.bytes, reach_.own);
+      const double lost = last->passing * beyond(distance + last->range.bytes, reach_.own);
       const auto weight = static_cast<double>(common);
       sum.left += weight * beyond(distance, reach_.own);
       sum.far += weight * std::max(beyond(distance, reach_.shared), lost);
-      sum.fetched += weight * beyond(distance, reach_.kept);
+      // Of what the cores still have the shared cache does not hear.
+      sum.passing += weight * std::max(beyond(distance, reach_.kept), last->passing - lost);
     }
     distance += last->range.bytes;
   }
   const auto bytes = static_cast<double>(range.bytes), rest = bytes - static_cast<double>(found);
-  return {(sum.left + rest) / bytes, (sum.far + rest) / bytes, (sum.fetched + rest) / bytes};
+  return {(sum.left + rest) / bytes, (sum.far + rest) / bytes, (sum.passing + rest) / bytes};
 }
 
-void Recency::touch(const Range& range, double fetched) {
+void Recency::touch(const Range& range, double passing) {
   int64_t found = 0;
   for (size_t k = touched_.size(); k-- > 0 && found < range.bytes;) {
-    const auto [old, old_fetched] = touched_[k];
+    const auto [old, old_passing] = touched_[k];
     const int64_t common = overlap(old, range);
     if (common == 0) continue;
     found += common;
     auto place = touched_.erase(touched_.begin() + static_cast<int64_t>(k));
     if (end(old) > end(range))
-      place = touched_.insert(place, {{old.space, end(range), end(old) - end(range)}, old_fetched});
+      place = touched_.insert(place, {{old.space, end(range), end(old) - end(range)}, old_passing});
     if (old.begin < range.begin)
-      touched_.insert(place, {{old.space, old.begin, range.begin - old.begin}, old_fetched});
+      touched_.insert(place, {{old.space, old.begin, range.begin - old.begin}, old_passing});
   }
-  touched_.push_back({range, fetched});
+  touched_.push_back({range, passing});
   bytes_ += range.bytes - found;
   // Too far to matter.
   while (touched_.size() > 1 && bytes_ - touched_.front().range.bytes >= kFarther * reach_.kept) {
@@ -118,7 +119,7 @@ std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
   Recency recency(reach);
   std::vector<double> seconds(program.instructions.size());
   // In the first round it is not known yet what was touched a whole step ago, in the second not how
-  // much of that came from memory.
+  // much of that was passing.
   for (const bool known : {false, true, true})
     for (size_t i = 0; i < seconds.size(); ++i) {
       const std::vector<Range> ranges = touched_by(program, plan, static_cast<int>(i));
@@ -136,7 +137,7 @@ std::vector<double> seconds_in_context(const Program& program, const Plan& plan,
       if (all > 0) more += costs[i].shared * shared / all;
       seconds[i] = std::min(costs[i].near + more, costs[i].far);
       for (size_t k = 0; k < ranges.size(); ++k)
-        if (ranges[k].bytes >= kLeast) recency.touch(ranges[k], distances[k].fetched);
+        if (ranges[k].bytes >= kLeast) recency.touch(ranges[k], distances[k].passing);
     }
   return seconds;
 }

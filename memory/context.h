@@ -8,9 +8,9 @@
 // these (Mattson et al., "Evaluation techniques for storage hierarchies", 1970). It is counted by
 // address: a value that takes the place of one just freed is near.
 //
-// What comes from memory the shared cache does not keep when the core is done with it, unless it
-// comes again soon: its second use waits for memory, too, its third does not. So as a large step
-// streams through its arena, even what was written a moment ago is far.
+// What comes from memory goes past the shared cache: when the cores have lost it, it comes from
+// memory again, and only then the shared cache keeps it, if that was soon enough. So as a large
+// step streams through its arena, even what was written a moment ago is far.
 #pragma once
 
 #include <span>
@@ -27,7 +27,7 @@ namespace plimsoll {
 struct Reach {
   int64_t own = 0;     // the caches that the cores have for themselves still hold it: it is near
   int64_t shared = 0;  // the shared cache hands it over without a wait for memory
-  int64_t kept = 0;    // when used again it stays in the shared cache, wherever it comes from
+  int64_t kept = 0;    // the shared cache keeps it when it is used again, though it is lost by then
 };
 constexpr int64_t kFarther = 2;
 
@@ -48,21 +48,20 @@ class Recency {
   // Means over the bytes of a range, each from 0 to 1.
   struct Distance {
     double left = 0;     // is no longer in the cores' own caches
-    double far = 0;      // is not in the shared cache either, or takes as long as if it were not
-    double fetched = 0;  // comes from memory, not for the second time: it will not be kept
+    double far = 0;      // comes from memory, or takes as long as if it did
+    double passing = 0;  // is not going to be in the shared cache when the cores lose it
   };
 
   explicit Recency(const Reach& reach);
 
-  // What was never touched is far and comes from memory.
+  // What was never touched is far and passing.
   Distance distance(const Range& range) const;
-  // `fetched`: how much of it is not kept.
-  void touch(const Range& range, double fetched = 0);
+  void touch(const Range& range, double passing = 0);
 
  private:
   struct Touched {
     Range range;
-    double fetched;
+    double passing;
   };
   Reach reach_;
   int64_t bytes_ = 0;

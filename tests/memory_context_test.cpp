@@ -12,7 +12,7 @@ namespace {
 
 using namespace memory_test;
 
-// Near up to 50 bytes, handed over by the shared cache up to 100 and known to it up to 1,000.
+// Near up to 50 bytes, from the shared cache up to 100, and kept by it when used again within 1,000.
 constexpr Reach kSmall{.own = 50, .shared = 100, .kept = 1000};
 
 TEST(MemoryContext, DistanceIsTheLogarithmOfTheBytesInBetween) {
@@ -20,7 +20,7 @@ TEST(MemoryContext, DistanceIsTheLogarithmOfTheBytesInBetween) {
   const Range watched{.begin = 10000, .bytes = 10};
   const auto far = [&] { return recency.distance(watched).far; };
   EXPECT_EQ(far(), 1);  // never touched
-  EXPECT_EQ(recency.distance(watched).fetched, 1);
+  EXPECT_EQ(recency.distance(watched).passing, 1);
   recency.touch(watched);
   EXPECT_EQ(far(), 0);
   recency.touch({.begin = 0, .bytes = 100});
@@ -31,11 +31,11 @@ TEST(MemoryContext, DistanceIsTheLogarithmOfTheBytesInBetween) {
   EXPECT_DOUBLE_EQ(far(), std::log2(1.5));  // the same bytes again
   recency.touch({.begin = 200, .bytes = 50});
   EXPECT_EQ(far(), 1);
-  EXPECT_EQ(recency.distance(watched).fetched, 0);
+  EXPECT_EQ(recency.distance(watched).passing, 0);
   recency.touch({.begin = 1000, .bytes = 1300});
-  EXPECT_DOUBLE_EQ(recency.distance(watched).fetched, std::log2(1.5));
+  EXPECT_DOUBLE_EQ(recency.distance(watched).passing, std::log2(1.5));
   recency.touch({.begin = 3000, .bytes = 500});
-  EXPECT_EQ(recency.distance(watched).fetched, 1);
+  EXPECT_EQ(recency.distance(watched).passing, 1);
 }
 
 TEST(MemoryContext, DistanceIsTheMeanOfTheParts) {
@@ -59,22 +59,51 @@ TEST(MemoryContext, DistanceIsTheMeanOfTheParts) {
 
 TEST(MemoryContext, WhatCameFromMemoryOnceIsHeldByTheCoresAlone) {
   Recency recency(kSmall);
-  const Range fetched{.begin = 0, .bytes = 20}, found{.begin = 1000, .bytes = 20};
-  recency.touch(found, 0);
-  recency.touch(fetched, 1);
-  EXPECT_EQ(recency.distance(fetched).far, 0);  // the cores still have it
+  const Range passing{.begin = 0, .bytes = 20}, kept{.begin = 1000, .bytes = 20};
+  recency.touch(kept, 0);
+  recency.touch(passing, 1);
+  EXPECT_EQ(recency.distance(passing).far, 0);  // the cores still have it
+  EXPECT_EQ(recency.distance(passing).passing, 1);
   recency.touch({.begin = 2000, .bytes = 55});
-  EXPECT_DOUBLE_EQ(recency.distance(fetched).far, std::log2(75.0 / 50));
-  EXPECT_EQ(recency.distance(fetched).fetched, 0);  // now it comes a second time
-  EXPECT_EQ(recency.distance(found).far, 0);
-  EXPECT_EQ(recency.distance(found).fetched, 0);
-  // Pieces keep what is known of the whole; a large one loses its own beginning.
+  EXPECT_DOUBLE_EQ(recency.distance(passing).far, std::log2(75.0 / 50));
+  EXPECT_DOUBLE_EQ(recency.distance(passing).passing, 1 - std::log2(75.0 / 50));
+  recency.touch({.begin = 3000, .bytes = 25});
+  EXPECT_EQ(recency.distance(passing).far, 1);
+  EXPECT_EQ(recency.distance(passing).passing, 0);  // now it comes a second time
+  EXPECT_EQ(recency.distance(kept).far, 0);
+  EXPECT_EQ(recency.distance(kept).passing, 0);
+}
+
+// Each use as the model of a step makes it: how far, and then it is touched.
+TEST(MemoryContext, OnlyAUseThatTheCoresHaveLostTeachesTheSharedCache) {
+  Recency recency(kSmall);
+  const Range watched{.begin = 0, .bytes = 20}, others{.begin = 2000, .bytes = 80};
+  const auto use = [&] {
+    const Recency::Distance distance = recency.distance(watched);
+    recency.touch(watched, distance.passing);
+    return distance.far;
+  };
+  EXPECT_EQ(use(), 1);  // from memory
+  EXPECT_EQ(use(), 0);  // from the cores
+  recency.touch(others);
+  EXPECT_EQ(use(), 1);  // from memory again, and now it is kept
+  recency.touch(others);
+  EXPECT_EQ(use(), 0);
+  recency.touch({.begin = 5000, .bytes = 2000});
+  EXPECT_EQ(use(), 1);  // too late: from the start
+  recency.touch(others);
+  EXPECT_EQ(use(), 1);
+}
+
+TEST(MemoryContext, PiecesKeepWhatIsKnownOfTheWhole) {
+  Recency recency(kSmall);
   recency.touch({.begin = 4000, .bytes = 40}, 0.5);
   recency.touch({.begin = 4010, .bytes = 10}, 0);
   EXPECT_EQ(recency.distance({.begin = 4000, .bytes = 10}).far, 0);
   recency.touch({.begin = 5000, .bytes = 80}, 0.5);
   EXPECT_DOUBLE_EQ(recency.distance({.begin = 4000, .bytes = 10}).far, 0.5);
   EXPECT_EQ(recency.distance({.begin = 4010, .bytes = 10}).far, 0);
+  // A large one loses its own beginning.
   EXPECT_DOUBLE_EQ(recency.distance({.begin = 5000, .bytes = 80}).far, 0.5 * std::log2(1.6));
 }
 
@@ -119,12 +148,10 @@ TEST(MemoryContext, InstructionsCostByTheirDistances) {
 
 TEST(MemoryContext, ReachesAreSomeTimesWhatCoresHaveForThemselves) {
   const Reach on_cpu = reach(Device::cpu);
+  const int64_t most = std::max(cache_bytes(), shared_cache_bytes());
   EXPECT_EQ(on_cpu.own, cache_bytes() / 4);
-  EXPECT_GE(on_cpu.shared, cache_bytes());
-  EXPECT_LE(on_cpu.shared, 16 * on_cpu.own);
-  EXPECT_GE(on_cpu.kept, on_cpu.shared);
-  EXPECT_LE(on_cpu.kept, 32 * on_cpu.own);
-  EXPECT_LE(on_cpu.kept, std::max(cache_bytes(), shared_cache_bytes()));
+  EXPECT_EQ(on_cpu.shared, std::min(most, 16 * on_cpu.own));
+  EXPECT_EQ(on_cpu.kept, std::min(most, 32 * on_cpu.own));
   EXPECT_EQ(reach(Device::cuda).shared, 0);
 }
 
