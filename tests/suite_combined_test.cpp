@@ -108,8 +108,7 @@ TEST_P(Combined, HaveTheBitsOfTheOpsByThemselves) {
   const auto [device, dtype] = GetParam();
   if (device == Device::cuda)
     if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
-  const int64_t piece = detail::piece_elements;
-  detail::piece_elements = 256;
+  const PieceScope pieces(256);
   for (const int64_t channels : {21, 24})
     for (const Trial& trial : kTrials) {
       SCOPED_TRACE(cat(trial.name, ", ", channels));
@@ -125,7 +124,6 @@ TEST_P(Combined, HaveTheBitsOfTheOpsByThemselves) {
             same_bits(to_device(actual[k], Device::cpu), to_device(expected[k], Device::cpu)))
             << "result " << k;
     }
-  detail::piece_elements = piece;
 }
 
 // Which thread has which elements does not depend on where operands lie, alone and combined.
