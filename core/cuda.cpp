@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/cpu/copy.h"
 #include "core/cuda_queue.h"
 #include "core/joined_calls.h"
 
@@ -25,6 +26,19 @@ std::string why_no_cuda() {
     return error.what();
   }
   return "";
+}
+
+bool is_asynchronous(Device device) { return device == Device::cuda; }
+
+void synchronize(Device device) {
+  if (is_asynchronous(device)) cuda_api().synchronize();
+}
+
+void copy_view(const View& from, const View& to) {
+  if (from.meta.device == Device::cuda)
+    cuda_api().copy_strided(from, to);
+  else if (from.meta.device == Device::cpu)
+    copy_strided(from, to);
 }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, int64_t bytes) {

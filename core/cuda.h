@@ -47,6 +47,16 @@ std::string why_no_cuda();
 // The table itself, which core/cuda defines.
 [[gnu::weak]] const CudaApi& cuda_backend();
 
+// Whether kernels of the device are queued, and return before they are done: then a launch costs
+// something, and a step can be recorded as one.
+bool is_asynchronous(Device device);
+
+// Waits as CudaApi::synchronize does, where the device is asynchronous.
+void synchronize(Device device);
+
+// to = from, on the device of both: same shape and dtype, any strides. Nothing without memory.
+void copy_view(const View& from, const View& to);
+
 // Copies bytes between or on devices with memory.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, int64_t bytes);
 

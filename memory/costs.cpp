@@ -190,9 +190,7 @@ Cost measured(const Planned& planned, Scratch& scratch) {
   std::vector<View> in, out;
   const Kernel kernel = kernel_for(*instruction.op, device);
   const NoAutotune scope;
-  const auto wait = [&] {
-    if (device == Device::cuda) cuda_api().synchronize();
-  };
+  const auto wait = [&] { synchronize(device); };
   wait();  // what earlier kernels met is thrown here, not taken for an error of this one
   const std::span<std::byte> workspace = scratch.place(planned, in, out);
   using Move = void (Scratch::*)(size_t place);
@@ -323,8 +321,7 @@ std::vector<Cost> instruction_costs(const Program& program, CostModel model) {
   }
   std::vector<Lifetime> lives = lifetimes(program);
   const std::vector<int> home = fold_in_place(program, lives);
-  const AllocatorScope scope(std::make_shared<PooledAllocator>(
-      program.device == Device::cuda ? cuda_provider() : host_provider()));
+  const AllocatorScope scope(std::make_shared<PooledAllocator>(provider_of(program.device)));
   std::vector<Planned> planned;
   for (const Instruction& instruction : program.instructions) {
     const int out = instruction.out.empty() ? -1 : instruction.out[0].buffer;

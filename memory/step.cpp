@@ -59,7 +59,7 @@ int64_t constant_bytes(const Program& program, uint64_t first_inside) {
 
 // On a GPU, where a launch costs something, with its updates in fewer of them if that is free.
 Fitted joined(Fitted fitted) {
-  if (fitted.program.device != Device::cuda) return fitted;
+  if (!is_asynchronous(fitted.program.device)) return fitted;
   Program program = update_together(fitted.program, fitted.plan.lower_bound);
   Plan plan = make_plan(program);
   if (plan.arena_bytes > fitted.plan.arena_bytes) return fitted;
@@ -95,7 +95,7 @@ Fitted within_budget(const Program& captured, const StepOptions& options, int64_
 // Epilogues round otherwise than the ops by themselves. So they are in the step whatever its
 // budget, but for one that leaves room only without them.
 Program with_epilogues(const Program& captured, Fusion passes) {
-  if (!passes.epilogues || captured.device != Device::cuda) return captured;
+  if (!passes.epilogues || !is_asynchronous(captured.device)) return captured;
   return join_epilogues(captured, epilogue_rules());
 }
 

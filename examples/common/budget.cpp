@@ -73,7 +73,7 @@ Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options
                       ": only a captured step is planned: --mode ", options.mode,
                       ". Use --mode captured.");
   if (options.budget.empty()) return;
-  const Provider memory = pool.device() == Device::cuda ? cuda_provider() : host_provider();
+  const Provider memory = provider_of(pool.device());
   bytes_ = options.budget == "auto" ? memory.available() : parse_bytes(options.budget);
   // A limit that nothing meets: what is cut before there is one would stay cut.
   pool_.set_limit(PooledAllocator::kUnlimited - 1);
