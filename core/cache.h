@@ -3,8 +3,7 @@
 //   const auto ids = cached_file("cache", {tokenizer, text}, [&] { return encode_all(text); });
 //
 // The file is found by content, so another text makes another file, and a changed one is never
-// answered with the old result. It is checked when it is read: a damaged one is made again. (In
-// memory: cached(), data/pipeline.h.)
+// answered with the old result. It is checked when it is read: a damaged one is made again.
 #pragma once
 
 #include <cstdint>

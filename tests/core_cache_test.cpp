@@ -1,9 +1,6 @@
 // The cache on disk: made once per content, never trusted unseen, and never in the way.
 #include "core/cache.h"
 
-#include <atomic>
-
-#include "data/pipeline.h"
 #include "tests/data_testing.h"
 
 namespace plimsoll::data {
@@ -65,31 +62,6 @@ TEST(Cache, ADamagedFileIsMadeAgain) {
   get();
   EXPECT_EQ(made, damages + 2);
   EXPECT_EQ(only_file(dir.path()), path);
-}
-
-// As docs/data.md shows it: each image is decoded once for all epochs of all runs.
-TEST(Cache, InAPipelineBeforeAugmentation) {
-  const TemporaryFolder dir;
-  std::atomic<int> decoded = 0;
-  std::vector<std::filesystem::path> files;
-  for (int i = 0; i < 7; ++i) files.push_back(dir.write(cat("image", i), Bytes{uint8_t(i)}));
-  const auto decode = [&](const std::filesystem::path& file) {
-    ++decoded;
-    return Bytes{static_cast<uint8_t>(read_file(file).at(0) + 100)};
-  };
-  for (int run = 0; run < 2; ++run) {
-    const auto image = cached<Bytes>(7, [&](int64_t i) {
-      return cached_file(dir / "cache", {"1", read_text(files[i])},
-                         [&] { return decode(files[i]); });
-    });
-    for (int epoch = 0; epoch < 3; ++epoch) {
-      const auto augmented = [&](int64_t i) { return image(i)->at(0) + epoch; };
-      const Stream<int> images = mapped(numbers(0, 7), augmented, {.workers = 2, .ahead = 4});
-      for (int i = 0; i < 7; ++i) EXPECT_EQ(images(), 100 + i + epoch);
-      EXPECT_EQ(images(), std::nullopt);
-    }
-    EXPECT_EQ(decoded, 7) << run;
-  }
 }
 
 TEST(Cache, WhatIsOfNoUseIsMadeAgain) {
