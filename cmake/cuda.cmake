@@ -9,7 +9,6 @@
 # It is built where nvcc 13 and the headers of cuDNN, cuBLAS and NVRTC are found. An older nvcc, or a
 # toolkit without one of them, is no reason for a CPU user's build to fail.
 include(CheckLanguage)
-include(cmake/embed.cmake)
 check_language(CUDA)
 set(found OFF)
 if(CMAKE_CUDA_COMPILER)
@@ -109,9 +108,7 @@ function(plimsoll_cuda_library)
                           $<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_NAME:plimsoll_cuda>>)
   endif()
   plimsoll_cuda_batches("${sources}" sources)
-  # What kernels that are compiled at run time include.
-  plimsoll_embed_headers(embedded ops/element_rows.cuh core/cuda/nvrtc_standard.h)
-  target_sources(plimsoll_cuda PRIVATE ${sources} ${embedded})
+  target_sources(plimsoll_cuda PRIVATE ${sources})
   target_link_libraries(plimsoll_cuda PUBLIC plimsoll PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
   target_include_directories(plimsoll_cuda SYSTEM PRIVATE
     ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${PLIMSOLL_CUDNN_INCLUDE} ${PLIMSOLL_CUBLAS_INCLUDE}

@@ -63,7 +63,7 @@ JoinedCalls::~JoinedCalls() {
 bool JoinedCalls::waits(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
                         std::span<const Value> outputs) {
   if (scopes == 0) return false;
-  const bool joins = op.joins && inputs[0].device() == Device::cuda && !apply_mode().check_finite;
+  const bool joins = op.mutates && inputs[0].device() == Device::cuda && !apply_mode().check_finite;
   int64_t bytes = 0;
   for (const Tensor& input : inputs) bytes += input.value().storage->bytes();
   waiting.count_kept();

@@ -59,7 +59,7 @@ void Replay::bind_kernels() {
   for (int i = 0, end = 0; i < plan_.instructions; i = end) {
     const Instruction& first = instructions[i];
     const Kernel kernel = kernel_for(*first.op, program_.device);
-    end = program_.device == Device::cuda ? joined_until(program_, plan_, i) : i + 1;
+    end = program_.device == Device::cuda ? joined_until(program_, i) : i + 1;
     if (program_.device == Device::null || !has_work(first)) continue;
     const size_t begin = views_.size();
     for (int k = i; k < end; ++k) add_views(instructions[k].in);

@@ -2,7 +2,7 @@
 
 #include "autograd/no_grad.h"
 #include "core/joined_calls.h"
-#include "ops/extrema/clip_value.h"
+#include "ops/extrema/extrema.h"
 #include "ops/global_norm/global_norm.h"
 
 namespace plimsoll::optim {
@@ -24,7 +24,7 @@ std::vector<Tensor> clip_grad_value(std::span<const Tensor> grads, double limit)
   const NoGrad scope;
   std::vector<Tensor> clipped;
   join_calls([&] {
-    for (const Tensor& grad : grads) clipped.push_back(clip_value(grad, limit));
+    for (const Tensor& grad : grads) clipped.push_back(clamp(grad, -limit, limit));
   });
   return clipped;
 }

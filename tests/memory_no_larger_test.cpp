@@ -1,5 +1,5 @@
-// Which rewrites stay where a plan would grow (memory/fusion/no_larger.h).
-#include "memory/fusion/no_larger.h"
+// Which rewrites stay where a plan would grow (memory/no_larger.h).
+#include "memory/no_larger.h"
 
 #include "memory/dead_code.h"
 #include "memory/plan.h"

@@ -5,7 +5,7 @@
 //                                         stdin, runs n captured steps and answers with one line of
 //                                         JSON: {"ms": [...], "loss": [...], "peak_kib": ...}
 //
-// --device, --precision, --fuse, --autotune, and for other sizes --batch, --context, --image-size
+// --device, --precision, --autotune, and for other sizes --batch, --context, --image-size
 // and --layers, which both calls have to name, are as elsewhere. On a GPU the peak is that of the
 // pool. --budget-percent trains within that part of the bytes that a step is planned for otherwise.
 //
@@ -176,7 +176,7 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
     return loss;
   };
   const int64_t start_kib = memory_kib();
-  StepOptions step_options{.fusion = fusion_named(options.fuse)};
+  StepOptions step_options;
   if (options.budget_percent < 100) {
     const Tensor& x = batches[0].tensor;
     const Plan all = Step(train, step_options).plan(x, batches[1].tensor, make_key(1, 0, device));
@@ -216,7 +216,6 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads);
   app.add_option("--device", options.device);
   app.add_option("--precision", options.precision)->check(CLI::IsMember(precision_names()));
-  add_fuse_option(app, options);
   app.add_flag("--autotune", options.autotune);
   app.add_option("--batch", options.batch)->check(whole_number(1, kLargestBatch));
   app.add_option("--context", options.context)->check(whole_number(1, kGpt2.context));

@@ -66,25 +66,6 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());
 }
 
-void add_fuse_option(CLI::App& app, Options& options) {
-  app.add_option(
-         "--fuse", options.fuse,
-         "Ops of a captured step that run together, in the cache or in one kernel of a GPU: chains "
-         "of pointwise ones (elements), norms over rows with those around them (rows), batch norms "
-         "with the sum and relu behind them (norms), these three (chains), on a GPU products of 16 "
-         "bits with what follows them (epilogues), all or none")
-      ->check(CLI::IsMember({"none", "elements", "rows", "norms", "chains", "epilogues", "all"}))
-      ->capture_default_str();
-}
-
-Fusion fusion_named(const std::string& name) {
-  const auto is = [&](const char* other) { return name == other || name == "all"; };
-  return {.elements = is("elements") || is("chains"),
-          .rows = is("rows") || is("chains"),
-          .norms = is("norms") || is("chains"),
-          .epilogues = is("epilogues")};
-}
-
 int run_example(CLI::App& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body) {
   try {

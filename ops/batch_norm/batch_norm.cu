@@ -2,6 +2,7 @@
 #include "ops/arithmetic/formulas.h"
 #include "ops/batch_norm/on_cuda.h"
 #include "ops/column_packs.cuh"
+#include "ops/many.cuh"
 #include "ops/relu/formulas.h"
 
 namespace plimsoll {
@@ -217,19 +218,18 @@ struct Gradient {
   }
 };
 
+// Of a chunk: the running mean and variance, and those of the batch.
 template <class C>
-__global__ void running_kernel(Elements<C> running_mean, Elements<C> running_variance,
-                               Elements<C> mean, Elements<C> variance, double momentum,
-                               double unbiased, int64_t channels) {
-  const auto blend = [&](const Elements<C>& running, const Elements<C>& now, int64_t c,
-                         double scale) {
+__global__ void running_kernel(Many<C, 4> many, double momentum, double unbiased) {
+  const auto chunk = many.chunk(blockIdx.x);
+  const auto blend = [&](const Row<C>& running, const Row<C>& now, int64_t c, double scale) {
     const double old = static_cast<double>(running.get(c));
     const double fresh = static_cast<double>(now.get(c)) * scale;
     running.set(c, static_cast<C>((1 - momentum) * old + momentum * fresh));
   };
-  for (int64_t c = first_index(); c < channels; c += total_threads()) {
-    blend(running_mean, mean, c, 1);
-    blend(running_variance, variance, c, unbiased);
+  for (int64_t c = threadIdx.x; c < chunk.n; c += blockDim.x) {
+    blend(chunk.row[0], chunk.row[2], c, 1);
+    blend(chunk.row[1], chunk.row[3], c, unbiased);
   }
 }
 
@@ -318,12 +318,12 @@ void batch_norm_relu_grad_cuda(const Call& call) {
 void update_running_stats_cuda(const Call& call) {
   const auto& [momentum, n] = call.attrs.as<RunningAttrs>();
   const double unbiased = n > 1 ? static_cast<double>(n) / static_cast<double>(n - 1) : 1;
-  const int64_t channels = count(call.in[0].shape());
-  if (channels == 0) return;
-  visit_floating_elements(call.in[0].dtype(), [&, share = momentum]<class C>() {
-    launch(running_kernel<C>, blocks_for(channels), kThreads, elements<C>(call.in[0]),
-           elements<C>(call.in[1]), elements<C>(call.in[2]), elements<C>(call.in[3]), share,
-           unbiased, channels);
+  std::vector<Together<4>> statistics;
+  for_calls(call, 4, [&](std::span<const View> in) {
+    statistics.push_back({&in[0], &in[1], &in[2], &in[3]});
+  });
+  for_many<4>(statistics, [&, share = momentum]<class C>(const Many<C, 4>& many, int64_t) {
+    launch(running_kernel<C>, many.chunks(), kThreads, many, share, unbiased);
   });
 }
 

@@ -1,4 +1,4 @@
-#include "memory/fusion/no_larger.h"
+#include "memory/no_larger.h"
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
-#include "memory/fusion/combine.h"
+#include "memory/combine.h"
 
 #include <algorithm>
 
 #include "core/combined_op.h"
 #include "core/operands.h"
 #include "core/workspaces.h"
-#include "memory/fusion/no_larger.h"
+#include "memory/no_larger.h"
 
 namespace plimsoll {
 namespace fusion {
