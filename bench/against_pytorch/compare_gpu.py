@@ -1,15 +1,14 @@
 """Training steps of Plimsoll and of PyTorch on one GPU, in turns: A B A B, three rounds.
 
     compare_gpu.py --train-steps build/bin/train_steps [--cases gpt2-124M-b4,resnet50]
-    compare_gpu.py --train-steps build/bin/train_steps --ours autotuned --variants default
+    compare_gpu.py --train-steps build/bin/train_steps --ours fused --variants default
     compare_gpu.py --train-steps build/bin/train_steps --smoke    # small and on the CPU: it runs
 
 Both start from the same weights and eat the same batches. A turn is a process of its own, so that
 each has the GPU's memory for itself: 30 steps that nobody times and 100 that are timed, PyTorch's
 by the GPU's events, Plimsoll's by its own clock with the wait for each loss. PyTorch comes with its
 fused optimizer, scaled_dot_product_attention, cudnn.benchmark, channels_last for images, and
---variants of torch.compile; Plimsoll as it is, with --fuse all, and with --autotune besides, as
---ours says. Times are medians over all rounds; memory is the most that the two allocators had given
+--variants of torch.compile; Plimsoll as it is, and with --fuse all, as --ours says. Times are medians over all rounds; memory is the most that the two allocators had given
 out (on a CPU the peak of the process); ratios are the share of the first of --ours. The losses of
 the first step, before anything was learnt, have to agree in all turns (LOSS_TOLERANCE): else the
 exit code is 1.
@@ -31,7 +30,7 @@ CASES = {"gpt2-124M-b64": ("gpt2-124M", ["--batch", "64"], "bf16"),
 SMALL = {"gpt2-124M-b4": ("gpt2-124M", ["--batch", "2", "--context", "32", "--layers", "2"], "f32"),
          "resnet50": ("resnet50", ["--batch", "4", "--image-size", "64"], "f32"),
          "resnet18-cifar": ("resnet18-cifar", ["--batch", "8"], "bf16")}
-OURS = {"plain": [], "fused": ["--fuse", "all"], "autotuned": ["--fuse", "all", "--autotune"]}
+OURS = {"plain": [], "fused": ["--fuse", "all"]}
 VARIANTS = ("eager", "default", "max-autotune", "reduce-overhead")
 SHOWN_LOSSES = (1, 10, 100)
 LOSS_TOLERANCE = {"f32": 1e-3, "bf16": 2e-2, "f16": 2e-2}  # relative, of the first step

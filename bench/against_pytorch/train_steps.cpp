@@ -5,7 +5,7 @@
 //                                         stdin, runs n captured steps and answers with one line of
 //                                         JSON: {"ms": [...], "loss": [...], "peak_kib": ...}
 //
-// --device, --precision, --fuse, --autotune, and for other sizes --batch, --context, --image-size
+// --device, --precision, --fuse, and for other sizes --batch, --context, --image-size
 // and --layers, which both calls have to name, are as elsewhere. On a GPU the peak is that of the
 // pool. --budget-percent trains within that part of the bytes that a step is planned for otherwise.
 //
@@ -217,7 +217,6 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device);
   app.add_option("--precision", options.precision)->check(CLI::IsMember(precision_names()));
   add_fuse_option(app, options);
-  app.add_flag("--autotune", options.autotune);
   app.add_option("--batch", options.batch)->check(whole_number(1, kLargestBatch));
   app.add_option("--context", options.context)->check(whole_number(1, kGpt2.context));
   app.add_option("--image-size", options.image_size)->check(whole_number(1, 4096));

@@ -1,8 +1,7 @@
-// clamp() of gradients: not differentiable itself, and on a GPU one launch for many of them.
+// clamp() of gradients: not differentiable itself, and on a GPU one launch for many of them in a
+// captured step.
 //
-//   join_calls([&] {
-//     for (Tensor& grad : grads) grad = clip_value(grad, 0.5);       // core/joined_calls.h
-//   });
+//   for (Tensor& grad : grads) grad = clip_value(grad, 0.5);
 #pragma once
 
 #include "core/tensor.h"
