@@ -8,10 +8,10 @@ Both start from the same weights and eat the same batches. A turn is a process o
 each has the GPU's memory for itself: 30 steps that nobody times and 100 that are timed, PyTorch's
 by the GPU's events, Plimsoll's by its own clock with the wait for each loss. PyTorch comes with its
 fused optimizer, scaled_dot_product_attention, cudnn.benchmark, channels_last for images, and
---variants of torch.compile; Plimsoll as it is, and with --fuse all, as --ours says. Times are medians over all rounds; memory is the most that the two allocators had given
-out (on a CPU the peak of the process); ratios are the share of the first of --ours. The losses of
-the first step, before anything was learnt, have to agree in all turns (LOSS_TOLERANCE): else the
-exit code is 1.
+--variants of torch.compile; Plimsoll as it is, and with --fuse all, as --ours says. Times are
+medians over all rounds; memory is the most that the two allocators had given out (on a CPU the peak
+of the process); ratios are the share of the first of --ours. The losses of the first step, before
+anything was learnt, have to agree in all turns (LOSS_TOLERANCE): else the exit code is 1.
 """
 import argparse
 import os
