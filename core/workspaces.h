@@ -1,6 +1,7 @@
 // The workspaces of a captured step, asked for all at once when its capture ends, and again where
 // ops were replaced by others. On a GPU that is when the vendor's libraries choose and compile what
-// will run: OpDef::workspace of a convolution asks cuDNN how much its plan needs.
+// will run (OpDef::workspace of a convolution asks cuDNN how much its plan needs), which takes
+// long: different calls are asked about by several threads.
 #pragma once
 
 #include <span>
