@@ -1,7 +1,5 @@
 // Ops that do what several others do one after another, as data: a captured step can run them
-// instead, with the same bits and fewer passes over memory (memory/fusion/combine.h).
-// Names are enough to find them; where types, strides or shapes decide, as they do for products, it
-// takes a function, an EpilogueRule (core/epilogue_rule.h).
+// instead, with the same bits and fewer passes over memory (memory/combine.h).
 //
 //   {.op = &batch_norm_relu_op,                              // y = relu(batch_norm(x) + residual)
 //    .members = {{"batch_norm"}, {"add", bits(0, 1)}, {"relu", bits(0)}},

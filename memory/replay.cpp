@@ -7,7 +7,6 @@
 
 #include "core/apply.h"
 #include "core/cpu/copy.h"
-#include "core/joined_calls.h"
 #include "memory/joining.h"
 
 namespace plimsoll {
@@ -181,7 +180,6 @@ void Replay::check_shared(std::span<const Tensor> inputs) const {
 }
 
 void Replay::prepare(std::span<const Tensor> inputs) {
-  JoinedCalls::make_waiting();
   patch_inputs(inputs);
   note_mutations(inputs);
 }

@@ -10,8 +10,6 @@
 #include "memory/dead_code.h"
 #include "memory/difference.h"
 #include "memory/early_update.h"
-#include "memory/fusion/epilogues.h"
-#include "memory/fusion/fuse.h"
 #include "memory/joining.h"
 #include "memory/replay.h"
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/apply.h"
-#include "core/autotune.h"
 #include "core/cuda_queue.h"
 #include "core/trace.h"
 #include "core/transfer.h"
@@ -290,14 +289,9 @@ TEST_F(CudaDevice, UpdatesOfAStepAreJoined) {
   EXPECT_LT(calls, 3 * kParameters + 20);  // gradients, unscaled and clipped: one for each
 }
 
-// Products and convolutions by the fastest of the libraries' algorithms, where there are any: as the
-// CPU computes them, op by op and captured.
-TEST_F(CudaDevice, TimedAlgorithmsComputeTheSame) {
-  struct Timed {
-    Timed() { set_autotune(true); }
-    ~Timed() { set_autotune(false); }
-  };
-  const Timed timed;
+// Products and convolutions by the vendor's libraries, where there are any: as the CPU computes them,
+// op by op and captured.
+TEST_F(CudaDevice, LibrariesComputeTheSame) {
   const auto compute = [](const Tensor& x, const Tensor& w, const Tensor& m) {
     const Tensor y = conv2d(x, w, {.padding = 1});  // [2, 9, 9, 24]
     return cast(sum(matmul(reshape(y, {162, 24}), m), {0}), DType::f32);

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <new>
 
-#include "core/autotune.h"
 #include "core/cpu/parallel.h"
 #include "core/cuda.h"
 #include "core/error.h"
@@ -43,8 +42,6 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
                "On a GPU, start the kernels of a captured step one by one, not as one graph");
   app.add_flag("--no-prefetch", options.no_prefetch,
                "On a GPU, copy each batch before its step, not during the one before");
-  app.add_flag("--autotune", options.autotune,
-               "On a GPU, time algorithms of cuBLAS, cuDNN and ours and keep the fastest");
   app.add_option("--precision", options.precision,
                  "What activations are kept in; parameters and losses are f32")
       ->check(CLI::IsMember(precision_names()))
@@ -71,7 +68,6 @@ int run_example(CLI::App& app, int argc, char** argv, Options& options,
   try {
     if (!parse_command_line(app, argc, argv, options)) return 0;
     if (options.threads > 0) set_num_threads(options.threads);
-    set_autotune(options.autotune);
     body();
     return 0;
   } catch (const CLI::CallForHelp& e) {

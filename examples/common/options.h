@@ -29,7 +29,6 @@ struct Options {
   std::string mode = "captured";
   bool no_graph = false;     // on a GPU: kernel by kernel
   bool no_prefetch = false;  // on a GPU: the next batch is not copied while the step runs
-  bool autotune = false;     // on a GPU: algorithms of libraries are timed
   std::string precision = "f32";
   std::string loss_scale;               // empty: dynamic for f16, else none
   std::string json;                     // file for the figures; empty: none

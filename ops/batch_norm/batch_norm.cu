@@ -1,6 +1,6 @@
 #include "core/cuda/elements.cuh"
 #include "ops/arithmetic/formulas.h"
-#include "ops/batch_norm/on_cuda.h"
+#include "ops/batch_norm/kernels.h"
 #include "ops/column_packs.cuh"
 #include "ops/many.cuh"
 #include "ops/relu/formulas.h"
@@ -284,12 +284,8 @@ void backward_on(const PackCut& cut, bool packs, const Dy& given, const View& dy
 
 }  // namespace
 
-void batch_norm_cuda(const Call& call) {
-  batch_norm_detail::forward_on_cuda(call, /*relu=*/false, normalise<false>);
-}
-void batch_norm_relu_cuda(const Call& call) {
-  batch_norm_detail::forward_on_cuda(call, /*relu=*/true, normalise<true>);
-}
+void batch_norm_cuda(const Call& call) { normalise<false>(call); }
+void batch_norm_relu_cuda(const Call& call) { normalise<true>(call); }
 
 void batch_norm_grad_cuda(const Call& call) {
   const View &dy = call.in[0], &x = call.in[1];

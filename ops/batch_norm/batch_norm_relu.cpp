@@ -57,7 +57,7 @@ constinit const OpDef batch_norm_relu_op{
     .cuda = batch_norm_relu_cuda,
     .vjp = vjp,
     .saves = {.inputs = bits(0, 1), .outputs = bits(0, 1, 3, 4)},
-    .workspace = forward_relu_workspace};
+    .workspace = workspace};
 
 constinit const OpDef batch_norm_relu_grad_op{.name = "batch_norm_relu_grad",
                                               .infer = infer_grad,

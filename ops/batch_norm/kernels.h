@@ -43,8 +43,6 @@ void backward_relu(const Call& call);
 int64_t scratch_bytes(const Shape& x);
 // OpDef::workspace of the gradients, of batch_norm and of batch_norm_relu, on any device.
 int64_t workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
-int64_t forward_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
-int64_t forward_relu_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
 
 // For ops/combined_ops.cpp.
 extern const OpDef batch_norm_relu_op, batch_norm_relu_grad_op, batch_norm_add_relu_grad_op;
