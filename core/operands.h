@@ -12,8 +12,4 @@ inline Metas metas_of(std::span<const Operand> operands) {
   return metas;
 }
 
-inline bool is_dense(const Operand& operand) {
-  return is_row_major(operand.meta.shape, operand.strides);
-}
-
 }  // namespace plimsoll

@@ -148,8 +148,6 @@ void update_running_stats(const Tensor& running_mean, const Tensor& running_vari
 }
 
 extern const std::vector<const OpDef*> batch_norm_ops;
-const std::vector<const OpDef*> batch_norm_ops{
-    &batch_norm_op,      &batch_norm_grad_op,      &running_op,
-    &batch_norm_relu_op, &batch_norm_relu_grad_op, &batch_norm_add_relu_grad_op};
+const std::vector<const OpDef*> batch_norm_ops{&batch_norm_op, &batch_norm_grad_op, &running_op};
 
 }  // namespace plimsoll
