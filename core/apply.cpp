@@ -2,7 +2,6 @@
 
 #include "core/cpu/finite.h"
 #include "core/first_nonfinite.h"
-#include "core/joined_calls.h"
 #include "core/trace.h"
 #include "core/workspaces.h"
 
@@ -49,7 +48,6 @@ void run(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
     out.push_back(view_of(value));
     work = work || count(value.meta.shape) > 0;
   }
-  if (work && JoinedCalls::waits(op, attrs, inputs, outputs)) return;
   std::shared_ptr<Storage> scratch;
   if (op.workspace) {
     std::vector<Strides> strides;

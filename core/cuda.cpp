@@ -4,7 +4,6 @@
 
 #include "core/cpu/copy.h"
 #include "core/cuda_queue.h"
-#include "core/joined_calls.h"
 
 namespace plimsoll {
 
@@ -45,7 +44,6 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
   if (bytes == 0) return;
   const bool in = to_device == Device::cuda, out = from_device == Device::cuda;
   if (in || out) {
-    JoinedCalls::make_waiting();
     cuda_api().copy(to, from, bytes,
                     in && out ? CudaCopy::within : (in ? CudaCopy::in : CudaCopy::out));
   } else {
@@ -60,7 +58,6 @@ View on_host(const View& view, std::vector<std::byte>& bytes) {
     const int64_t reach = (view.shape()[axis] - 1) * view.strides[axis];
     (reach < 0 ? first : last) += reach;
   }
-  JoinedCalls::make_waiting();
   const int64_t size = size_of(view.dtype());
   bytes.resize(static_cast<size_t>((last - first + 1) * size));
   cuda_api().copy(bytes.data(), view.as<std::byte>() + first * size,

@@ -12,14 +12,4 @@ inline Metas metas_of(std::span<const Operand> operands) {
   return metas;
 }
 
-inline bool is_dense(const Operand& operand) {
-  return is_row_major(operand.meta.shape, operand.strides);
-}
-
-// Bytes that its op asks for, for these operands.
-inline int64_t workspace_of(const Instruction& instruction) {
-  return workspace_bytes(*instruction.op, metas_of(instruction.in), metas_of(instruction.out),
-                         instruction.attrs);
-}
-
 }  // namespace plimsoll

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "core/apply.h"
-#include "core/autotune.h"
 #include "core/cpu/caches.h"
 #include "core/cpu/parallel.h"
 #include "core/operands.h"
@@ -189,7 +188,6 @@ Cost measured(const Planned& planned, Scratch& scratch) {
     return {};
   std::vector<View> in, out;
   const Kernel kernel = kernel_for(*instruction.op, device);
-  const NoAutotune scope;
   const auto wait = [&] { synchronize(device); };
   wait();  // what earlier kernels met is thrown here, not taken for an error of this one
   const std::span<std::byte> workspace = scratch.place(planned, in, out);

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "core/apply.h"
-#include "core/joined_calls.h"
 #include "memory/joining.h"
 
 namespace plimsoll {
@@ -58,7 +57,7 @@ void Replay::bind_kernels() {
   for (int i = 0, end = 0; i < plan_.instructions; i = end) {
     const Instruction& first = instructions[i];
     const Kernel kernel = kernel_for(*first.op, program_.device);
-    end = is_asynchronous(program_.device) ? joined_until(program_, plan_, i) : i + 1;
+    end = is_asynchronous(program_.device) ? joined_until(program_, i) : i + 1;
     if (program_.device == Device::null || !has_work(first)) continue;
     const size_t begin = views_.size();
     for (int k = i; k < end; ++k) add_views(instructions[k].in);
@@ -180,7 +179,6 @@ void Replay::check_shared(std::span<const Tensor> inputs) const {
 }
 
 void Replay::prepare(std::span<const Tensor> inputs) {
-  JoinedCalls::make_waiting();
   patch_inputs(inputs);
   note_mutations(inputs);
 }

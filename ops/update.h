@@ -94,8 +94,7 @@ struct Update {
                             .infer = infer,
                             .cpu = cpu,
                             .cuda = update_cuda<F>,
-                            .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4),
-                            .joins = true};
+                            .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4)};
 };
 
 template <class F, class... Slots>

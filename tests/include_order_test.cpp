@@ -79,7 +79,7 @@ TEST(Architecture, OnlyTestsIncludeEigen) {
       EXPECT_TRUE(!line.starts_with("#include <Eigen") || source.folder == "tests") << source.path;
 }
 
-// Whoever else differs by device asks core/cuda.h. (What fusion generates is for one device.)
+// Whoever else differs by device asks core/cuda.h.
 TEST(Architecture, DevicesAreNamedByThePoolAlone) {
   const std::set<std::string> folders{"autograd", "memory", "optim"};
   size_t named = 0;
@@ -90,7 +90,7 @@ TEST(Architecture, DevicesAreNamedByThePoolAlone) {
       if (line.find("Device::cuda") == std::string::npos || !folders.contains(source.folder))
         continue;
       named += pool;
-      EXPECT_TRUE(pool || source.path.parent_path().stem() == "fusion")
+      EXPECT_TRUE(pool)
           << source.path << ": " << line;
     }
   }

@@ -61,13 +61,9 @@ void add_budget_options(CLI::App& app, Options& options) {
                  "everywhere")
       ->check(CLI::IsMember({"measured", "model"}))
       ->capture_default_str();
-  add_fuse_option(app, options);
 }
 
 Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options), pool_(pool) {
-  check<UsageError>(options.captured() || options.fuse == "none",
-                    "--fuse: only a captured step is fused: --mode ", options.mode,
-                    ". Use --mode captured.");
   if (options.plan_only || !options.budget.empty())
     check<UsageError>(options.captured(), options.plan_only ? "--plan-only" : "--budget",
                       ": only a captured step is planned: --mode ", options.mode,
@@ -81,10 +77,7 @@ Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options
 
 StepOptions Budget::step_options(int64_t host_bytes) {
   host_bytes_ = host_bytes;
-  return {.budget = step_budget(),
-          .planning = planning(options_),
-          .fusion = fusion_named(options_.fuse),
-          .graph = !options_.no_graph};
+  return {.budget = step_budget(), .planning = planning(options_), .graph = !options_.no_graph};
 }
 
 int64_t Budget::host_share() const { return pool_.device() == Device::cpu ? host_bytes_ : 0; }

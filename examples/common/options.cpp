@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <new>
 
-#include "core/autotune.h"
 #include "core/cpu/parallel.h"
 #include "core/cuda.h"
 #include "core/error.h"
@@ -43,8 +42,6 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
                "On a GPU, start the kernels of a captured step one by one, not as one graph");
   app.add_flag("--no-prefetch", options.no_prefetch,
                "On a GPU, copy each batch before its step, not during the one before");
-  app.add_flag("--autotune", options.autotune,
-               "On a GPU, time algorithms of cuBLAS, cuDNN and ours and keep the fastest");
   app.add_option("--precision", options.precision,
                  "What activations are kept in; parameters and losses are f32")
       ->check(CLI::IsMember(precision_names()))
@@ -66,31 +63,11 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());
 }
 
-void add_fuse_option(CLI::App& app, Options& options) {
-  app.add_option(
-         "--fuse", options.fuse,
-         "Ops of a captured step that run together, in the cache or in one kernel of a GPU: chains "
-         "of pointwise ones (elements), norms over rows with those around them (rows), batch norms "
-         "with the sum and relu behind them (norms), these three (chains), on a GPU products of 16 "
-         "bits with what follows them (epilogues), all or none")
-      ->check(CLI::IsMember({"none", "elements", "rows", "norms", "chains", "epilogues", "all"}))
-      ->capture_default_str();
-}
-
-Fusion fusion_named(const std::string& name) {
-  const auto is = [&](const char* other) { return name == other || name == "all"; };
-  return {.elements = is("elements") || is("chains"),
-          .rows = is("rows") || is("chains"),
-          .norms = is("norms") || is("chains"),
-          .epilogues = is("epilogues")};
-}
-
 int run_example(CLI::App& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body) {
   try {
     if (!parse_command_line(app, argc, argv, options)) return 0;
     if (options.threads > 0) set_num_threads(options.threads);
-    set_autotune(options.autotune);
     body();
     return 0;
   } catch (const CLI::CallForHelp& e) {

@@ -45,12 +45,8 @@ void cpu(const Call& call) {
   visit_floating(kName, call.in[1].dtype(), [&]<class T>() { accumulate_typed<T>(call); });
 }
 
-constexpr OpDef accumulate_op{.name = kName,
-                              .infer = infer,
-                              .cpu = cpu,
-                              .cuda = accumulate_cuda,
-                              .mutates = bits(0),
-                              .joins = true};
+constexpr OpDef accumulate_op{
+    .name = kName, .infer = infer, .cpu = cpu, .cuda = accumulate_cuda, .mutates = bits(0)};
 
 }  // namespace
 

@@ -1,8 +1,6 @@
 // Which calls of attention cuDNN is asked to do, and the workspace of all kernels on a GPU.
 #pragma once
 
-#include <functional>
-
 #include "core/cuda/attention.h"
 #include "core/workspaces.h"
 #include "ops/attention/kernels.h"
@@ -53,11 +51,8 @@ inline int64_t cuda_bytes(const Sizes& s, DType dtype, bool options, bool gradie
   return plan ? 2 * own + plan->workspace : own;
 }
 
-// By cuDNN or by own(), our kernels: by the faster one where ways are timed (core/cuda/ways.h), else
-// by cuDNN where it does this call (by_library.cu).
-void run_forward(const Call& call, const Sizes& s, const Extras& extras,
-                 const std::function<void()>& own);
-void run_backward(const Call& call, const Sizes& s, const Extras& extras,
-                  const std::function<void()>& own);
+// By cuDNN; false: not by it (by_library.cu).
+bool forward_by_library(const Call& call, const Sizes& s, const Extras& extras);
+bool backward_by_library(const Call& call, const Sizes& s, const Extras& extras);
 
 }  // namespace plimsoll::attention_detail

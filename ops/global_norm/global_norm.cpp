@@ -106,10 +106,7 @@ constexpr OpDef scale_op{.name = "scale_to_norm",
                          .infer = scale_infer,
                          .cpu = scale_cpu,
                          .cuda = scale_to_norm_cuda,
-                         .inplace = 0,
-                         .tiling = Tiling::elements,
-                         .whole = bits(1),
-                         .joins = true};
+                         .inplace = 0};
 
 }  // namespace
 

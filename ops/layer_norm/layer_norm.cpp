@@ -4,7 +4,6 @@
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/layer_norm/kernels.h"
-#include "ops/row_code.h"
 #include "ops/row_norm_grad.h"
 
 namespace plimsoll {
@@ -54,9 +53,7 @@ constexpr OpDef grad_op{.name = "layer_norm_grad",
                         .cpu = grad_cpu,
                         .cuda = layer_norm_grad_cuda,
                         .inplace = 0,
-                        .workspace = grad_workspace,
-                        .whole = bits(2),
-                        .code = code_of<element::NormGradient<true>>};
+                        .workspace = grad_workspace};
 
 std::vector<Tensor> layer_norm_vjp(const Backward& b) {
   return apply(grad_op, {contiguous(b.grad()), b.input(0), b.input(1), b.output(1), b.output(2)});
@@ -68,10 +65,7 @@ constexpr OpDef layer_norm_op{.name = "layer_norm",
                               .cuda = layer_norm_cuda,
                               .vjp = layer_norm_vjp,
                               .saves = {.inputs = bits(0, 1), .outputs = bits(1, 2)},
-                              .inplace = 0,
-                              .tiling = Tiling::rows,
-                              .whole = bits(1, 2),
-                              .code = code_of<element::LayerNorm, LayerNormAttrs>};
+                              .inplace = 0};
 
 }  // namespace
 

@@ -97,7 +97,6 @@ double linear_flops(std::span<const Meta> in, std::span<const Meta> out, const A
 
 }  // namespace
 
-extern const OpDef linear_op;  // epilogues.cpp
 constexpr OpDef linear_op{.name = "linear",
                           .infer = linear_infer,
                           .cpu = linear_cpu,
@@ -113,9 +112,7 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
   return apply1(linear_op, {contiguous(x), contiguous(w), contiguous(bias)});
 }
 
-extern const OpDef linear_gelu_op, gelu_grad_op, weight_grad_op;
 extern const std::vector<const OpDef*> linear_ops;
-const std::vector<const OpDef*> linear_ops{&linear_op, &linear_gelu_op, &gelu_grad_op,
-                                           &weight_grad_op};
+const std::vector<const OpDef*> linear_ops{&linear_op};
 
 }  // namespace plimsoll

@@ -77,10 +77,7 @@ constexpr OpDef unscale_op{.name = "unscale",
                            .infer = unscale_infer,
                            .cpu = unscale_cpu,
                            .cuda = unscale_cuda,
-                           .inplace = 0,
-                           .tiling = Tiling::elements,
-                           .whole = bits(1),
-                           .joins = true};
+                           .inplace = 0};
 
 constexpr const char* kUpdate = "update_loss_scale";
 

@@ -113,9 +113,6 @@ double matmul_flops(std::span<const Meta> in, std::span<const Meta> out, const A
   return 2.0 * static_cast<double>(count(out[0].shape)) * static_cast<double>(in[0].shape.back());
 }
 
-}  // namespace
-
-extern const OpDef matmul_op;  // ops/linear/epilogues.cpp
 constexpr OpDef matmul_op{.name = "matmul",
                           .infer = matmul_infer,
                           .cpu = matmul_cpu,
@@ -126,6 +123,8 @@ constexpr OpDef matmul_op{.name = "matmul",
                           .workspace = matmul_workspace,
                           .cast = CastRule::low,
                           .flops = matmul_flops};
+
+}  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   // One matrix for a whole batch [..., T, K]: the batch is one tall matrix. Its gradient is then

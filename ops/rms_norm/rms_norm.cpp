@@ -8,7 +8,6 @@
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/rms_norm/attrs.h"
-#include "ops/row_code.h"
 #include "ops/row_norm_grad.h"
 
 namespace plimsoll {
@@ -129,9 +128,7 @@ constexpr OpDef grad_op{.name = "rms_norm_grad",
                         .cpu = grad_cpu,
                         .cuda = rms_norm_grad_cuda,
                         .inplace = 0,
-                        .workspace = grad_workspace,
-                        .whole = bits(2),
-                        .code = code_of<element::NormGradient<false>>};
+                        .workspace = grad_workspace};
 
 std::vector<Tensor> rms_norm_vjp(const Backward& b) {
   return apply(grad_op, {contiguous(b.grad()), b.input(0), b.input(1), b.output(1)});
@@ -143,10 +140,7 @@ constexpr OpDef rms_norm_op{.name = "rms_norm",
                             .cuda = rms_norm_cuda,
                             .vjp = rms_norm_vjp,
                             .saves = {.inputs = bits(0, 1), .outputs = bits(1)},
-                            .inplace = 0,
-                            .tiling = Tiling::rows,
-                            .whole = bits(1),
-                            .code = code_of<element::RmsNorm, RmsNormAttrs>};
+                            .inplace = 0};
 
 }  // namespace
 

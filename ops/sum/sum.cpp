@@ -147,13 +147,7 @@ constexpr OpDef sum_like(const char* name) {
           .cast = CastRule::full};
 }
 
-}  // namespace
-
-extern const OpDef sum_op;  // ops/linear/epilogues.cpp
 constexpr OpDef sum_op = sum_like<Over::one>("sum");
-
-namespace {
-
 constexpr OpDef mean_op = sum_like<Over::count>("mean");
 
 // Integers and bools, in i64: exact, and so in any order.
