@@ -5,7 +5,7 @@
 //                    -> [eager]     allocate, run; if a gradient is wanted, keep the declared saves
 #pragma once
 
-#include "core/op.h"
+#include "core/backward.h"
 
 namespace plimsoll {
 
@@ -31,8 +31,10 @@ Kernel kernel_for(const OpDef& op, Device device);
 // infinity, unless a FirstNonfinite takes it. Not for the device without bytes.
 void check_written(const OpDef& op, const Call& call);
 
-int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<const Meta> out,
-                        const Attrs& attrs);
+// Bytes of scratch that the op asks for; addresses in the call do not matter.
+inline int64_t workspace_bytes(const OpDef& op, const Call& call) {
+  return op.workspace ? op.workspace(call) : 0;
+}
 
 // Core has no cast of its own: autocast puts this function into the mode.
 using InputCasts = std::vector<Tensor> (*)(CastRule, std::span<const Tensor> inputs);

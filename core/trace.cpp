@@ -1,7 +1,7 @@
 #include "core/trace.h"
 
 #include "core/apply.h"
-#include "core/workspaces.h"
+#include "core/operands.h"
 
 namespace plimsoll {
 namespace {
@@ -102,7 +102,8 @@ Program Trace::finish(std::span<const Tensor> results) {
                       "Return only tensors that were computed.");
     program_.results.push_back(operand(tensor.value()));
   }
-  find_workspaces(program_);
+  for (Instruction& instruction : program_.instructions)
+    instruction.workspace = workspace_of(instruction);
   return std::move(program_);
 }
 

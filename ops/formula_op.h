@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 
+#include "core/cuda_kernel.h"
 #include "core/op.h"
 #include "ops/formula.h"
 

@@ -4,7 +4,6 @@
 
 #include "core/combined_op.h"
 #include "core/operands.h"
-#include "core/workspaces.h"
 #include "memory/fusion/no_larger.h"
 
 namespace plimsoll {
@@ -32,6 +31,7 @@ Instruction build(const Program& program, const Chain& chain) {
   }
   for (const Place& place : combined.out)
     made.out.push_back(member(place.member).out[place.number]);
+  made.workspace = workspace_of(made);
   return made;
 }
 
@@ -152,25 +152,13 @@ class Finder {
   std::vector<bool> taken_;                // instructions that are in a chain
 };
 
-// Asked for all at once: on a GPU libraries make plans for them, which several threads do faster.
-std::vector<Rewrite> with_workspaces(std::vector<Rewrite> rewrites, Device device) {
-  Program made;
-  made.device = device;
-  for (const Rewrite& rewrite : rewrites) made.instructions.push_back(rewrite.made);
-  find_workspaces(made);
-  for (size_t i = 0; i < rewrites.size(); ++i)
-    rewrites[i].made.workspace = made.instructions[i].workspace;
-  return rewrites;
-}
-
 }  // namespace
 }  // namespace fusion
 
 Program combine(Program program) {
   using namespace fusion;
-  return rewrite_no_larger(program, [&](const LeftOut& left_out) {
-    return with_workspaces(Finder(program, left_out).rewrites(), program.device);
-  });
+  return rewrite_no_larger(
+      program, [&](const LeftOut& left_out) { return Finder(program, left_out).rewrites(); });
 }
 
 }  // namespace plimsoll

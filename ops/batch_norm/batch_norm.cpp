@@ -1,6 +1,7 @@
 #include "ops/batch_norm/batch_norm.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/batch_norm/on_cuda.h"
 #include "ops/column_packs.h"
@@ -37,30 +38,26 @@ void check_channels(const char* name, std::span<const Meta> in) {
   }
 }
 
-int64_t workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  if (in[0].device == Device::cuda) {
-    const auto [rows, channels] = rows_of(in[0].shape);
-    return cuda::PackCut(rows, channels, in[0].dtype).sums_bytes(2);
+int64_t workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda) {
+    const auto [rows, channels] = rows_of(call.in[0].shape());
+    return cuda::PackCut(rows, channels, call.in[0].dtype()).sums_bytes(2);
   }
-  return scratch_bytes(in[0].shape);
+  return scratch_bytes(call.in[0].shape());
 }
 
 namespace {
-int64_t with_library(std::span<const Meta> in, bool relu) {
-  const int64_t own = workspace(in, {}, {});
-  if (in[0].device != Device::cuda || !cuda::norm_plan) return own;
-  const auto norm = library_norm(in[0], in.size() > 3, relu);
+int64_t with_library(const Call& call, bool relu) {
+  const int64_t own = workspace(call);
+  if (call.in[0].device() != Device::cuda || !cuda::norm_plan) return own;
+  const auto norm = library_norm(call.in[0].meta, call.in.size() > 3, relu);
   const auto plan = norm ? cuda::norm_plan(*norm) : std::nullopt;
   return plan ? std::max(own, plan->workspace) : own;
 }
 }  // namespace
 
-int64_t forward_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  return with_library(in, /*relu=*/false);
-}
-int64_t forward_relu_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  return with_library(in, /*relu=*/true);
-}
+int64_t forward_workspace(const Call& call) { return with_library(call, /*relu=*/false); }
+int64_t forward_relu_workspace(const Call& call) { return with_library(call, /*relu=*/true); }
 
 }  // namespace batch_norm_detail
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/batch_norm/kernels.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"

@@ -42,9 +42,9 @@ void backward_relu(const Call& call);
 // Two f64 partial results per chunk and channel, for each of them on the CPU.
 int64_t scratch_bytes(const Shape& x);
 // OpDef::workspace of the gradients, of batch_norm and of batch_norm_relu, on any device.
-int64_t workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
-int64_t forward_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
-int64_t forward_relu_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
+int64_t workspace(const Call& call);
+int64_t forward_workspace(const Call& call);
+int64_t forward_relu_workspace(const Call& call);
 
 // For ops/combined_ops.cpp.
 extern const OpDef batch_norm_relu_op, batch_norm_relu_grad_op, batch_norm_add_relu_grad_op;

@@ -1,6 +1,7 @@
 #include "ops/linear/epilogues.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "core/epilogue_rule.h"
 #include "core/operands.h"
 #include "ops/copy/copy.h"
@@ -55,7 +56,7 @@ Metas linear_gelu_infer(std::span<const Meta> in, const Attrs& attrs) {
   return out;
 }
 
-int64_t linear_gelu_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
+int64_t linear_gelu_workspace(const Call& call) {
   return workspace_bytes(linear_op, in, out.first(1), {});
 }
 
@@ -79,11 +80,10 @@ Metas gelu_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {in[2], {{in[2].shape.back()}, in[2].dtype, in[2].device}};
 }
 
-int64_t gelu_grad_workspace(std::span<const Meta> in, std::span<const Meta> out,
-                            const Attrs& attrs) {
-  const Meta product = as_matrix(out[0]);
+int64_t gelu_grad_workspace(const Call& call) {
+  const Meta product = as_matrix(call.out[0].meta);
   const int64_t bytes = workspace_bytes(matmul_op, in.first(2), {&product, 1}, {});
-  return attrs.as<EpilogueAttrs>().both ? std::max(bytes, sum_bytes(out[0])) : bytes;
+  return call.attrs.as<EpilogueAttrs>().both ? std::max(bytes, sum_bytes(call.out[0].meta)) : bytes;
 }
 
 void gelu_grad_cpu(const Call& call) {
@@ -110,9 +110,10 @@ Meta turned(Meta x) {
 }
 View turned(const View& x) { return {x.data, turned(x.meta), {x.strides[1], x.strides[0]}}; }
 
-int64_t weight_grad_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
-  return std::max(workspace_bytes(matmul_op, std::array{turned(in[0]), in[1]}, out.first(1), {}),
-                  sum_bytes(in[0]));
+int64_t weight_grad_workspace(const Call& call) {
+  return std::max(workspace_bytes(matmul_op, std::array{turned(call.in[0].meta), call.in[1].meta},
+                                  out.first(1), {}),
+                  sum_bytes(call.in[0].meta));
 }
 
 void weight_grad_cpu(const Call& call) {
