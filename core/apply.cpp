@@ -124,11 +124,6 @@ void bump_versions(const OpDef& op, std::span<const Tensor> inputs) {
 
 }  // namespace
 
-ApplyMode& apply_mode() {
-  thread_local ApplyMode mode;
-  return mode;
-}
-
 void check_written(const OpDef& op, const Call& call) {
   for (size_t k = 0; k < call.out.size(); ++k)
     check_finite(op, "output", static_cast<int>(k), call.out[k]);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/backward.h"
+#include "core/thread_state.h"
 
 namespace plimsoll {
 
@@ -36,18 +37,7 @@ inline int64_t workspace_bytes(const OpDef& op, const Call& call) {
   return op.workspace ? op.workspace(call) : 0;
 }
 
-// Core has no cast of its own: autocast puts this function into the mode.
-using InputCasts = std::vector<Tensor> (*)(CastRule, std::span<const Tensor> inputs);
-
-// How apply() behaves on this thread.
-struct ApplyMode {
-  bool record = true;          // make nodes where a gradient is wanted (NoGrad turns it off)
-  bool recomputing = false;    // a checkpoint runs again: ops that mutate were done the first time
-  bool check_finite = false;   // look at what ops write: NumericError, but for FirstNonfinite
-  InputCasts casts = nullptr;  // autocast: what inputs pass through first; nullptr: it is off
-  DType low = DType::f32;      // and the 16-bit type it casts to
-};
-ApplyMode& apply_mode();
+inline ApplyMode& apply_mode() { return thread_state().mode; }  // of this thread
 
 // The inputs as autocast makes them where it is on, for functions made of several ops; apply() does
 // this by itself, by OpDef.cast.
