@@ -1,18 +1,14 @@
-// The CUDA half as the rest of the engine sees it: a table of functions and, for each op, a kernel.
-// Both are weak symbols, which the linker finds in builds with CUDA (core/cuda) and which are null
-// in others: no other file knows how it was configured, or includes a header of the toolkit.
+// The CUDA half as the rest of the engine sees it: a table of functions and, for each op, a kernel
+// (core/cuda_kernel.h). Both are weak symbols, which the linker finds in builds with CUDA (core/cuda)
+// and which are null in others: no other file knows how it was configured, or includes a header of
+// the toolkit.
 //
 //   cuda_api().copy(to, from, bytes, CudaCopy::in);   // DeviceError, in one sentence, without one
 #pragma once
 
-#include "core/value.h"
+#include "core/view.h"
 
 namespace plimsoll {
-
-struct Call;
-
-// Declares the kernel of an op: its address is null in builds without CUDA.
-#define PLIMSOLL_CUDA_KERNEL(name) [[gnu::weak]] void name(const Call&)
 
 enum class CudaCopy { in, out, within };  // from the host, to the host, on the device
 

@@ -22,6 +22,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "core/cuda_kernel.h"
 #include "core/op.h"
 
 namespace plimsoll {

@@ -1,5 +1,6 @@
 #include "ops/accumulate/accumulate.h"
 
+#include "core/cuda_kernel.h"
 #include "ops/update.h"
 
 namespace plimsoll {

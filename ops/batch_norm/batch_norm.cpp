@@ -1,6 +1,7 @@
 #include "ops/batch_norm/batch_norm.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/batch_norm/kernels.h"
 #include "ops/column_packs.h"
@@ -37,12 +38,12 @@ void check_channels(const char* name, std::span<const Meta> in) {
   }
 }
 
-int64_t workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  if (in[0].device == Device::cuda) {
-    const auto [rows, channels] = rows_of(in[0].shape);
-    return cuda::PackCut(rows, channels, in[0].dtype).sums_bytes(2);
+int64_t workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda) {
+    const auto [rows, channels] = rows_of(call.in[0].shape());
+    return cuda::PackCut(rows, channels, call.in[0].dtype()).sums_bytes(2);
   }
-  return scratch_bytes(in[0].shape);
+  return scratch_bytes(call.in[0].shape());
 }
 
 }  // namespace batch_norm_detail

@@ -34,6 +34,6 @@ void backward(const Call& call);
 // Two f64 partial results per chunk and channel, for each of them on the CPU.
 int64_t scratch_bytes(const Shape& x);
 // OpDef::workspace of batch_norm and its gradient, on any device.
-int64_t workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
+int64_t workspace(const Call& call);
 
 }  // namespace plimsoll::batch_norm_detail

@@ -4,6 +4,7 @@
 #include "core/convert.h"
 #include "core/cpu/copy.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/expect.h"
 
 namespace plimsoll {

@@ -3,6 +3,7 @@
 #include "core/apply.h"
 #include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/dropout/attrs.h"

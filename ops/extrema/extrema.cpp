@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/cuda_kernel.h"
 #include "ops/extrema/formulas.h"
 #include "ops/pointwise.h"
 #include "ops/sum/sum.h"

@@ -1,6 +1,7 @@
 #include "ops/layer_norm/layer_norm.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/layer_norm/kernels.h"
@@ -42,10 +43,10 @@ Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1], in[2],
 
 void grad_cpu(const Call& call) { layer_norm_detail::backward(call); }
 
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  if (in[0].device == Device::cuda)
-    return cuda::row_norm_grad_bytes(count(in[3].shape), in[2].shape[0], 2);
-  return layer_norm_detail::backward_workspace(in[1], in[2]);
+int64_t grad_workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda)
+    return cuda::row_norm_grad_bytes(count(call.in[3].shape()), call.in[2].shape()[0], 2);
+  return layer_norm_detail::backward_workspace(call.in[1].meta, call.in[2].meta);
 }
 
 constexpr OpDef grad_op{.name = "layer_norm_grad",

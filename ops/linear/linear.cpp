@@ -4,6 +4,7 @@
 #include "core/cpu/gemm16.h"
 #include "core/cpu/parallel.h"
 #include "core/cuda/product.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/matmul/matmul.h"
 #include "ops/sum/sum.h"
@@ -57,11 +58,11 @@ void linear_typed(const View& x, const View& w, const View* bias, const View& y)
           bias ? Store::accumulate : Store::overwrite);
 }
 
-int64_t linear_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  const Shape& w = in[1].shape;
-  if (in[0].device == Device::cuda)
-    return cuda::product_bytes(1, rows_of(in[0].shape), w[0], w[1], in[0].dtype);
-  return gemm_16_bit_bytes(in[0].dtype, rows_of(in[0].shape), w[0], w[1]);
+int64_t linear_workspace(const Call& call) {
+  const Shape& w = call.in[1].shape();
+  if (call.in[0].device() == Device::cuda)
+    return cuda::product_bytes(1, rows_of(call.in[0].shape()), w[0], w[1], call.in[0].dtype());
+  return gemm_16_bit_bytes(call.in[0].dtype(), rows_of(call.in[0].shape()), w[0], w[1]);
 }
 
 void linear_cpu(const Call& call) {

@@ -5,6 +5,7 @@
 #include "core/cpu/parallel.h"
 #include "core/cpu/widen.h"
 #include "core/cuda/product.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/sum/sum.h"
 #include "ops/view/view.h"
@@ -76,14 +77,16 @@ void matmul_16_bit(const View& a, const View& b, const View& out, std::byte* scr
 
 // A product of 16 bits is widened piece by piece; those of a batch, which run side by side, have
 // their operands widened as a whole.
-int64_t matmul_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
-  const Shape& c = out[0].shape;
-  if (in[0].device == Device::cuda)
-    return cuda::product_bytes(count(batch_of(c)), c[c.rank() - 2], c.back(), in[0].shape.back(),
-                               in[0].dtype);
+int64_t matmul_workspace(const Call& call) {
+  const Shape& c = call.out[0].shape();
+  if (call.in[0].device() == Device::cuda)
+    return cuda::product_bytes(count(batch_of(c)), c[c.rank() - 2], c.back(),
+                               call.in[0].shape().back(), call.in[0].dtype());
   if (count(batch_of(c)) == 1)
-    return gemm_16_bit_bytes(out[0].dtype, c[c.rank() - 2], c.back(), in[0].shape.back());
-  return widened_bytes(in[0]) + widened_bytes(in[1]) + widened_bytes(out[0]);
+    return gemm_16_bit_bytes(call.out[0].dtype(), c[c.rank() - 2], c.back(),
+                             call.in[0].shape().back());
+  return widened_bytes(call.in[0].meta) + widened_bytes(call.in[1].meta) +
+         widened_bytes(call.out[0].meta);
 }
 
 void matmul_cpu(const Call& call) {

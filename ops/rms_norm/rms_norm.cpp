@@ -4,6 +4,7 @@
 #include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/reduce.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
@@ -93,9 +94,9 @@ void grad_row(const T* dy, const T* x, const C* gamma, C inverse, int64_t n, T* 
 // Inputs: dy, x, gamma, inverses. Outputs: dx, dgamma.
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1], in[2]}; }
 
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  const int64_t n = in[2].shape[0], rows = count(in[3].shape);
-  if (in[0].device == Device::cuda) return cuda::row_norm_grad_bytes(rows, n, 1);
+int64_t grad_workspace(const Call& call) {
+  const int64_t n = call.in[2].shape()[0], rows = count(call.in[3].shape());
+  if (call.in[0].device() == Device::cuda) return cuda::row_norm_grad_bytes(rows, n, 1);
   return pieces(rows, rows_per_piece(rows, n)) * n * static_cast<int64_t>(sizeof(double));
 }
 

@@ -6,6 +6,7 @@
 #include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/reduce.h"
+#include "core/cuda_kernel.h"
 #include "core/math.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"

@@ -1,6 +1,7 @@
 #include "ops/where/where.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/expect.h"
 #include "ops/full/full.h"

@@ -1,4 +1,4 @@
-#include "core/op.h"
+#include "core/backward.h"
 
 namespace plimsoll {
 namespace {
@@ -24,7 +24,5 @@ Tensor Backward::input(int number) const {
 Tensor Backward::output(int number) const {
   return saved(*node_, "output", number, node_->out, node_->out_versions, {node_, number});
 }
-
-Metas same_as_input(std::span<const Meta> in, const Attrs&) { return {in[0]}; }
 
 }  // namespace plimsoll
