@@ -7,7 +7,6 @@
 // of them together (memory/costs.h: the fastest of five runs). Times of steps are medians of the
 // processor time of this process, so that others on the machine matter little; the ratio is the
 // median of the ratios of neighbours.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
 #include <map>
@@ -140,7 +139,7 @@ int main(int argc, char** argv) {
   int rounds = 40;
   double dropout = 0;
   std::vector<std::string> models{"gpt", "textcls", "lenet", "resnet8", "vgg"};
-  CLI::App app{"Training steps with and without fusion, in turn."};
+  CommandLine app{"Training steps with and without fusion, in turn."};
   app.add_option("--threads", options.threads);
   app.add_option("--rounds", rounds);
   app.add_option("--dropout", dropout, "Of the transformers");
