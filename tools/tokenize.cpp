@@ -49,7 +49,7 @@ void tokenize(const TokenizeOptions& options) {
 int main(int argc, char** argv) {
   using namespace plimsoll;
   tools::TokenizeOptions options;
-  CLI::App app{"Turns texts into one file of token ids."};
+  examples::CommandLine app{"Turns texts into one file of token ids."};
   app.add_option("--tokenizer", options.tokenizer, "Folder or file of the tokenizer")
       ->required()
       ->check(examples::not_empty());

@@ -211,11 +211,11 @@ int main(int argc, char** argv) {
   using namespace plimsoll::examples;
   SizedOptions options;
   std::string write, read;
-  CLI::App app{"Whole training steps, timed on request."};
+  CommandLine app{"Whole training steps, timed on request."};
   app.add_option("--model", options.model)->required();
   app.add_option("--threads", options.threads);
   app.add_option("--device", options.device);
-  app.add_option("--precision", options.precision)->check(CLI::IsMember(precision_names()));
+  app.add_option("--precision", options.precision)->check(one_of(precision_names()));
   app.add_option("--batch", options.batch)->check(whole_number(1, kLargestBatch));
   app.add_option("--context", options.context)->check(whole_number(1, kGpt2.context));
   app.add_option("--image-size", options.image_size)->check(whole_number(1, 4096));

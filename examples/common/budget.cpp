@@ -6,7 +6,7 @@
 namespace plimsoll::examples {
 namespace {
 
-CLI::Validator budget() {
+Check budget() {
   return {[](std::string& text) -> std::string {
             if (text == "auto") return "";
             try {
@@ -46,7 +46,7 @@ int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& 
 
 }  // namespace
 
-void add_budget_options(CLI::App& app, Options& options) {
+void add_budget_options(CommandLine& app, Options& options) {
   app.add_option("--budget", options.budget,
                  "Bytes that training may hold, as in 300MiB; auto: what is free")
       ->check(budget());
@@ -59,7 +59,7 @@ void add_budget_options(CLI::App& app, Options& options) {
   app.add_option("--cost", options.cost,
                  "What recompute is weighed by: measured times, or a model that is the same "
                  "everywhere")
-      ->check(CLI::IsMember({"measured", "model"}))
+      ->check(one_of({"measured", "model"}))
       ->capture_default_str();
 }
 

@@ -14,7 +14,7 @@
 namespace plimsoll::examples {
 
 // --budget, --plan-only, --plan-seconds, --cost.
-void add_budget_options(CLI::App& app, Options& options);
+void add_budget_options(CommandLine& app, Options& options);
 
 // What a training program runs, in a precision (runner.h).
 using Typed = std::function<StepFunction(Precision)>;

@@ -13,10 +13,10 @@
 
 namespace plimsoll::examples {
 
-void add_options(CLI::App& app, Options& options, const std::vector<std::string>& models) {
+void add_options(CommandLine& app, Options& options, const std::vector<std::string>& models) {
   options.model = models.front();
   app.add_option("--model", options.model, "Model to train")
-      ->check(CLI::IsMember(models))
+      ->check(one_of(models))
       ->capture_default_str();
   app.add_option("--device", options.device, "cpu, cuda, or cuda:1 and so on")
       ->capture_default_str();
@@ -36,7 +36,7 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
       ->check(positive_number())
       ->capture_default_str();
   app.add_option("--mode", options.mode, "eager: op by op; captured: planned once, then replayed")
-      ->check(CLI::IsMember({"eager", "captured"}))
+      ->check(one_of({"eager", "captured"}))
       ->capture_default_str();
   app.add_flag("--no-graph", options.no_graph,
                "On a GPU, start the kernels of a captured step one by one, not as one graph");
@@ -44,7 +44,7 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
                "On a GPU, copy each batch before its step, not during the one before");
   app.add_option("--precision", options.precision,
                  "What activations are kept in; parameters and losses are f32")
-      ->check(CLI::IsMember(precision_names()))
+      ->check(one_of(precision_names()))
       ->capture_default_str();
   app.add_option("--loss-scale", options.loss_scale,
                  "dynamic, none or a number; default: dynamic for f16, else none")
@@ -63,18 +63,15 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());
 }
 
-int run_example(CLI::App& app, int argc, char** argv, Options& options,
+int run_example(CommandLine& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body) {
   try {
     if (!parse_command_line(app, argc, argv, options)) return 0;
     if (options.threads > 0) set_num_threads(options.threads);
     body();
     return 0;
-  } catch (const CLI::CallForHelp& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    app.exit(e);
-    return 2;
+  } catch (const Exit& exit) {
+    return exit.print();
   } catch (const UsageError& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;
@@ -93,7 +90,7 @@ int run_example(CLI::App& app, int argc, char** argv, Options& options,
   }
 }
 
-void takes_none(const CLI::App& app, const std::string& model, const char* has,
+void takes_none(const CommandLine& app, const std::string& model, const char* has,
                 std::initializer_list<const char*> names) {
   for (const char* name : names)
     check<UsageError>(app.count(name) == 0, name, ": --model ", model, " has ", has,

@@ -1,17 +1,16 @@
 // The command line that the examples share.
 //
 //   Options options;
-//   CLI::App app{"Trains a convolution net on images."};
+//   CommandLine app{"Trains a convolution net on images."};
 //   add_options(app, options, {"lenet", "resnet8"});
 //   return run_example(app, argc, argv, options, [&] { train(options); });
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "autograd/autocast.h"
-#include "examples/common/checks.h"
+#include "examples/common/command_line.h"
 #include "memory/budget.h"
 #include "optim/loss_scaler.h"
 
@@ -61,16 +60,16 @@ struct Options {
 
 // Options that every training example has; `models` are the names --model accepts, the first is
 // the default.
-void add_options(CLI::App& app, Options& options, const std::vector<std::string>& models);
+void add_options(CommandLine& app, Options& options, const std::vector<std::string>& models);
 
 // Parses, sets the number of threads, runs `body` and turns errors into one sentence and an exit
 // code: 0 done, 2 usage, 3 data, 130 stopped by Ctrl-C, 1 anything else.
-int run_example(CLI::App& app, int argc, char** argv, Options& options,
+int run_example(CommandLine& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body);
 
 // Refuses those of `names` that were given: UsageError "--width: --model lenet has a fixed size: it
 // takes no --width. Leave it out.", where `has` is "a fixed size".
-void takes_none(const CLI::App& app, const std::string& model, const char* has,
+void takes_none(const CommandLine& app, const std::string& model, const char* has,
                 std::initializer_list<const char*> names);
 
 // read(), with the option in front of what is wrong with its data: "--data text:a.txt: text: ...".
