@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "autograd/no_grad.h"
-#include "core/trace.h"
-#include "ops/copy/copy.h"
+#include "core/engine/trace.h"
+#include "ops/pointwise/copy/copy.h"
 
 namespace plimsoll {
 

@@ -14,7 +14,7 @@
 // scale the loss (optim/loss_scaler.h).
 #pragma once
 
-#include "core/apply.h"
+#include "core/engine/apply.h"
 
 namespace plimsoll {
 

@@ -11,7 +11,7 @@
 #include <functional>
 #include <span>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace plimsoll {
 

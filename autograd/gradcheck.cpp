@@ -2,10 +2,10 @@
 
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
-#include "core/philox.h"
-#include "ops/arithmetic/arithmetic.h"
-#include "ops/copy/copy.h"
-#include "ops/sum/sum.h"
+#include "core/base/philox.h"
+#include "ops/pointwise/arithmetic/arithmetic.h"
+#include "ops/pointwise/copy/copy.h"
+#include "ops/reduction/sum/sum.h"
 
 namespace plimsoll {
 namespace {

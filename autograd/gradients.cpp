@@ -6,10 +6,10 @@
 #include <unordered_set>
 
 #include "autograd/no_grad.h"
-#include "core/trace.h"
-#include "ops/arithmetic/arithmetic.h"
-#include "ops/copy/copy.h"
-#include "ops/full/full.h"
+#include "core/engine/trace.h"
+#include "ops/pointwise/arithmetic/arithmetic.h"
+#include "ops/pointwise/copy/copy.h"
+#include "ops/random/full/full.h"
 
 namespace plimsoll {
 namespace {

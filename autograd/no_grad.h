@@ -3,7 +3,7 @@
 //   { NoGrad scope; logits = model(x); }        // an evaluation: nothing is kept for gradients
 #pragma once
 
-#include "core/apply.h"
+#include "core/engine/apply.h"
 
 namespace plimsoll {
 

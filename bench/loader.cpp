@@ -11,10 +11,10 @@
 #include <cstdio>
 
 #include "autograd/gradients.h"
-#include "core/median.h"
+#include "core/base/median.h"
 #include "data/loader.h"
-#include "examples/common/cnn_models.h"
-#include "memory/step.h"
+#include "examples/models/cnn_models.h"
+#include "memory/step/step.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
 

@@ -13,8 +13,8 @@
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
 #include "bench/peak.h"
-#include "core/median.h"
-#include "core/philox.h"
+#include "core/base/median.h"
+#include "core/base/philox.h"
 #include "ops/ops.h"
 
 using namespace plimsoll;

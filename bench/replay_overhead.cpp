@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "core/apply.h"
-#include "memory/step.h"
+#include "core/engine/apply.h"
+#include "memory/step/step.h"
 
 using namespace plimsoll;
 

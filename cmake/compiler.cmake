@@ -39,7 +39,7 @@ if(PLIMSOLL_SANITIZE)
 endif()
 
 # plimsoll_part(): the sources of the calling folder and of those in it join the library, and those
-# of the CUDA half that one. Tests lie beside the code they test and do not.
+# of the CUDA half that one; the seam between the two (core/cuda/seam) is the library's. Tests lie beside the code they test and do not.
 function(plimsoll_part)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   file(GLOB_RECURSE cuda CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
@@ -47,7 +47,8 @@ function(plimsoll_part)
   set(folder "^${PROJECT_SOURCE_DIR}/core/cuda/")
   set(cuda_cpp ${sources})
   list(FILTER cuda_cpp INCLUDE REGEX ${folder})
-  list(FILTER sources EXCLUDE REGEX ${folder})
+  list(FILTER cuda_cpp EXCLUDE REGEX ${folder}seam/)
+  list(REMOVE_ITEM sources ${cuda_cpp})
   target_sources(plimsoll PRIVATE ${sources})
   plimsoll_cuda_sources(${cuda} ${cuda_cpp})
 endfunction()

@@ -1,7 +1,7 @@
 # The CUDA half: the .cu files beside the ops and core/cuda, in a library of its own, plimsoll_cuda.
 #
 # Nothing else knows whether it is there. The engine declares what it needs of it as weak symbols
-# (core/cuda.h); a program that links plimsoll_all has them where this build has CUDA. The runtime
+# (core/cuda/seam/cuda.h); a program that links plimsoll_all has them where this build has CUDA. The runtime
 # is linked statically and the vendor's libraries are opened when the first op asks for them, so
 # that such a program also runs on a machine without GPU or driver. The program's own project need
 # not know CUDA: the runtime is a library that this one names, not CMake's choice for a language.
@@ -55,18 +55,26 @@ endif()
 # those of a subject are compiled as one file. Names of their own (in anonymous namespaces) must
 # differ within a batch; a folder that is in none is compiled by itself.
 set(PLIMSOLL_CUDA_BATCHES
-  "runtime: core/cuda ops/copy ops/full ops/view ops/where ops/rearrange ops/increment"
-  "functions: ops/math"
-  "activations: ops/activations ops/relu ops/gelu ops/softplus ops/bce_with_logits"
-  "arithmetic: ops ops/arithmetic ops/compare ops/pow ops/kl_div ops/regression_loss ops/accumulate"
-  "reductions: ops/sum ops/prod ops/amax ops/variance ops/norm ops/logsumexp"
-  "rows: ops/layer_norm ops/rms_norm ops/softmax ops/cross_entropy ops/random ops/dropout"
-  "attention: ops/attention ops/rope ops/linear_cross_entropy ops/linear ops/matmul"
-  "images: ops/conv2d ops/pool2d ops/interpolate ops/batch_norm"
-  "others: ops/group_norm ops/nll_loss ops/extrema"
-  "lookup: ops/embedding ops/gather ops/top_k ops/cumsum"
-  "updates: ops/adam_update ops/sgd_update ops/adagrad_update ops/adamax_update ops/nadam_update
-            ops/radam_update ops/rmsprop_update ops/global_norm ops/loss_scale ops/apply_mask")
+  "runtime: core/cuda ops/pointwise/copy ops/pointwise/where ops/random/full ops/shape/view
+            ops/shape/rearrange ops/update/increment"
+  "functions: ops/pointwise/math"
+  "activations: ops/pointwise/activations ops/pointwise/relu ops/pointwise/gelu
+                ops/pointwise/softplus ops/loss/bce_with_logits"
+  "arithmetic: ops/common ops/norm/common ops/pointwise/arithmetic ops/pointwise/compare
+               ops/pointwise/pow ops/loss/kl_div ops/loss/regression_loss ops/update/accumulate"
+  "reductions: ops/reduction/sum ops/reduction/prod ops/reduction/amax ops/reduction/variance
+               ops/reduction/norm ops/reduction/logsumexp"
+  "rows: ops/norm/layer_norm ops/norm/rms_norm ops/reduction/softmax ops/loss/cross_entropy
+         ops/random/random ops/random/dropout"
+  "attention: ops/attention/attention ops/attention/rope ops/loss/linear_cross_entropy
+              ops/matmul/linear ops/matmul/matmul"
+  "images: ops/conv/conv2d ops/pool/pool2d ops/pool/interpolate ops/norm/batch_norm"
+  "others: ops/norm/group_norm ops/loss/nll_loss ops/reduction/extrema"
+  "lookup: ops/indexing/embedding ops/indexing/gather ops/indexing/top_k ops/reduction/cumsum"
+  "updates: ops/update/adam_update ops/update/sgd_update ops/update/adagrad_update
+            ops/update/adamax_update ops/update/nadam_update ops/update/radam_update
+            ops/update/rmsprop_update ops/update/global_norm ops/update/loss_scale
+            ops/update/apply_mask")
 
 # The sources with those of each batch replaced by one that includes them.
 function(plimsoll_cuda_batches sources result)
@@ -112,7 +120,7 @@ function(plimsoll_cuda_library)
   target_include_directories(plimsoll_cuda SYSTEM PRIVATE
     ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${PLIMSOLL_CUDNN_INCLUDE} ${PLIMSOLL_CUBLAS_INCLUDE})
   set_target_properties(plimsoll_cuda PROPERTIES CUDA_RUNTIME_LIBRARY None)
-  # The vendor's libraries are looked for there too (core/cuda/libraries.h).
+  # The vendor's libraries are looked for there too (core/cuda/vendor/libraries.h).
   target_compile_definitions(plimsoll_cuda PRIVATE
                              PLIMSOLL_CUDA_FOLDER="${CMAKE_CUDA_COMPILER_TOOLKIT_ROOT}")
   # --expt-relaxed-constexpr: kernels call the engine's constexpr functions, formulas among them.

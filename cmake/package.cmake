@@ -32,14 +32,14 @@ function(plimsoll_package)
     return()
   endif()
 
-  # Headers say "core/tensor.h": they get a folder of their own.
+  # Headers say "core/tensor/tensor.h": they get a folder of their own.
   set(headers ${CMAKE_INSTALL_INCLUDEDIR}/plimsoll)
   target_include_directories(plimsoll INTERFACE $<INSTALL_INTERFACE:${headers}>)
   install(DIRECTORY ${folders} DESTINATION ${headers} FILES_MATCHING PATTERN "*.h")
   install(DIRECTORY ${PROJECT_BINARY_DIR}/generated/ DESTINATION ${headers}
           FILES_MATCHING PATTERN "plimsoll.h" PATTERN "ops.h")
   install(TARGETS ${targets} EXPORT plimsollTargets)
-  # The built-in text is the project's own sources: data/source.h, data/builtin_text.cpp.
+  # The built-in text is the project's own sources: data/source.h, data/text/builtin_text.cpp.
   set(text ${CMAKE_INSTALL_DATADIR}/plimsoll/text)
   install(FILES README.md DESTINATION ${text})
   install(DIRECTORY docs core ops autograd memory optim nn data examples tests bench

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace plimsoll::data {
 namespace {

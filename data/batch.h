@@ -2,7 +2,7 @@
 // taker's thread and in memory class `input`, so the statistics of the pool count every byte once.
 #pragma once
 
-#include "core/transfer.h"
+#include "core/engine/transfer.h"
 
 namespace plimsoll::data {
 

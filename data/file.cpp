@@ -8,7 +8,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace plimsoll::data {
 namespace {

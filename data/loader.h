@@ -12,8 +12,8 @@
 #include <memory>
 #include <optional>
 
-#include "data/augment.h"
 #include "data/batch.h"
+#include "data/images/augment.h"
 
 namespace plimsoll::data {
 

@@ -10,7 +10,7 @@
 #include <memory_resource>
 #include <vector>
 
-#include "core/cuda_queue.h"
+#include "core/cuda/seam/cuda_queue.h"
 #include "data/batch.h"
 
 namespace plimsoll::data {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/cuda.h"
+#include "core/cuda/seam/cuda.h"
 
 namespace plimsoll::data {
 

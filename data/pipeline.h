@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/random.h"
 
 namespace plimsoll::data {

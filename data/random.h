@@ -1,10 +1,10 @@
-// Random numbers in sequence for drawing data: a thin reader over Philox (core/philox.h).
+// Random numbers in sequence for drawing data: a thin reader over Philox (core/base/philox.h).
 //
 //   Random random(/*key=*/seed, /*stream=*/image);    // each image has a stream of its own,
 //   float angle = random.uniform(-1, 1);              // so images can be drawn in any order
 #pragma once
 
-#include "core/philox.h"
+#include "core/base/philox.h"
 
 namespace plimsoll::data {
 

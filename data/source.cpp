@@ -1,10 +1,10 @@
 #include "data/source.h"
 
-#include "data/builtin_images.h"
-#include "data/builtin_text.h"
-#include "data/cifar10.h"
-#include "data/idx.h"
-#include "data/token_file.h"
+#include "data/images/builtin_images.h"
+#include "data/images/cifar10.h"
+#include "data/images/idx.h"
+#include "data/text/builtin_text.h"
+#include "data/text/token_file.h"
 
 namespace plimsoll::data {
 namespace {

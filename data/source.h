@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "data/dataset.h"
-#include "data/text.h"
+#include "data/text/text.h"
 
 namespace plimsoll::data {
 

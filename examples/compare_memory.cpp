@@ -10,8 +10,8 @@
 // planned (eagerly: measured) and 1 % or 16 MiB. "same bits" compares losses and gradients with the
 // first row of the same model, batch and type; "time" is in times of that row's. A budget is in
 // percent of what the captured step takes.
-#include "examples/common/comparison_table.h"
 #include "examples/common/options.h"
+#include "examples/measure/comparison_table.h"
 #include "examples/pictures/comparison_page.h"
 
 namespace plimsoll::examples {
@@ -78,7 +78,8 @@ int main(int argc, char** argv) {
   using namespace plimsoll::examples;
   Options options;
   Sweep sweep;
-  CommandLine app{"Compares what training takes: eager and captured, with and without checkpointing."};
+  CommandLine app{
+      "Compares what training takes: eager and captured, with and without checkpointing."};
   app.add_option("--models", sweep.models, "Models to compare")
       ->delimiter(',')
       ->check(one_of(comparable_models()))

@@ -4,9 +4,9 @@
 //   fit --model lenet --vram 2GiB
 //   fit --model gpt --layers 12 --heads 12 --width 768 --context 1024 --vocabulary 50257
 //     ... --vram 24GiB --tflops 60 --tflops-16 240 --gbytes 1000
-#include "examples/common/fitting.h"
 #include "examples/common/options.h"
 #include "examples/common/report.h"
+#include "examples/measure/fitting.h"
 
 namespace plimsoll::examples {
 namespace {

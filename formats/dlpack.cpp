@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/cpu/copy.h"
-#include "core/trace.h"
+#include "core/engine/trace.h"
 
 namespace plimsoll::formats {
 namespace {

@@ -10,7 +10,7 @@
 // to_device() first.
 #pragma once
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace plimsoll::formats {
 

@@ -11,7 +11,7 @@
 // the bytes are there.
 #pragma once
 
-#include "core/named_tensor.h"
+#include "core/tensor/named_tensor.h"
 #include "formats/tensor_bytes.h"
 
 namespace plimsoll::formats {

@@ -17,7 +17,7 @@
 #include <map>
 #include <memory>
 
-#include "core/named_tensor.h"
+#include "core/tensor/named_tensor.h"
 #include "formats/tensor_bytes.h"
 
 namespace plimsoll::data {

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "core/cpu/copy.h"
-#include "core/cuda.h"
-#include "core/trace.h"
+#include "core/cuda/seam/cuda.h"
+#include "core/engine/trace.h"
 
 namespace plimsoll::formats {
 

@@ -1,9 +1,9 @@
 #include "nn/attention.h"
 
 #include "nn/expect.h"
-#include "ops/attention/attention.h"
-#include "ops/split/split.h"
-#include "ops/view/view.h"
+#include "ops/attention/attention/attention.h"
+#include "ops/shape/split/split.h"
+#include "ops/shape/view/view.h"
 
 namespace plimsoll::nn {
 namespace {

@@ -6,8 +6,8 @@
 //   nn::Linear layer(784, 10, build);
 #pragma once
 
-#include "core/philox.h"
-#include "ops/full/full.h"
+#include "core/base/philox.h"
+#include "ops/random/full/full.h"
 
 namespace plimsoll::nn {
 

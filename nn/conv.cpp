@@ -2,7 +2,7 @@
 
 #include "nn/expect.h"
 #include "nn/init.h"
-#include "ops/conv2d/conv2d.h"
+#include "ops/conv/conv2d/conv2d.h"
 
 namespace plimsoll::nn {
 

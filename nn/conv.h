@@ -10,7 +10,7 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/padding.h"
+#include "ops/common/padding.h"
 
 namespace plimsoll::nn {
 

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/conv1d/conv1d.h"
+#include "ops/conv/conv1d/conv1d.h"
 
 namespace plimsoll::nn {
 

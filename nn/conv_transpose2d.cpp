@@ -2,8 +2,8 @@
 
 #include "nn/expect.h"
 #include "nn/init.h"
-#include "ops/arithmetic/arithmetic.h"
-#include "ops/copy/copy.h"
+#include "ops/pointwise/arithmetic/arithmetic.h"
+#include "ops/pointwise/copy/copy.h"
 
 namespace plimsoll::nn {
 

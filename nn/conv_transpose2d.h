@@ -9,7 +9,7 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/conv_transpose2d/conv_transpose2d.h"
+#include "ops/conv/conv_transpose2d/conv_transpose2d.h"
 
 namespace plimsoll::nn {
 

@@ -1,6 +1,6 @@
 #include "nn/dropout.h"
 
-#include "ops/dropout/dropout.h"
+#include "ops/random/dropout/dropout.h"
 
 namespace plimsoll::nn {
 

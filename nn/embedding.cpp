@@ -2,10 +2,10 @@
 
 #include "nn/expect.h"
 #include "nn/init.h"
-#include "ops/arithmetic/arithmetic.h"
-#include "ops/copy/copy.h"
-#include "ops/embedding/embedding.h"
-#include "ops/view/view.h"
+#include "ops/indexing/embedding/embedding.h"
+#include "ops/pointwise/arithmetic/arithmetic.h"
+#include "ops/pointwise/copy/copy.h"
+#include "ops/shape/view/view.h"
 
 namespace plimsoll::nn {
 namespace {

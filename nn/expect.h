@@ -3,7 +3,7 @@
 //   check_width("linear", x, 784);     // linear: the last axis of the input is not 784: ...
 #pragma once
 
-#include "ops/expect.h"
+#include "ops/common/expect.h"
 
 namespace plimsoll::nn {
 

@@ -3,9 +3,9 @@
 #include <numbers>
 
 #include "core/cpu/parallel.h"
-#include "core/transfer.h"
-#include "ops/copy/copy.h"
-#include "ops/random/random.h"
+#include "core/engine/transfer.h"
+#include "ops/pointwise/copy/copy.h"
+#include "ops/random/random/random.h"
 
 namespace plimsoll::nn {
 

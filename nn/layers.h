@@ -6,13 +6,13 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/expect.h"
-#include "ops/gelu/gelu.h"
-#include "ops/interpolate/interpolate.h"
-#include "ops/pool2d/pool2d.h"
-#include "ops/relu/relu.h"
-#include "ops/sum/sum.h"
-#include "ops/view/view.h"
+#include "ops/common/expect.h"
+#include "ops/pointwise/gelu/gelu.h"
+#include "ops/pointwise/relu/relu.h"
+#include "ops/pool/interpolate/interpolate.h"
+#include "ops/pool/pool2d/pool2d.h"
+#include "ops/reduction/sum/sum.h"
+#include "ops/shape/view/view.h"
 
 namespace plimsoll::nn {
 

@@ -2,7 +2,7 @@
 
 #include "nn/expect.h"
 #include "nn/init.h"
-#include "ops/linear/linear.h"
+#include "ops/matmul/linear/linear.h"
 
 namespace plimsoll::nn {
 

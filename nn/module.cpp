@@ -1,6 +1,6 @@
 #include "nn/module.h"
 
-#include "core/trace.h"
+#include "core/engine/trace.h"
 
 namespace plimsoll::nn {
 

@@ -19,7 +19,7 @@
 
 #include <functional>
 
-#include "core/named_tensor.h"
+#include "core/tensor/named_tensor.h"
 #include "nn/build.h"
 
 namespace plimsoll::nn {

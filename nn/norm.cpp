@@ -1,10 +1,10 @@
 #include "nn/norm.h"
 
 #include "nn/expect.h"
-#include "ops/batch_norm/batch_norm.h"
-#include "ops/group_norm/group_norm.h"
-#include "ops/layer_norm/layer_norm.h"
-#include "ops/rms_norm/rms_norm.h"
+#include "ops/norm/batch_norm/batch_norm.h"
+#include "ops/norm/group_norm/group_norm.h"
+#include "ops/norm/layer_norm/layer_norm.h"
+#include "ops/norm/rms_norm/rms_norm.h"
 
 namespace plimsoll::nn {
 namespace {

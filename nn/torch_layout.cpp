@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/transfer.h"
+#include "core/engine/transfer.h"
 #include "nn/attention.h"
 #include "nn/conv.h"
 #include "nn/conv1d.h"
@@ -11,8 +11,8 @@
 #include "nn/init.h"
 #include "nn/norm.h"
 #include "nn/transformer.h"
-#include "ops/copy/copy.h"
-#include "ops/view/view.h"
+#include "ops/pointwise/copy/copy.h"
+#include "ops/shape/view/view.h"
 
 namespace plimsoll::nn {
 namespace {

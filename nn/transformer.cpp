@@ -1,8 +1,8 @@
 #include "nn/transformer.h"
 
-#include "ops/arithmetic/arithmetic.h"
-#include "ops/gelu/gelu.h"
-#include "ops/relu/relu.h"
+#include "ops/pointwise/arithmetic/arithmetic.h"
+#include "ops/pointwise/gelu/gelu.h"
+#include "ops/pointwise/relu/relu.h"
 
 namespace plimsoll::nn {
 namespace {

@@ -2,7 +2,7 @@
 #   NAME.h         public functions
 #   *.cu           joins the CUDA half
 #   *.cpp          joins the library; one of them defines `const std::vector<const OpDef*> NAME_ops`
-#   NAME_test.cpp  joins the tests; defines `OpCases NAME_cases()` (tests/op_case.h)
+#   NAME_test.cpp  joins the tests; defines `OpCases NAME_cases()` (tests/support/op_case.h)
 macro(plimsoll_op folder)
   get_filename_component(name ${folder} NAME)
   list(APPEND PLIMSOLL_OPS ${folder})

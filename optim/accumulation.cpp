@@ -1,12 +1,12 @@
 #include "optim/accumulation.h"
 
 #include "autograd/no_grad.h"
-#include "core/trace.h"
-#include "ops/compare/compare.h"
-#include "ops/copy/copy.h"
-#include "ops/full/full.h"
-#include "ops/sum/sum.h"
-#include "ops/update.h"
+#include "core/engine/trace.h"
+#include "ops/common/update.h"
+#include "ops/pointwise/compare/compare.h"
+#include "ops/pointwise/copy/copy.h"
+#include "ops/random/full/full.h"
+#include "ops/reduction/sum/sum.h"
 
 namespace plimsoll::optim {
 

@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/accumulate/accumulate.h"
+#include "ops/update/accumulate/accumulate.h"
 
 namespace plimsoll::optim {
 

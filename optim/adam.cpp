@@ -1,9 +1,9 @@
 #include "optim/adam.h"
 
-#include "ops/adam_update/adam_update.h"
-#include "ops/adamax_update/adamax_update.h"
-#include "ops/nadam_update/nadam_update.h"
-#include "ops/radam_update/radam_update.h"
+#include "ops/update/adam_update/adam_update.h"
+#include "ops/update/adamax_update/adamax_update.h"
+#include "ops/update/nadam_update/nadam_update.h"
+#include "ops/update/radam_update/radam_update.h"
 
 namespace plimsoll::optim {
 namespace {

@@ -1,8 +1,8 @@
 #include "optim/clip.h"
 
 #include "autograd/no_grad.h"
-#include "ops/extrema/extrema.h"
-#include "ops/global_norm/global_norm.h"
+#include "ops/reduction/extrema/extrema.h"
+#include "ops/update/global_norm/global_norm.h"
 
 namespace plimsoll::optim {
 

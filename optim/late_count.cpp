@@ -1,6 +1,6 @@
 #include "optim/late_count.h"
 
-#include "core/trace.h"
+#include "core/engine/trace.h"
 
 namespace plimsoll::optim {
 

@@ -14,7 +14,7 @@
 
 #include <deque>
 
-#include "core/late.h"
+#include "core/engine/late.h"
 
 namespace plimsoll::optim {
 

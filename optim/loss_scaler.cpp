@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "autograd/no_grad.h"
-#include "core/apply.h"
-#include "ops/arithmetic/arithmetic.h"
-#include "ops/copy/copy.h"
-#include "ops/expect.h"
-#include "ops/full/full.h"
+#include "core/engine/apply.h"
+#include "ops/common/expect.h"
+#include "ops/pointwise/arithmetic/arithmetic.h"
+#include "ops/pointwise/copy/copy.h"
+#include "ops/random/full/full.h"
 
 namespace plimsoll::optim {
 

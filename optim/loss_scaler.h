@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/loss_scale/loss_scale.h"
+#include "ops/update/loss_scale/loss_scale.h"
 
 namespace plimsoll::optim {
 

@@ -4,9 +4,9 @@
 
 #include "autograd/autocast.h"
 #include "autograd/no_grad.h"
-#include "ops/full/full.h"
-#include "ops/increment/increment.h"
-#include "ops/update.h"
+#include "ops/common/update.h"
+#include "ops/random/full/full.h"
+#include "ops/update/increment/increment.h"
 
 namespace plimsoll::optim {
 namespace {

@@ -7,7 +7,7 @@
 //     optimizer.update(gradients(loss, model.parameters()));
 //   }
 //
-// The learning rate and the step count are tensors, so a captured step (memory/step.h) reads their
+// The learning rate and the step count are tensors, so a captured step (memory/step/step.h) reads their
 // current values at every replay. update() consists of ops alone and is captured like the rest.
 #pragma once
 
@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace plimsoll::optim {
 

@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "autograd/no_grad.h"
-#include "core/trace.h"
-#include "ops/apply_mask/apply_mask.h"
-#include "ops/full/full.h"
+#include "core/engine/trace.h"
+#include "ops/random/full/full.h"
+#include "ops/update/apply_mask/apply_mask.h"
 
 namespace plimsoll::optim {
 namespace {

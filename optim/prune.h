@@ -27,7 +27,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/named_tensor.h"
+#include "core/tensor/named_tensor.h"
 
 namespace plimsoll::optim {
 

@@ -1,7 +1,7 @@
 #include "optim/rmsprop.h"
 
-#include "ops/adagrad_update/adagrad_update.h"
-#include "ops/rmsprop_update/rmsprop_update.h"
+#include "ops/update/adagrad_update/adagrad_update.h"
+#include "ops/update/rmsprop_update/rmsprop_update.h"
 
 namespace plimsoll::optim {
 namespace {

@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 
-#include "core/trace.h"
-#include "ops/full/full.h"
-#include "ops/increment/rate_at_step.h"
+#include "core/engine/trace.h"
+#include "ops/random/full/full.h"
+#include "ops/update/increment/rate_at_step.h"
 
 namespace plimsoll::optim {
 

@@ -21,7 +21,7 @@
 
 #include <optional>
 
-#include "core/late.h"
+#include "core/engine/late.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 

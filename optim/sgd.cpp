@@ -1,6 +1,6 @@
 #include "optim/sgd.h"
 
-#include "ops/sgd_update/sgd_update.h"
+#include "ops/update/sgd_update/sgd_update.h"
 
 namespace plimsoll::optim {
 namespace {

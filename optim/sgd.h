@@ -15,7 +15,7 @@ struct SgdOptions {
   double weight_decay = 0;  // L2 regularisation: added to the gradient
 };
 
-// The formulas are those of ops/sgd_update. State: "velocity" when there is momentum. ValueError
+// The formulas are those of ops/update/sgd_update. State: "velocity" when there is momentum. ValueError
 // for negative numbers and for nesterov without momentum or with damping.
 class SGD : public Optimizer {
  public:

@@ -1,5 +1,5 @@
 // The documents show code as it stands in the tree: a fenced block whose first line names a file
-// after the language (```cpp ops/relu/relu.h) holds that file, to the last byte. Their lines are as
+// after the language (```cpp ops/pointwise/relu/relu.h) holds that file, to the last byte. Their lines are as
 // short as those of the code.
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace plimsoll::tools {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/offsets.h"
+#include "memory/layout/offsets.h"
 
 namespace plimsoll::tools {
 

@@ -12,10 +12,10 @@
 #include <limits>
 #include <thread>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "examples/common/command_line.h"
 #include "examples/common/output_file.h"
-#include "memory/exact_offsets.h"
+#include "memory/layout/exact_offsets.h"
 #include "tools/buffers_csv.h"
 
 namespace plimsoll::tools {

@@ -10,7 +10,7 @@
 #include <iostream>
 #include <numeric>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "examples/common/command_line.h"
 #include "examples/common/output_file.h"
 #include "memory/recompute/certificate.h"

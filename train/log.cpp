@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/atomic_file.h"
 
 namespace plimsoll::train {

@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace plimsoll::train {
 

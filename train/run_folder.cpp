@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/atomic_file.h"
 #include "train/saves.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "data/atomic_file.h"
-#include "memory/pooled_allocator.h"
+#include "memory/pool/pooled_allocator.h"
 
 namespace plimsoll::train {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <set>
 
-#include "core/transfer.h"
-#include "memory/pooled_allocator.h"
+#include "core/engine/transfer.h"
+#include "memory/pool/pooled_allocator.h"
 
 namespace plimsoll::train {
 namespace {
@@ -185,10 +185,9 @@ std::vector<Changed> State::restore(const fs::path& file) const {
   for (const auto& [name, prefix, made_with] : changeable_) {
     const std::string saved = value_of(state.metadata(), name), now = changeable_values_.at(name);
     if (saved == now || saved.empty()) continue;
-    const bool refused =
-        std::ranges::any_of(state.names(), [&with = made_with](const std::string& tensor) {
-          return tensor.starts_with(with);
-        });
+    const bool refused = std::ranges::any_of(
+        state.names(),
+        [&with = made_with](const std::string& tensor) { return tensor.starts_with(with); });
     check<UsageError>(!refused, "state: ", file.string(), " was saved with ", name, " ", saved,
                       ", not with ", now, ", and its ", made_with,
                       "* was made with that. Give the same, or take a state without it.");

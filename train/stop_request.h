@@ -11,7 +11,7 @@
 
 #include <csignal>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace plimsoll::train {
 

@@ -18,13 +18,13 @@
 #include <iostream>
 
 #include "autograd/gradients.h"
-#include "core/transfer.h"
-#include "examples/common/cnn_models.h"
+#include "core/engine/transfer.h"
 #include "examples/common/options.h"
 #include "examples/common/report.h"
-#include "examples/common/transformer_models.h"
-#include "memory/pooled_allocator.h"
-#include "memory/step.h"
+#include "examples/models/cnn_models.h"
+#include "examples/models/transformer_models.h"
+#include "memory/pool/pooled_allocator.h"
+#include "memory/step/step.h"
 #include "nn/init.h"
 #include "ops/ops.h"
 #include "optim/adam.h"

@@ -1,7 +1,7 @@
-// Strided copies on the CPU: the plainest of kernels, used by reading values and by ops/copy.
+// Strided copies on the CPU: the plainest of kernels, used by reading values and by ops/pointwise/copy.
 #pragma once
 
-#include "core/value.h"
+#include "core/tensor/value.h"
 
 namespace plimsoll {
 

@@ -1,7 +1,7 @@
 // Looks for NaN and infinity.
 #pragma once
 
-#include "core/value.h"
+#include "core/tensor/value.h"
 
 namespace plimsoll {
 

@@ -7,9 +7,9 @@
 // and joins them in memory, where the load of the whole waits for both stores: 6 times as long.
 #pragma once
 
+#include "core/base/half.h"
 #include "core/cpu/narrow.h"
 #include "core/cpu/vector.h"
-#include "core/half.h"
 
 namespace plimsoll {
 

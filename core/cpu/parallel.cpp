@@ -6,8 +6,8 @@
 #include <exception>
 #include <mutex>
 
+#include "core/base/error.h"
 #include "core/cpu/shares.h"
-#include "core/error.h"
 
 namespace plimsoll {
 namespace {

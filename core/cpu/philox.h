@@ -1,4 +1,4 @@
-// random_words() of core/philox.h for many blocks side by side, one to a lane: the same numbers,
+// random_words() of core/base/philox.h for many blocks side by side, one to a lane: the same numbers,
 // about four times as fast with AVX-512.
 //
 //   uint32_t words[64];
@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/philox.h"
 #include "core/cpu/vector.h"
-#include "core/philox.h"
 
 namespace plimsoll {
 namespace philox_detail {
@@ -61,9 +61,9 @@ inline void draw_batch(uint64_t key, uint64_t stream, uint64_t block, uint32_t* 
 #pragma GCC unroll 2
     for (int v = 0; v < kTogether; ++v) {
       const Lanes p0 = times(c[v][0], 0xD2511F53u), p1 = times(c[v][2], 0xCD9E8D57u);
-      c[v][0] = (p1 >> 32) ^ c[v][1] ^ uint64_t{k0};
+      c[v][0] = (p1 >> 32) ^ c[v][1] ^ uint64_t { k0 };
       c[v][1] = p1;
-      c[v][2] = (p0 >> 32) ^ c[v][3] ^ uint64_t{k1};
+      c[v][2] = (p0 >> 32) ^ c[v][3] ^ uint64_t { k1 };
       c[v][3] = p0;
     }
     k0 += 0x9E3779B9u;

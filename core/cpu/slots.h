@@ -5,10 +5,10 @@
 
 #include <span>
 
+#include "core/base/error.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/shares.h"
-#include "core/error.h"
-#include "core/meta.h"
+#include "core/tensor/meta.h"
 
 namespace plimsoll {
 

@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/half.h"
+#include "core/base/half.h"
 
 namespace plimsoll::cuda {
 
-// The conversions of the hardware; on the CPU those of core/half.h, which round in the same way.
+// The conversions of the hardware; on the CPU those of core/base/half.h, which round in the same way.
 #ifdef __CUDA_ARCH__
 __device__ inline float widen(Half element) {
   float wide;

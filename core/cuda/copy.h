@@ -1,7 +1,7 @@
 // Strided copies on the device: the twin of core/cpu/copy.h.
 #pragma once
 
-#include "core/value.h"
+#include "core/tensor/value.h"
 
 namespace plimsoll::cuda {
 

@@ -1,7 +1,7 @@
 // Looks for NaN and infinity on the device: the twin of core/cpu/finite.h.
 #pragma once
 
-#include "core/value.h"
+#include "core/tensor/value.h"
 
 namespace plimsoll::cuda {
 

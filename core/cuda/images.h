@@ -1,7 +1,7 @@
 // Batches of images on their way to the device.
 #pragma once
 
-#include "core/cuda_queue.h"
+#include "core/cuda/seam/cuda_queue.h"
 
 namespace plimsoll::cuda {
 

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "core/value.h"
+#include "core/tensor/value.h"
 
 namespace plimsoll::cuda {
 

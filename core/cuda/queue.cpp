@@ -2,8 +2,8 @@
 
 #include "core/cuda/images.h"
 #include "core/cuda/runtime.h"
+#include "core/cuda/seam/cuda_queue.h"
 #include "core/cuda/staging.h"
-#include "core/cuda_queue.h"
 
 namespace plimsoll::cuda {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime.h>
 
-#include "core/cuda.h"
+#include "core/cuda/seam/cuda.h"
 
 namespace plimsoll::cuda {
 

@@ -5,7 +5,7 @@
 //   take(loss, &value);                            // waits for this, not for what came after it
 #pragma once
 
-#include "core/cuda_queue.h"
+#include "core/cuda/seam/cuda_queue.h"
 
 namespace plimsoll::cuda {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 namespace plimsoll::examples {
 namespace {

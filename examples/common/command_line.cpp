@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <sstream>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/file.h"
 
 namespace plimsoll::examples {

@@ -1,6 +1,6 @@
 #include "examples/common/find_nan.h"
 
-#include "core/first_nonfinite.h"
+#include "core/engine/first_nonfinite.h"
 
 namespace plimsoll::examples {
 namespace {

@@ -15,7 +15,7 @@
 
 #include <functional>
 
-#include "core/apply.h"
+#include "core/engine/apply.h"
 #include "examples/common/options.h"
 #include "examples/common/runner.h"
 

@@ -1,6 +1,6 @@
 #include "examples/common/image_feed.h"
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "data/device_prefetcher.h"
 #include "data/loader.h"
 #include "data/source.h"

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "data/batch.h"
-#include "examples/common/cnn_models.h"
 #include "examples/common/options.h"
+#include "examples/models/cnn_models.h"
 
 namespace plimsoll::examples {
 

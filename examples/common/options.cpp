@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <new>
 
+#include "core/base/error.h"
 #include "core/cpu/parallel.h"
-#include "core/cuda.h"
-#include "core/error.h"
+#include "core/cuda/seam/cuda.h"
 #include "examples/common/run_options.h"
 #include "train/stop_request.h"
 

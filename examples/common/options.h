@@ -11,7 +11,7 @@
 
 #include "autograd/autocast.h"
 #include "examples/common/command_line.h"
-#include "memory/budget.h"
+#include "memory/recompute/budget.h"
 #include "optim/loss_scaler.h"
 
 namespace plimsoll::examples {

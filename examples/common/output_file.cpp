@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace plimsoll::examples {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 namespace plimsoll::examples {
 namespace {

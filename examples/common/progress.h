@@ -10,7 +10,7 @@
 #include <chrono>
 #include <string>
 
-#include "memory/pooled_allocator.h"
+#include "memory/pool/pooled_allocator.h"
 
 namespace plimsoll::examples {
 

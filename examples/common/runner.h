@@ -9,9 +9,9 @@
 #include <array>
 #include <optional>
 
-#include "core/late.h"
-#include "memory/dead_code.h"
-#include "memory/step.h"
+#include "core/engine/late.h"
+#include "memory/passes/dead_code.h"
+#include "memory/step/step.h"
 #include "optim/accumulation.h"
 
 namespace plimsoll::examples {

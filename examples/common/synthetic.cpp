@@ -1,6 +1,6 @@
 #include "examples/common/synthetic.h"
 
-#include "core/philox.h"
+#include "core/base/philox.h"
 #include "ops/ops.h"
 
 namespace plimsoll::examples {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "data/batch.h"
-#include "examples/common/cnn_models.h"
+#include "examples/models/cnn_models.h"
 
 namespace plimsoll::examples {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "formats/events.h"
-#include "memory/pooled_allocator.h"
+#include "memory/pool/pooled_allocator.h"
 
 namespace plimsoll::examples {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "memory/timeline.h"
+#include "memory/layout/timeline.h"
 
 namespace plimsoll::examples {
 

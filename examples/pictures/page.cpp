@@ -1,6 +1,6 @@
 #include "examples/pictures/page.h"
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 namespace plimsoll::examples {
 

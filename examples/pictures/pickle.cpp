@@ -1,6 +1,6 @@
 #include "examples/pictures/pickle.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace plimsoll::examples {
 namespace {

@@ -4,7 +4,7 @@
 #include "examples/pictures/pickle.h"
 #include "examples/pictures/snapshot.h"
 #include "examples/pictures/trace.h"
-#include "memory/context.h"
+#include "memory/recompute/context.h"
 
 namespace plimsoll::examples {
 namespace {

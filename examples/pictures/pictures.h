@@ -12,7 +12,7 @@
 #include "examples/common/options.h"
 #include "examples/common/output_file.h"
 #include "examples/common/runner.h"
-#include "memory/pooled_allocator.h"
+#include "memory/pool/pooled_allocator.h"
 
 namespace plimsoll::examples {
 

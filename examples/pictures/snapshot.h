@@ -10,8 +10,8 @@
 #include <span>
 
 #include "examples/common/report.h"
-#include "memory/history.h"
-#include "memory/timeline.h"
+#include "memory/layout/timeline.h"
+#include "memory/pool/history.h"
 
 namespace plimsoll::examples {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "examples/common/report.h"
-#include "memory/timeline.h"
+#include "memory/layout/timeline.h"
 
 namespace plimsoll::examples {
 

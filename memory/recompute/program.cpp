@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "memory/in_place.h"
+#include "memory/layout/in_place.h"
 
 namespace plimsoll::recompute {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <span>
 
-#include "core/program.h"
+#include "core/engine/program.h"
 #include "memory/recompute/simulate.h"
 
 namespace plimsoll::recompute {

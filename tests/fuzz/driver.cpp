@@ -15,7 +15,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "core/allocator.h"
+#include "core/tensor/allocator.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"
 

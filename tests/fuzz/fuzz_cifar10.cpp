@@ -1,5 +1,5 @@
 // CIFAR-10's records.
-#include "data/cifar10.h"
+#include "data/images/cifar10.h"
 #include "tests/fuzz/target.h"
 
 namespace plimsoll::fuzz {

@@ -1,6 +1,6 @@
 // Whole files, with gzip undone: what every dataset is read through.
 #include "data/file.h"
-#include "tests/data_testing.h"
+#include "tests/data/testing.h"
 #include "tests/fuzz/target.h"
 
 namespace plimsoll::fuzz {

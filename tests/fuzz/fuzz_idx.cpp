@@ -1,5 +1,5 @@
 // The idx format of MNIST, images and labels.
-#include "data/idx.h"
+#include "data/images/idx.h"
 #include "tests/fuzz/target.h"
 
 namespace plimsoll::fuzz {

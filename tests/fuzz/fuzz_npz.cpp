@@ -3,8 +3,8 @@
 #include <fstream>
 
 #include "formats/npy.h"
+#include "tests/formats/npz_testing.h"
 #include "tests/fuzz/target.h"
-#include "tests/npz_testing.h"
 
 namespace plimsoll::fuzz {
 

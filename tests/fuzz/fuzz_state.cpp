@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/data_testing.h"
+#include "tests/data/testing.h"
 #include "tests/fuzz/target.h"
 #include "train/state.h"
 

@@ -1,6 +1,6 @@
 // tokenizer.json: a whole tokenizer in one file.
-#include "data/bpe_files.h"
-#include "tests/data_testing.h"
+#include "data/text/bpe_files.h"
+#include "tests/data/testing.h"
 #include "tests/fuzz/target.h"
 
 namespace plimsoll::fuzz {

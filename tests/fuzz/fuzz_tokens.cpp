@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "data/token_file.h"
-#include "tests/data_testing.h"
+#include "data/text/token_file.h"
+#include "tests/data/testing.h"
 #include "tests/fuzz/target.h"
 
 namespace plimsoll::fuzz {

@@ -1,5 +1,5 @@
 // vocab.json and merges.txt: the bytes as each, the other one being whole.
-#include "data/bpe_files.h"
+#include "data/text/bpe_files.h"
 #include "tests/fuzz/target.h"
 
 namespace plimsoll::fuzz {

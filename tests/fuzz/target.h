@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace plimsoll::fuzz {
 

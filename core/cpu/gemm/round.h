@@ -1,0 +1,151 @@
+// A round of a matrix product: up to kDepth terms of each sum, with what its loops (gemm.cpp) ask
+// of its operands. Rows of C are cut into strips, columns into panels; a run of strips is a block.
+//
+//   round.pack_panel_of_b(p, right);
+//   round.pack_block_of_a(blocks, i, left);
+//   round.multiply_panel(blocks, i, left, p, {right, columns}, ahead, right);  // packs it as well
+#pragma once
+
+#include <array>
+
+#include "core/cpu/gemm/packed.h"
+#include "core/cpu/parallel.h"
+
+namespace plimsoll::packed {
+
+// n things in `count` runs that differ by one at most.
+struct Runs {
+  int64_t count, length, longer;
+  Runs(int64_t n, int64_t runs) : count(runs), length(n / runs), longer(n % runs) {}
+  int64_t first(int64_t run) const { return run * length + std::min(run, longer); }
+  int64_t size(int64_t run) const { return length + (run < longer); }
+  // How many of the runs from `run` to `end` are as long as the first of them.
+  int64_t alike(int64_t run, int64_t end) const {
+    return (run < longer ? std::min(end, longer) : end) - run;
+  }
+};
+
+// [m, depth] times [depth, n], into C or added to it.
+template <class T>
+struct Round {
+  MatrixRef<T> a, b;
+  int64_t m, n, depth;
+  T* c;
+  int64_t c_stride;
+  bool add;
+
+  static constexpr int64_t columns = kBlockColumns<T>, panel_size = columns * kDepth;
+  Runs strips{m, pieces(m, kStripRows)};
+  int64_t panels = pieces(n, columns);
+  bool row_major = a.col_stride == 1;
+  int64_t pitch = row_major ? kRowPitch : kTermPitch;
+
+  // Some rows and columns of C, and some terms of each sum.
+  Round part(int64_t row, int64_t rows, int64_t column, int64_t width, int64_t term,
+             int64_t terms) const {
+    return {.a = {a.data + row * a.row_stride + term * a.col_stride, a.row_stride, a.col_stride},
+            .b = {b.data + term * b.row_stride + column * b.col_stride, b.row_stride, b.col_stride},
+            .m = rows,
+            .n = width,
+            .depth = terms,
+            .c = c + row * c_stride + column,
+            .c_stride = c_stride,
+            .add = add || term > 0};
+  }
+  // Of the round that begins with a term; 0 if there are no more.
+  int64_t terms_from(int64_t term) const { return std::clamp<int64_t>(depth - term, 0, kDepth); }
+
+  int64_t width(int64_t panel) const { return std::min(columns, n - panel * columns); }
+  MatrixRef<T> panel_of_b(int64_t panel) const {
+    return {b.data + panel * columns * b.col_stride, b.row_stride, b.col_stride};
+  }
+  // Rows of the strips of run number i.
+  int64_t rows(const Runs& blocks, int64_t i) const {
+    return strips.first(blocks.first(i + 1)) - strips.first(blocks.first(i));
+  }
+  MatrixRef<T> block_of_a(const Runs& blocks, int64_t i) const {
+    return {a.data + strips.first(blocks.first(i)) * a.row_stride, a.row_stride, a.col_stride};
+  }
+  void pack_panel_of_b(int64_t p, T* to) const {
+    if (packs_on_the_way(p))
+      for (int64_t k = 0; k < depth; ++k)
+        copy(b.data + k * b.row_stride + p * columns, columns, to + k * columns);
+    else
+      pack_panel(panel_of_b(p), depth, width(p), to);
+  }
+  void pack_block_of_a(const Runs& blocks, int64_t i, T* to) const {
+    const MatrixRef<T> block = block_of_a(blocks, i);
+    if (row_major) {
+      for (int64_t row = 0; row < rows(blocks, i); ++row)
+        copy(block.data + row * block.row_stride, depth, to + row * kRowPitch);
+      return;
+    }
+    const int64_t first = blocks.first(i);
+    for (int64_t k = 0; k < depth; ++k) {
+      const T* from = block.data + k * block.col_stride;
+      for (int64_t s = 0; s < blocks.size(i); from += strips.size(first + s), ++s)
+        pack_term(from, strips.size(first + s), to + s * kStripOfTerms + k * kTermPitch);
+    }
+  }
+
+  // Calls of Ahead::fetch in so many products of a strip and a panel.
+  int64_t fetches(int64_t products) const {
+    return std::max<int64_t>(1, products * depth / kTermsPerFetch);
+  }
+  // Whether panel p may be read where it lies: it is rows of vectors.
+  bool lies_well(int64_t p) const {
+    return b.col_stride == 1 && (width(p) == columns || width(p) == kLanes<T>);
+  }
+  // Whether panel p can be packed while it is multiplied: it is whole and lies in rows.
+  bool packs_on_the_way(int64_t p) const { return b.col_stride == 1 && width(p) == columns; }
+  // Panel p: where it lies, if it does well, or where it was packed.
+  Operand<T> panel(int64_t p, const T* packed) const {
+    return lies_well(p) ? Operand<T>{panel_of_b(p).data, b.row_stride}
+                        : Operand<T>{packed, columns};
+  }
+  // The strips of run number i, which lie at `block`, or are read in place where that is nullptr,
+  // times panel p, which is `right`. The panel stays in the first-level cache. With `to_pack`, where
+  // `right` will be, the first strip packs it on the way; A in place is row-major then.
+  void multiply_panel(const Runs& blocks, int64_t i, const T* block, int64_t p, Operand<T> right,
+                      Ahead& ahead, T* to_pack = nullptr) const {
+    const int form = 2 * (block != nullptr) + row_major;
+    const auto run = std::array{multiply_run<T, kTermsInPlace>, multiply_run<T, kRowsInPlace>,
+                                multiply_run<T, kPackedTerms>, multiply_run<T, kPackedRows>}[form];
+    const auto one =
+        std::array{multiply_strip<T, kTermsInPlace>, multiply_strip<T, kRowsInPlace>,
+                   multiply_strip<T, kPackedTerms>, multiply_strip<T, kPackedRows>}[form];
+    const int64_t first = blocks.first(i), last = blocks.first(i + 1);
+    const bool whole = width(p) == columns || width(p) == kLanes<T>;
+    Operand<T> left =
+        block ? Operand<T>{block, pitch}
+              : Operand<T>{block_of_a(blocks, i).data, row_major ? a.row_stride : a.col_stride};
+    T* to = c + strips.first(first) * c_stride + p * columns;
+    int64_t s = first;
+    if (to_pack) {
+      const auto packing = !block      ? multiply_and_pack<T, kRowsInPlace>
+                           : row_major ? multiply_and_pack<T, kPackedRows>
+                                       : multiply_and_pack<T, kPackedTerms>;
+      const int64_t rows = strips.size(s), step = block ? distance(rows) : rows * a.row_stride;
+      packing(left, {panel_of_b(p).data, b.row_stride}, rows, depth, to, c_stride, add, ahead,
+              to_pack);
+      left.data += step;
+      to += rows * c_stride;
+      ++s;
+    }
+    for (int64_t count; s < last; s += count) {
+      const int64_t rows = strips.size(s), step = block ? distance(rows) : rows * a.row_stride;
+      count = whole ? strips.alike(s, last) : 1;
+      if (whole)
+        run(count, {step, 0, rows * c_stride}, left, right, rows, depth, width(p) / kLanes<T>, to,
+            c_stride, add, ahead);
+      else
+        one(left, right, rows, depth, width(p), to, c_stride, add, ahead);
+      left.data += count * step;
+      to += count * rows * c_stride;
+    }
+  }
+  // From a packed strip to the next.
+  int64_t distance(int64_t rows) const { return row_major ? rows * kRowPitch : kStripOfTerms; }
+};
+
+}  // namespace plimsoll::packed

@@ -1,0 +1,12 @@
+#include "core/engine/first_nonfinite.h"
+
+#include "core/tensor/thread_state.h"
+
+namespace plimsoll {
+FirstNonfinite::FirstNonfinite() : previous_(current()) { thread_state().first_nonfinite = &text_; }
+
+FirstNonfinite::~FirstNonfinite() { thread_state().first_nonfinite = previous_; }
+
+std::string* FirstNonfinite::current() { return thread_state().first_nonfinite; }
+
+}  // namespace plimsoll

@@ -1,0 +1,99 @@
+// Byte-level byte pair encoding as GPT-2 does it: text becomes token ids, the same as theirs, and
+// ids become the text again, byte by byte.
+//
+//   const BytePairEncoding bpe = load_tokenizer("gpt2");   // a folder with vocab.json, merges.txt
+//   std::vector<int32_t> ids = bpe.encode("Hello, world"); // {15496, 11, 995}
+//   bpe.decode(ids);                                       // "Hello, world"
+//
+// A text is cut into pieces (data/text/pretokenize.h). A piece begins as its bytes; of the neighbours
+// that may be merged, those with the lowest rank are, the leftmost first, until none may be
+// (Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units", 2016).
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace plimsoll::data {
+
+// Tokens `left` and `right` side by side become `merged`.
+struct Merge {
+  int32_t left, right, merged;
+  bool operator==(const Merge&) const = default;
+};
+
+// A text that is found before anything else is done, and the id that it becomes: most often, but
+// not always, that of the token with this text.
+struct FoundToken {
+  std::string text;
+  int32_t id;
+};
+
+// Where the libraries differ.
+struct BpeAttrs {
+  // A piece that is a token becomes that token, also where its merges would not make it.
+  bool whole_pieces = false;
+  // What is found in a text before it is cut into pieces: what the first list has, then, in what is
+  // left, what the second has, and so on. Of one list the leftmost, there the longest.
+  std::vector<std::vector<FoundToken>> found_first = {};
+};
+
+class BytePairEncoding {
+ public:
+  // tokens[id] is the text of token id; an empty one is a number without a token. `merges` in the
+  // order of their ranks. DataError when one of the 256 bytes is no token, a token number is out
+  // of range, or the same two tokens are merged twice.
+  BytePairEncoding(std::vector<std::string> tokens, std::span<const Merge> merges,
+                   BpeAttrs attrs = {});
+
+  // Ids are below it.
+  int64_t size() const { return static_cast<int64_t>(tokens_.size()); }
+
+  // Any bytes: those that are not valid UTF-8 are tokens too. Names of special tokens are text
+  // like any other, but for those of attrs.found_first. ValueError for 2^31 bytes or more.
+  std::vector<int32_t> encode(std::string_view text) const;
+
+  // IndexError for an id that is no token.
+  std::string decode(std::span<const int32_t> ids) const;
+
+  // The first token with this text, such as "<|endoftext|>".
+  std::optional<int32_t> find(std::string_view token) const;
+
+ private:
+  // From two neighbours to what they become: open addressing, at most half full.
+  struct Slot {
+    uint64_t pair = UINT64_MAX;
+    int32_t rank = 0, merged = 0;
+  };
+  const Slot* merge_of(int32_t left, int32_t right) const;
+  size_t first_slot(uint64_t pair) const;
+  void add_merges(std::span<const Merge> merges);
+  // The place of an id in ids_, or the one where it belongs.
+  size_t place_of(std::string_view token) const;
+
+  // A list of attrs.found_first, the longest texts first.
+  struct Found {
+    std::vector<FoundToken> tokens;
+    std::string first_bytes;
+  };
+
+  struct Encoding;  // under way
+  void encode_part(std::string_view text, size_t list, Encoding& to) const;
+  void encode_pieces(std::string_view text, Encoding& to) const;
+  void encode_piece(std::string_view piece, Encoding& to) const;
+
+  std::vector<std::string> tokens_;
+  std::vector<int32_t> ids_;  // by the text of their tokens, as slots_; -1: none
+  std::array<int32_t, 256> bytes_{};
+  std::vector<Slot> slots_;
+  int shift_ = 0;  // of a hash, so that it becomes a number of a slot
+  bool whole_pieces_;
+  std::vector<Found> found_first_;
+};
+
+}  // namespace plimsoll::data

@@ -1,0 +1,27 @@
+// The rows of compare_memory as text and as JSON.
+//
+//   print_head();
+//   print_line({c, row, row.ms_per_step / first.ms_per_step, same_bits(row, first)});
+#pragma once
+
+#include "examples/common/report.h"
+#include "examples/measure/comparison.h"
+
+namespace plimsoll::examples {
+
+struct Line {
+  Case c;
+  Row row;
+  double time_ratio;  // to the first row of the same model, batch and type
+  bool same_bits;     // as that row
+};
+
+// What must hold for every row: the bits, planned = measured, the budget.
+bool keeps_promises(const Line& line);
+
+void print_head();
+void print_line(const Line& line);
+// What a row does not have is null: a plan in eager mode; bits and times where nothing was run.
+Json to_json(const Line& line);
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,75 @@
+// Will it fit? The largest batch of an example's model that trains within so many bytes, found on a
+// device without bytes: nothing is allocated but the plans.
+//
+//   const TrainingStep step(FitModel{.name = "gpt"}, Precision::bf16);
+//   const Fit fit = largest_batch(step, int64_t{8} << 30, Recomputing::up_to_a_tenth, {});
+//   fit.batch                          // 0: not even one example fits
+#pragma once
+
+#include <memory>
+
+#include "autograd/autocast.h"
+#include "core/engine/trace.h"
+#include "examples/models/cnn_models.h"
+#include "examples/models/transformer_models.h"
+#include "memory/recompute/budget.h"
+#include "optim/adam.h"
+#include "optim/loss_scaler.h"
+
+namespace plimsoll::examples {
+
+struct FitModel {
+  std::string name = "lenet";
+  ImageSize image{28, 28, 1, 10};  // of the convolution nets
+  GptSize gpt{};                   // of gpt
+  int64_t context = 128;           // of textcls and gpt2-124M
+};
+
+// What train_cnn and train_transformer do with a batch: loss, gradients, update; with loss scaling
+// for f16. Weights and optimizer state lie on `device`.
+class TrainingStep {
+ public:
+  TrainingStep(const FitModel& model, Precision precision, Device device = Device::null);
+
+  // Batch, labels and random key, as the programs' loaders make them.
+  Metas inputs(int64_t batch) const;
+  std::vector<Tensor> operator()(std::span<const Tensor> in) const;
+  int64_t parameter_count() const { return model_->parameter_count(); }
+
+ private:
+  FitModel choice_;
+  Precision precision_;
+  Device device_;
+  std::unique_ptr<Staged> model_;
+  std::vector<Tensor> parameters_;
+  mutable std::vector<optim::Optimizer> optimizers_;  // one for all, or for matrices and vectors
+  optim::LossScaler scaler_;
+};
+
+// Seconds of one run: operations and bytes of each instruction, one after the other.
+double predicted_seconds(const Program& program, const DeviceSpeed& speed);
+
+enum class Recomputing { none, up_to_a_tenth, smallest };
+
+struct FitOptions {
+  DeviceSpeed speed{};
+  double search_seconds = 0.2;  // for each plan that is looked at
+  int64_t most = 1'000'000;     // batches beyond are not looked at
+};
+
+struct Fit {
+  int64_t batch = 0;
+  int64_t bytes = 0;                      // taken at that batch
+  double seconds = 0, added_seconds = 0;  // predicted, of a step, and of what it makes again
+  int64_t least_bytes = 0;                // what one example takes so, when not even that fits
+};
+
+// The largest batch within `bytes` whose plan makes nothing again, makes again what costs up to a
+// tenth of the step, or is the smallest that is found. One example more does not fit: it was tried.
+// What fits, a Step runs with {.budget = bytes, .planning = {CostModel::model, search_seconds}}:
+// plans are searched for the speed of CostModel::model, and those found are judged at `speed`. For
+// a device of other proportions another plan might cost less.
+Fit largest_batch(const TrainingStep& step, int64_t bytes, Recomputing recomputing,
+                  const FitOptions& options);
+
+}  // namespace plimsoll::examples

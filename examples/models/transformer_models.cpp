@@ -1,0 +1,103 @@
+#include "examples/models/transformer_models.h"
+
+#include <cmath>
+
+#include "nn/embedding.h"
+#include "nn/init.h"
+#include "nn/layers.h"
+#include "nn/linear.h"
+#include "nn/sequential.h"
+#include "nn/transformer.h"
+#include "ops/ops.h"
+
+namespace plimsoll::examples {
+namespace {
+
+using nn::Build;
+
+// The last norm, then the token table once more as the output layer.
+class GptHead : public nn::Module {
+ public:
+  GptHead(int64_t width, const Tensor& table, Build& build)
+      : norm_(add<nn::LayerNorm>("norm", width, build)), table_(table) {}
+  Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
+    return linear(norm_(x, mode), table_);  // [B, T, D] -> [B, T, V]
+  }
+
+ private:
+  const nn::LayerNorm& norm_;
+  Tensor table_;  // belongs to the embedding, which also registers it
+};
+
+// GPT-2's initial weights, drawn in the order of the parameters.
+void initialise_gpt(const Staged& model, int64_t layers, Build& build) {
+  for (const auto& [name, tensor] : model.named_parameters()) {
+    if (name.ends_with(".bias")) nn::assign(tensor, nn::init::zeros(tensor.shape(), build));
+    if (tensor.rank() < 2) continue;
+    const bool into_residual = name.ends_with("output.weight") || name.ends_with("contract.weight");
+    const double std = 0.02 / (into_residual ? std::sqrt(2.0 * static_cast<double>(layers)) : 1);
+    nn::assign(tensor, nn::init::normal(tensor.shape(), std, build));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Staged> make_gpt(GptSize size, bool checkpoint, Build& build) {
+  auto model = std::make_unique<Staged>(checkpoint);
+  auto& input = model->stage<nn::Sequential>("input");
+  auto tokens = std::make_unique<nn::Embedding>(size.vocabulary, size.width, build);
+  const Tensor table = tokens->weight();
+  input.append(std::move(tokens))
+      .then<nn::LearnedPositions>(size.context, size.width, build)
+      .then<nn::Dropout>(size.dropout, build);
+  for (int64_t layer = 0; layer < size.layers; ++layer)
+    model->stage<nn::TransformerBlock>(cat("block", layer), size.width, build,
+                                       nn::TransformerOptions{.heads = size.heads,
+                                                              .causal = true,
+                                                              .bias = size.bias,
+                                                              .dropout = size.dropout,
+                                                              .activation = size.activation});
+  model->stage<GptHead>("head", size.width, table, build);
+  initialise_gpt(*model, size.layers, build);
+  return model;
+}
+
+nn::TorchLayout gpt2_torch_layout() {
+  return {.renames = {{"input.0.", "wte."},
+                      {"input.1.", "wpe."},
+                      {"head.norm.", "ln_f."},
+                      {"block", "h."},
+                      {"norm1.", "ln_1."},
+                      {"self_attn.in_proj_", "attn.c_attn."},
+                      {"self_attn.out_proj.", "attn.c_proj."},
+                      {"norm2.", "ln_2."},
+                      {"linear1.", "mlp.c_fc."},
+                      {"linear2.", "mlp.c_proj."}},
+          .transposed = {"c_attn.weight", "c_proj.weight", "c_fc.weight"}};
+}
+
+const std::vector<std::string>& text_model_names() {
+  static const std::vector<std::string> names{"gpt", "gpt2-124M", "textcls"};
+  return names;
+}
+
+GptSize gpt_size_named(const std::string& name) { return name == "gpt2-124M" ? kGpt2 : GptSize{}; }
+
+std::unique_ptr<Staged> make_text_classifier(TextClassifierSize size, bool checkpoint,
+                                             Build& build) {
+  auto model = std::make_unique<Staged>(checkpoint);
+  model->stage<nn::Sequential>("input")
+      .then<nn::Embedding>(size.vocabulary, size.width, build)
+      .then<nn::SinusoidalPositions>(size.context, size.width, build);
+  model->stage<nn::TransformerBlock>("block", size.width, build,
+                                     nn::TransformerOptions{.heads = size.heads,
+                                                            .feed_forward = size.hidden,
+                                                            .dropout = size.dropout,
+                                                            .norm = nn::NormOrder::post,
+                                                            .activation = nn::Activation::relu});
+  model->stage<nn::Sequential>("head").then<nn::GlobalAvgPool>().then<nn::Linear>(
+      size.width, size.classes, build);
+  return model;
+}
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,41 @@
+// Offsets: puts boxes, each with a size in bytes and a lifetime, into one arena so that no two that
+// are alive at the same time share a byte, and the arena is low.
+//
+//   const Box boxes[] = {{.bytes = 64, .begin = 0, .end = 2}, {.bytes = 128, .begin = 1, .end = 3}};
+//   const Packing packing = place(boxes);      // offsets {128, 0}, height 192
+//
+// The problem is NP-hard ("dynamic storage allocation"). A portfolio of greedy orders, each
+// mended where it sticks out, mostly meets the bound for the programs of neural networks.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/tensor/meta.h"
+
+namespace plimsoll {
+
+struct Box {
+  int64_t bytes = 0;
+  int begin = 0, end = 0;  // half-open
+};
+
+struct Packing {
+  std::vector<int64_t> offsets;  // one per box
+  int64_t height = 0;            // bytes of the arena
+  int64_t lower_bound = 0;       // no packing is lower: the most bytes alive at one moment
+};
+
+// Boxes have bytes > 0 and begin < end. Offsets are sums of sizes: sizes in granules give offsets
+// on granules. Equal boxes give equal placements. A try takes O(n^2) for n boxes; there are
+// as many as some 10 milliseconds allow, and none after one has met the bound.
+Packing place(std::span<const Box> boxes);
+
+// The most bytes alive at one moment, and the first moment when that many are.
+struct LivePeak {
+  int64_t bytes = 0;
+  int instant = -1;
+};
+LivePeak live_peak(std::span<const Box> boxes);
+
+}  // namespace plimsoll

@@ -1,0 +1,80 @@
+#include "memory/layout/timeline.h"
+
+#include <algorithm>
+
+#include "memory/layout/in_place.h"
+
+namespace plimsoll {
+namespace {
+
+// How each buffer looks to the first who names it: to its maker, where it has one.
+std::vector<Meta> metas_of_buffers(const Program& program) {
+  std::vector<Meta> metas(program.buffers.size());
+  std::vector<bool> seen(program.buffers.size());
+  const auto look = [&](const std::vector<Operand>& operands) {
+    for (const Operand& operand : operands) {
+      if (seen[operand.buffer]) continue;
+      seen[operand.buffer] = true;
+      metas[operand.buffer] = operand.meta;
+    }
+  };
+  look(program.inputs);
+  for (const Instruction& instruction : program.instructions) {
+    look(instruction.in);
+    look(instruction.out);
+  }
+  return metas;
+}
+
+}  // namespace
+
+MemoryTimeline make_timeline(const Program& program, const Plan& plan) {
+  MemoryTimeline timeline;
+  for (const Instruction& instruction : program.instructions)
+    timeline.ops.push_back(instruction.op->name);
+  timeline.ops.push_back("results");
+  const int instants = static_cast<int>(timeline.ops.size());
+  timeline.live.resize(timeline.ops.size());
+
+  const auto add = [&](const Rectangle& rectangle) {
+    if (rectangle.bytes == 0 || rectangle.begin == rectangle.end) return;
+    timeline.rectangles.push_back(rectangle);
+    for (int i = rectangle.begin; i < rectangle.end; ++i)
+      at(timeline.live[i], rectangle.memory_class) += rectangle.bytes;
+  };
+  std::vector<Lifetime> lives = lifetimes(program);
+  fold_in_place(program, lives);  // what is taken over ends where its successor begins
+  const std::vector<Meta> metas = metas_of_buffers(program);
+  for (int b = 0; b < plan.buffers; ++b) {
+    const Buffer& buffer = program.buffers[b];
+    const bool temporary = buffer.kind == Buffer::Kind::temporary;
+    add({.buffer = b,
+         .offset = temporary ? plan.offsets[b] : Plan::kNowhere,
+         .bytes = block_bytes(buffer.bytes),
+         .begin = temporary ? lives[b].begin : 0,
+         .end = temporary ? lives[b].end : instants,
+         .meta = metas[b],
+         .memory_class = buffer.memory_class});
+  }
+  for (int i = 0; i < plan.instructions; ++i)
+    if (const int64_t bytes = program.instructions[i].workspace; bytes > 0)
+      add({.offset = plan.workspace_offsets[i],
+           .bytes = block_bytes(bytes),
+           .begin = i,
+           .end = i + 1,
+           .meta = {{bytes}, DType::u8, program.device},
+           .memory_class = MemoryClass::workspace});
+  return timeline;
+}
+
+std::vector<int> largest_at(const MemoryTimeline& timeline, int instruction, size_t most) {
+  std::vector<int> held;
+  for (size_t r = 0; r < timeline.rectangles.size(); ++r)
+    if (timeline.rectangles[r].lives_at(instruction)) held.push_back(static_cast<int>(r));
+  std::ranges::stable_sort(held, std::greater(),
+                           [&](int r) { return timeline.rectangles[r].bytes; });
+  held.resize(std::min(most, held.size()));
+  return held;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,19 @@
+// Dead code: what a captured step computes but nobody uses, such as the gradient of an input that
+// no optimizer asks for.
+//
+//   program = remove_dead(std::move(program));
+#pragma once
+
+#include "core/engine/program.h"
+
+namespace plimsoll {
+
+// The program without the instructions that write nothing in place and whose outputs nobody uses.
+// Buffers that are then in no operand disappear too and the others are numbered anew, in order;
+// inputs always stay.
+Program remove_dead(Program program);
+
+// The same, but all buffers stay, under their numbers.
+Program remove_dead_instructions(Program program);
+
+}  // namespace plimsoll

@@ -1,0 +1,93 @@
+#include "memory/passes/early_update.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+// The last places so far at which a buffer was written and read; -1: nowhere.
+struct Touched {
+  int written = -1, read = -1;
+};
+
+bool writes(const Instruction& instruction, size_t input) {
+  return has(instruction.op->mutates, static_cast<int>(input));
+}
+
+// An update waits for a gradient. What waits for nothing, such as a step counter, saves nothing by
+// going early: it only makes way for the updates that read it.
+bool is_update(const Program& program, const Instruction& instruction) {
+  return instruction.op->mutates && std::ranges::any_of(instruction.in, [&](const Operand& in) {
+           return program.buffers[in.buffer].kind == Buffer::Kind::temporary;
+         });
+}
+
+// After which instruction each one can run at the earliest; those that stay have their own number.
+std::vector<int> earliest_places(const Program& program) {
+  std::vector<Touched> touched(program.buffers.size());
+  std::vector<int> places;
+  for (int i = 0; i < std::ssize(program.instructions); ++i) {
+    const Instruction& instruction = program.instructions[i];
+    int earliest = -1;
+    for (size_t k = 0; k < instruction.in.size(); ++k) {
+      const Touched& last = touched[instruction.in[k].buffer];
+      earliest = std::max(earliest, last.written);
+      if (writes(instruction, k)) earliest = std::max(earliest, last.read);
+    }
+    places.push_back(instruction.op->mutates ? earliest : i);
+    for (size_t k = 0; k < instruction.in.size(); ++k) {
+      Touched& last = touched[instruction.in[k].buffer];
+      int& moment = writes(instruction, k) ? last.written : last.read;
+      moment = std::max(moment, places[i]);
+    }
+    for (const Operand& out : instruction.out) touched[out.buffer].written = places[i];
+  }
+  return places;
+}
+
+// What is no update runs right before the first instruction that needs it done, or stays.
+void hold_back(const Program& program, std::vector<int>& places) {
+  const auto never = static_cast<int>(places.size());
+  std::vector<int> touched(program.buffers.size(), never), written(touched);  // next, from behind
+  for (int i = never; i-- > 0;) {
+    const Instruction& instruction = program.instructions[i];
+    if (instruction.op->mutates && !is_update(program, instruction)) {
+      int latest = i;
+      for (size_t k = 0; k < instruction.in.size(); ++k) {
+        const int buffer = instruction.in[k].buffer;
+        latest = std::min(latest, writes(instruction, k) ? touched[buffer] : written[buffer]);
+      }
+      places[i] = std::max(places[i], latest);
+    }
+    // An instruction that stays needs it done one place before its own.
+    const int place = instruction.op->mutates ? places[i] : i - 1;
+    for (size_t k = 0; k < instruction.in.size(); ++k) {
+      const int buffer = instruction.in[k].buffer;
+      touched[buffer] = std::min(touched[buffer], place);
+      if (writes(instruction, k)) written[buffer] = std::min(written[buffer], place);
+    }
+  }
+}
+
+}  // namespace
+
+Program update_early(Program program) {
+  std::vector<int> places = earliest_places(program);
+  hold_back(program, places);
+  const size_t n = places.size();
+  std::vector<std::vector<size_t>> after(n + 1);  // what runs after each; [0]: before all
+  for (size_t i = 0; i < n; ++i)
+    if (program.instructions[i].op->mutates) after[static_cast<size_t>(places[i] + 1)].push_back(i);
+  std::vector<Instruction> order;
+  const auto add = [&](size_t i) { order.push_back(std::move(program.instructions[i])); };
+  for (const size_t moved : after[0]) add(moved);
+  for (size_t i = 0; i < n; ++i) {
+    if (!program.instructions[i].op->mutates) add(i);
+    for (const size_t moved : after[i + 1]) add(moved);
+  }
+  program.instructions = std::move(order);
+  return program;
+}
+
+}  // namespace plimsoll

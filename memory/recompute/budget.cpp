@@ -1,0 +1,152 @@
+#include "memory/recompute/budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "memory/passes/early_update.h"
+#include "memory/recompute/certificate.h"
+#include "memory/recompute/context.h"
+#include "memory/recompute/program.h"
+
+namespace plimsoll {
+namespace {
+
+// The effort of one search out of so many.
+recompute::SearchOptions search_options(const BudgetOptions& options, size_t searches) {
+  check<ValueError>(options.search_seconds > 0 && options.search_seconds < 1e9,
+                    "budget: the time to search must be above 0 and below 1e9 seconds: ",
+                    options.search_seconds, ". Four are enough for most models.");
+  return {.effort = static_cast<int64_t>(options.search_seconds * recompute::kStepsPerSecond /
+                                         static_cast<double>(searches))};
+}
+
+std::vector<double> each(const std::vector<Cost>& costs, double (*seconds)(const Cost&)) {
+  std::vector<double> all;
+  for (const Cost& cost : costs) all.push_back(seconds(cost));
+  return all;
+}
+
+std::vector<double> instruction_seconds(const Program& program, const Plan& plan, CostModel model) {
+  return seconds_in_context(program, plan, instruction_costs(program, model));
+}
+
+double sum(const std::vector<double>& all) { return std::accumulate(all.begin(), all.end(), 0.0); }
+
+}  // namespace
+
+BudgetPlanner::Order::Order(Program given, const BudgetOptions& options, size_t orders)
+    : program(std::move(given)),
+      model(options.costs),
+      costs(instruction_costs(program, model)),
+      in_context(std::ranges::any_of(costs, [](const Cost& c) { return c.far != c.near; })),
+      timeline(recompute::problem_of(program, each(costs, [](auto& c) { return c.between(); }))),
+      search(search_options(options, orders)) {}
+
+const recompute::Frontier& BudgetPlanner::Order::frontier() const {
+  if (!found) found = recompute::search(timeline, search);
+  return *found;
+}
+
+Program BudgetPlanner::Order::rewritten(size_t point) const {
+  recompute::Simulator simulator(timeline);
+  return recompute::rewrite(program, simulator.schedule(frontier()[point].choices));
+}
+
+const BudgetPlanner::Order::Planned& BudgetPlanner::Order::planned(size_t point) const {
+  if (const auto known = plans.find(point); known != plans.end()) return known->second;
+  const Program longer = rewritten(point);
+  const Plan plan = make_plan(longer);
+  Planned result{plan.arena_bytes, 0, frontier()[point].cost};
+  if (in_context) {
+    const std::vector<double> seconds = instruction_seconds(longer, plan, model);
+    result.seconds = sum(seconds);
+    result.repeated = 0;
+    for (size_t i = 0; i < seconds.size(); ++i)
+      if (recompute::is_repetition(longer.instructions[i], program)) result.repeated += seconds[i];
+  }
+  return plans.emplace(point, result).first->second;
+}
+
+BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
+  Program early = update_early(program);
+  const size_t orders = early.instructions == program.instructions ? 1 : 2;
+  search_options(options, orders);  // bad ones are refused before anything is measured
+  keep_ = make_plan(early);
+  keep_seconds_ = sum(instruction_seconds(early, keep_, options.costs));
+  outside_ = keep_.total_bytes() - keep_.arena_bytes + keep_.result_bytes;
+  orders_.emplace_back(std::move(early), options, orders);
+  if (orders == 2) orders_.emplace_back(std::move(program), options, orders);
+}
+
+int64_t BudgetPlanner::smallest() const {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const Order& order : orders_)
+    for (size_t point = 0; point < order.frontier().size(); ++point) {
+      if (outside_ + order.frontier()[point].peak >= least) break;  // peaks rise
+      least = std::min(least, outside_ + order.planned(point).arena_bytes);
+    }
+  return least;
+}
+
+// Against the step that keeps all. Below 0 where a smaller arena makes the step faster by more than
+// what runs again makes it slower.
+double BudgetPlanner::added_seconds(const Order& order, size_t point) const {
+  if (!order.in_context) return order.frontier()[point].cost;
+  return order.planned(point).seconds - keep_seconds_;
+}
+
+// The cheapest plan of one order within the budget; its number of points when none is.
+size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
+  size_t best = order.frontier().size();
+  for (size_t point = best; point-- > 0;) {
+    if (outside_ + order.frontier()[point].peak > budget ||
+        outside_ + order.planned(point).arena_bytes > budget)
+      continue;
+    if (!order.in_context) return point;  // those before it cost more
+    if (best == order.frontier().size() || added_seconds(order, point) < added_seconds(order, best))
+      best = point;
+  }
+  return best;
+}
+
+Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
+  const int64_t budget = asked - elsewhere;
+  if (largest() <= budget) {  // there is nothing to search for
+    Fitted fitted{orders_.front().program, keep_};
+    fitted.plan.recompute = {.budget = asked, .step_seconds = keep_seconds_};
+    return fitted;
+  }
+  const Order* best = nullptr;
+  size_t best_point = 0;
+  for (const Order& order : orders_) {
+    const size_t point = cheapest(order, budget);
+    if (point == order.frontier().size()) continue;
+    if (best && added_seconds(*best, best_point) <= added_seconds(order, point)) continue;
+    best = &order;
+    best_point = point;
+  }
+  check<BudgetError>(
+      best, "step: the budget is too small: ", asked, " bytes, and the smallest plan found takes ",
+      best ? 0 : smallest() + elsewhere,
+      ". Allow that many, search longer, or take a smaller batch or 16-bit precision.");
+  Fitted fitted{best->rewritten(best_point), {}};
+  fitted.plan = make_plan(fitted.program);
+  double bound = std::numeric_limits<double>::infinity();
+  for (const Order& order : orders_) {
+    const recompute::Timeline nearest(
+        recompute::problem_of(order.program, each(order.costs, [](auto& c) { return c.near; })));
+    bound = std::min(bound, recompute::least_added_cost(nearest, budget - outside_));
+  }
+  fitted.plan.recompute = {.budget = asked,
+                           .repetitions = static_cast<int>(fitted.program.instructions.size() -
+                                                           best->program.instructions.size()),
+                           .step_seconds = keep_seconds_,
+                           .repeated_seconds = best->planned(best_point).repeated,
+                           // None is searched for where all can be kept, so it counts as nothing.
+                           .added_seconds = std::max(0.0, added_seconds(*best, best_point)),
+                           .least_repeated_seconds = bound};
+  return fitted;
+}
+
+}  // namespace plimsoll

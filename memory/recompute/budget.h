@@ -1,0 +1,78 @@
+// Training within a budget of bytes: rewrites a captured step so that it never holds more, by
+// making some values again instead of keeping them. The bits of its results do not change.
+//
+//   const BudgetPlanner planner(program, {});
+//   planner.smallest();                        // bytes; less is refused
+//   const Fitted fitted = planner.fit(int64_t{300} << 20);
+//   fitted.plan.total_bytes()                  // <= 300 MiB - the results of the run before
+//   fitted.plan.recompute.added_seconds        // what it costs
+//
+// The plans for all budgets are searched at once (recompute/search.h), so that a larger budget
+// never costs more time, and the smallest that was found is known: planner.smallest() works, one
+// granule less is refused. A longer search may find a smaller one. One thread at a time.
+//
+// The search adds up costs between near and far. Of the plans that it finds and that fit, the one
+// that costs least in context (context.h) is taken.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "memory/layout/plan.h"
+#include "memory/recompute/budget_options.h"
+#include "memory/recompute/search.h"
+
+namespace plimsoll {
+
+struct Fitted {
+  Program program;
+  Plan plan;
+};
+
+class BudgetPlanner {
+ public:
+  // ValueError when search_seconds is not above 0 and below 1e9.
+  BudgetPlanner(Program program, const BudgetOptions& options);
+
+  // What plans take, Plan::total_bytes() and the results of the run before once more: whoever says
+  // loss = step(x, y) holds one loss while the next is made.
+  int64_t smallest() const;                                         // of all plans found
+  int64_t largest() const { return outside_ + keep_.arena_bytes; }  // without recompute
+
+  // The cheapest plan that takes, with `elsewhere` that is held besides, at most the budget.
+  // BudgetError naming the smallest budget that would do.
+  Fitted fit(int64_t budget, int64_t elsewhere = 0) const;
+
+ private:
+  // The step with its updates early, and as it was captured: an early update saves gradients, but
+  // what is made of the old parameter cannot be made again after it.
+  struct Order {
+    Order(Program given, const BudgetOptions& options, size_t orders);
+    Program rewritten(size_t point) const;
+    struct Planned {
+      int64_t arena_bytes;
+      double seconds;   // of the whole step in it, in context; 0 where costs have none
+      double repeated;  // of what runs again
+    };
+    const Planned& planned(size_t point) const;
+    const recompute::Frontier& frontier() const;  // searched when it is asked for first
+
+    Program program;
+    CostModel model;
+    std::vector<Cost> costs;       // of each instruction
+    bool in_context;               // some cost is not the same near and far
+    recompute::Timeline timeline;  // at costs between near and far
+    recompute::SearchOptions search;
+    mutable std::optional<recompute::Frontier> found;
+    mutable std::map<size_t, Planned> plans;  // of the points that were looked at
+  };
+  double added_seconds(const Order& order, size_t point) const;
+  size_t cheapest(const Order& order, int64_t budget) const;
+
+  std::vector<Order> orders_;
+  Plan keep_;  // of the first of them, without recompute
+  double keep_seconds_ = 0;
+  int64_t outside_ = 0;  // bytes taken besides the arena, the same by every plan
+};
+
+}  // namespace plimsoll

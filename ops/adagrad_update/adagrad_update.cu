@@ -1,9 +1,0 @@
-#include "ops/update.cuh"
-
-#include "ops/adagrad_update/rule.h"
-
-namespace plimsoll {
-
-template void update_cuda<update_rules::Adagrad>(const Call&);
-
-}  // namespace plimsoll

@@ -1,0 +1,67 @@
+// What the op of attention and its kernels share. Those of the CPU compute blocks of queries
+// against blocks of keys, a matrix product each.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "core/engine/op.h"
+#include "ops/attention/attention/attention.h"
+
+namespace plimsoll::attention_detail {
+
+struct Sizes {
+  int64_t batch, queries, keys, heads, kv_heads;
+  int64_t features, values;  // widths of a key and of a value
+  AttentionAttrs attrs;      // its scale is resolved
+  bool masked = false;       // there is a mask
+
+  // Query heads that share a head of keys.
+  constexpr int64_t group() const { return kv_heads > 0 ? heads / kv_heads : 0; }
+
+  // How many keys query i sees: always the first ones.
+  constexpr int64_t seen(int64_t i) const {
+    return attrs.causal ? std::clamp<int64_t>(i + attrs.past + 1, 0, keys) : keys;
+  }
+  // The first query that sees key j.
+  constexpr int64_t first_query(int64_t j) const {
+    return attrs.causal ? std::clamp<int64_t>(j - attrs.past, 0, queries) : 0;
+  }
+};
+
+// The inputs that a call may lack; nullptr where it does.
+struct Extras {
+  const View* mask = nullptr;          // [B or 1, H or 1, T or 1, S or 1]
+  const View* key = nullptr;           // of the dropout
+  const View* dlog_sum_exp = nullptr;  // [B, H, T]
+};
+
+// Of a call of the op, or of one of its gradients (attention.cpp).
+Sizes sizes_of(const Call& call);
+Extras extras_of(const Call& call);
+Extras extras_of_gradient(const Call& call);
+
+// What the gradients need to know of a row of scores: p = exp((s - highest) f - log_total), where f
+// is the scale if that alone finishes scores, and 1 otherwise. The two are kept apart: where all
+// scores are about -3e38, as under a finite mask of all keys, their sum would have forgotten the
+// logarithm.
+template <class C>
+struct Softmax {
+  C highest, log_total;
+  bool any() const { return log_total != -std::numeric_limits<C>::infinity(); }  // a key counts
+};
+
+// In: q, k, v, their last axes dense. Out: out, log_sum_exp, Softmax. The workspace holds one
+// scratch area for each thread that may take part.
+void forward(const Call& call, const Sizes& sizes, const Extras& extras);
+int64_t forward_workspace(const Sizes& sizes, DType dtype);
+
+// In: q, k, v, out, Softmax, dout. Out: dq, dk, dv.
+void backward(const Call& call, const Sizes& sizes, const Extras& extras);
+int64_t backward_workspace(const Sizes& sizes, DType dtype);
+
+// In: q, k, v, out, Softmax, dout. Out: the gradient of the mask.
+void mask_backward(const Call& call, const Sizes& sizes, const Extras& extras);
+int64_t mask_backward_workspace(const Sizes& sizes, DType dtype, const Shape& mask);
+
+}  // namespace plimsoll::attention_detail

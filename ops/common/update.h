@@ -1,0 +1,109 @@
+// Ops that update one parameter are one struct each, in a header that the kernels of a GPU share
+// (ops/common/update.cuh); the driver here makes the CPU's kernel and the OpDef.
+// They write their inputs in place and have no outputs; what changes from step to step (learning
+// rate, step count) reaches them as tensors.
+//
+//   struct Momentum {
+//     static constexpr const char* name = "momentum_update";
+//     static constexpr std::array slots{"velocity"};              // its state, one tensor for each
+//     using Options = MomentumUpdate;                             // check_options() knows them
+//     template <class C> struct Step {                            // C: double for f64, else float
+//       constexpr Step(const Options& o, double lr, double t);  // the same for all elements
+//       constexpr C operator()(C p, C g, C& v) const { v = beta * v + g; return p - rate * v; }
+//     };
+//   };
+//   update<Momentum>(w, dw, step, lr, options, skip, velocity);
+#pragma once
+
+#include <array>
+#include <utility>
+
+#include "core/cpu/parallel.h"
+#include "core/cuda/seam/cuda_kernel.h"
+#include "core/engine/apply.h"
+#include "ops/common/step_count.h"
+#include "ops/pointwise/copy/copy.h"
+
+namespace plimsoll {
+
+// The dtype of optimizer state (velocities, moments): f64 for f64 parameters, else f32, since
+// 16 bits would lose the small changes that a running mean is made of.
+DType state_dtype(DType parameter);
+
+// `gradient` is like `parameter`, `state` has its shape and state_dtype(): ShapeError, DTypeError.
+void check_gradient(const char* op, const Meta& parameter, const Meta& gradient);
+void check_state(const char* op, const char* name, const Meta& parameter, const Meta& state);
+
+// A scalar tensor of f32 or f64, such as the learning rate: ShapeError, DTypeError.
+void check_scalar(const char* op, const char* name, const Meta& scalar);
+double read_scalar(const View& scalar);
+
+// The number of the step, counted from 1: i64, a scalar. read_step: ValueError when it is below 1.
+void check_counter(const char* op, const Meta& counter);
+double read_step(const char* op, const View& counter);
+
+// Whether to leave everything as it is, bit for bit: a scalar of bool. ShapeError, DTypeError.
+void check_skip(const char* op, const Meta& skip);
+
+// ValueError, in the name of `op`: a number below 0, or a share that is not in [0, 1).
+void check_number(const char* op, const char* name, double value);
+void check_share(const char* op, const char* name, double value);
+
+// The kernel of a GPU, defined in ops/common/update.cuh for the rules that a .cu file names.
+template <class F>
+PLIMSOLL_CUDA_KERNEL(update_cuda);
+
+// Inputs: param, grad, step, lr, slots..., perhaps skip.
+template <class F>
+struct Update {
+  static constexpr size_t kSlots = F::slots.size();
+
+  static Metas infer(std::span<const Meta> in, const Attrs& attrs) {
+    check_options(F::name, attrs.as<typename F::Options>());
+    check_gradient(F::name, in[0], in[1]);
+    for (size_t k = 0; k < kSlots; ++k) check_state(F::name, F::slots[k], in[0], in[4 + k]);
+    check_counter(F::name, in[2]);
+    check_scalar(F::name, "learning rate", in[3]);
+    if (in.size() > 4 + kSlots) check_skip(F::name, in.back());
+    return {};
+  }
+
+  static void cpu(const Call& call) {
+    if (call.in.size() > 4 + kSlots && *call.in.back().as<bool>()) return;
+    visit_floating(F::name, call.in[0].dtype(),
+                   [&]<class T>() { run<T>(call, std::make_index_sequence<kSlots>()); });
+  }
+
+  template <class T, size_t... K>
+  static void run(const Call& call, std::index_sequence<K...>) {
+    using C = Compute<T>;
+    const typename F::template Step<C> step(call.attrs.as<typename F::Options>(),
+                                            read_scalar(call.in[3]),
+                                            read_step(F::name, call.in[2]));
+    T* param = call.in[0].as<T>();
+    const T* grad = call.in[1].as<T>();
+    const std::array<C*, kSlots> slots{call.in[4 + K].template as<C>()...};
+    parallel_for(count(call.in[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i)
+        param[i] =
+            static_cast<T>(step(static_cast<C>(param[i]), static_cast<C>(grad[i]), slots[K][i]...));
+    });
+  }
+
+  static constexpr OpDef op{.name = F::name,
+                            .infer = infer,
+                            .cpu = cpu,
+                            .cuda = update_cuda<F>,
+                            .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4)};
+};
+
+template <class F, class... Slots>
+void update(const Tensor& param, const Tensor& grad, const Tensor& step, const Tensor& lr,
+            const typename F::Options& options, const Tensor& skip, const Slots&... slots) {
+  std::vector<Tensor> in{param, contiguous(grad), step, lr, slots...};
+  if (skip.defined()) in.push_back(skip);
+  apply(Update<F>::op, in, options);
+}
+
+}  // namespace plimsoll

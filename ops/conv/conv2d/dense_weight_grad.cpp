@@ -1,0 +1,164 @@
+// dw[o, tap] = sum over all windows of x[window + tap] * dy[window, o]. A unit of work is one piece
+// of the batch and some panels of outputs; the pieces' sums are then added in order. Both cuts
+// depend on the sizes alone.
+#include "core/cpu/slots.h"
+#include "ops/conv/conv2d/block.h"
+#include "ops/conv/conv2d/dense.h"
+#include "ops/conv/conv2d/patch.h"
+#include "ops/conv/conv2d/winograd.h"
+
+namespace plimsoll {
+namespace {
+
+using namespace block;
+
+constexpr int64_t kUnits = 16;  // enough to keep the threads of a workstation busy
+// What the pieces' sums may take together; a single piece takes an f32 copy of dw all the same.
+constexpr int64_t kPartialBytes = 2 << 20;
+
+// Pieces share the reading of x and dy, so there are as many as the room for their sums allows; the
+// panels are shared out only where that leaves too few units.
+template <class C>
+struct Units {
+  Tiles tiles;
+  int64_t depth, per_group, panels, elements, batch_pieces, panel_parts;
+  explicit Units(const ConvSizes& s)
+      : tiles(forward_window(s), s.n, s.c),
+        depth(s.taps() * s.group_inputs()),
+        per_group(pieces(s.group_outputs(), kBlockColumns<C>)),
+        panels(s.groups * per_group),
+        elements(depth * kBlockColumns<C>) {
+    const int64_t all = std::max<int64_t>(panels * elements * int64_t{sizeof(C)}, 1);
+    batch_pieces = std::max<int64_t>(std::min({kUnits, kPartialBytes / all, tiles.count()}), 1);
+    panel_parts = std::min(pieces(kUnits, batch_pieces), panels);
+  }
+  int64_t count() const { return panel_parts * batch_pieces; }
+  int64_t partial_bytes() const {
+    return block_bytes(panels * batch_pieces * elements * int64_t{sizeof(C)});
+  }
+  int64_t slot_bytes() const {  // the windows of a tile and their dy
+    return (tiles.patch() + tiles.pixels() * kBlockColumns<C>)*int64_t{sizeof(C)};
+  }
+};
+
+// The tile's dy for one panel of outputs: [rows * cols, padded], zeros beyond the last output.
+template <class T>
+void load_dy(const T* dy, const ConvSizes& s, const Tile& tile, int64_t first, int64_t width,
+             int64_t padded, Compute<T>* to) {
+  for (int64_t i = 0; i < tile.rows; ++i)
+    for (int64_t j = 0; j < tile.cols; ++j, to += padded) {
+      const T* from = dy + ((tile.image * s.p + tile.row + i) * s.q + tile.col + j) * s.o + first;
+#pragma omp simd
+      for (int64_t o = 0; o < width; ++o) to[o] = static_cast<Compute<T>>(from[o]);
+      std::fill(to + width, to + padded, Compute<T>(0));
+    }
+}
+
+// Adds one tile to partial [depth, W vectors].
+template <class C, int W>
+void add_tile(const ConvSizes& s, const Patch<C>& patch, const Tile& tile, const C* dy,
+              C* partial) {
+  constexpr int64_t padded = W * kLanes<C>;
+  const Field field{.rows = tile.rows,
+                    .cols = tile.cols,
+                    .x_row = s.stride.h * patch.row,
+                    .x_col = s.stride.w * patch.col,
+                    .dy_row = tile.cols * padded,
+                    .dy_col = padded};
+  // Neighbouring taps are neighbours in memory.
+  const bool merged = s.groups == 1 && s.dilation.w == 1;
+  const int64_t run = merged ? s.kw * s.c : s.group_inputs();
+  const int64_t runs = merged ? 1 : s.kw, blocks = pieces(run, kBlockRows);
+  for (int64_t r = 0; r < s.kh; ++r)
+    for (int64_t k = 0; k < runs; ++k, partial += run * padded)
+      for (int64_t b = 0; b < blocks; ++b) {
+        const int64_t begin = run * b / blocks, n = run * (b + 1) / blocks - begin;
+        const C* x =
+            patch.data + r * s.dilation.h * patch.row + k * s.dilation.w * patch.col + begin;
+        with_count<kBlockRows>(n, [&]<int R>() {
+          outer<Vector<C>, W, C, R>(x, dy, field, partial + begin * padded, padded);
+        });
+      }
+}
+
+// One unit: its tiles, each with its panels.
+template <class T>
+void run_unit(const ConvSizes& s, const Units<Compute<T>>& units, int64_t unit, const T* x,
+              const T* dy, Compute<T>* partials, Compute<T>* slot) {
+  using C = Compute<T>;
+  const int64_t piece = unit % units.batch_pieces, part = unit / units.batch_pieces;
+  const int64_t first = units.panels * part / units.panel_parts;
+  const int64_t last = units.panels * (part + 1) / units.panel_parts;
+  const auto partial = [&](int64_t panel) {
+    return partials + (panel * units.batch_pieces + piece) * units.elements;
+  };
+  for (int64_t p = first; p < last; ++p) std::fill_n(partial(p), units.elements, C(0));
+  const int64_t tiles = units.tiles.count();
+  for (int64_t t = tiles * piece / units.batch_pieces; t < tiles * (piece + 1) / units.batch_pieces;
+       ++t) {
+    const Tile tile = units.tiles[t];
+    const Patch<C> patch = load_patch(x, forward_window(s), tile, {.channels = s.c}, slot);
+    C* dy_tile = slot + units.tiles.patch();
+    for (int64_t p = first; p < last; ++p) {
+      const int64_t group = p / units.per_group, column = p % units.per_group * kBlockColumns<C>;
+      const int64_t width = std::min(kBlockColumns<C>, s.group_outputs() - column);
+      const bool wide = width > kLanes<C>;
+      const Patch<C> own{patch.data + group * s.group_inputs(), patch.row, patch.col};
+      load_dy(dy, s, tile, group * s.group_outputs() + column, width, (wide ? 2 : 1) * kLanes<C>,
+              dy_tile);
+      if (wide)
+        add_tile<C, 2>(s, own, tile, dy_tile, partial(p));
+      else
+        add_tile<C, 1>(s, own, tile, dy_tile, partial(p));
+    }
+  }
+}
+
+template <class T>
+void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
+                       std::span<std::byte> workspace) {
+  using C = Compute<T>;
+  const Units<C> units(s);
+  C* partials = reinterpret_cast<C*>(workspace.data());
+  for_each_with_slot(units.count(), workspace.subspan(size_t(units.partial_bytes())),
+                     units.slot_bytes(), [&](int64_t unit, std::byte* slot) {
+                       run_unit(s, units, unit, x, dy, partials, reinterpret_cast<C*>(slot));
+                     });
+  parallel_for(s.o, grain_for(units.depth * units.batch_pieces), [&](int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; ++o) {
+      const int64_t group = o / s.group_outputs(), own = o % s.group_outputs();
+      const int64_t column = own / kBlockColumns<C> * kBlockColumns<C>;
+      const int64_t panel = group * units.per_group + own / kBlockColumns<C>;
+      const bool wide = s.group_outputs() - column > kLanes<C>;
+      const int64_t padded = (wide ? 2 : 1) * kLanes<C>;
+      const C* from = partials + panel * units.batch_pieces * units.elements + own - column;
+      for (int64_t k = 0; k < units.depth; ++k) {
+        C total = 0;
+        for (int64_t piece = 0; piece < units.batch_pieces; ++piece)
+          total += from[piece * units.elements + k * padded];
+        dw[o * units.depth + k] = static_cast<T>(total);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+int64_t dense_weight_grad_workspace(const ConvSizes& s, DType dtype) {
+  if (winograd::suits_weight_grad(s, dtype)) return winograd::weight_grad_workspace(s);
+  return visit_floating("conv2d_weight_grad", dtype, [&]<class T>() {
+    const Units<Compute<T>> units(s);
+    return units.partial_bytes() + slots_bytes(units.count(), units.slot_bytes());
+  });
+}
+
+void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, const View& dw,
+                           std::span<std::byte> workspace) {
+  if (winograd::suits_weight_grad(s, dw.dtype()))
+    return winograd::weight_grad(s, x, dy, dw, workspace);
+  visit_floating("conv2d_weight_grad", dw.dtype(), [&]<class T>() {
+    weight_grad_typed(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
+  });
+}
+
+}  // namespace plimsoll

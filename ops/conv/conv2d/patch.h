@@ -1,0 +1,78 @@
+// Patch: the pixels that the windows of one tile read, with zeros for those outside the image, in
+// the type that the kernels compute in. Where the image itself will do, nothing is copied.
+//
+//   const Patch<float> patch = load_patch(x, win, tile, {.channels = c}, scratch);
+//   patch.data + i * patch.row + j * patch.col       // pixel (i, j) of the patch
+#pragma once
+
+#include <algorithm>
+
+#include "core/base/dtype.h"
+#include "ops/conv/conv2d/window.h"
+
+namespace plimsoll {
+
+template <class T>
+struct Patch {
+  const T* data;
+  int64_t row, col;  // elements from pixel to pixel
+};
+
+// How the channels of a pixel are laid out in the patch. Depthwise kernels walk over O = C m
+// channels side by side: `repeat` writes each of the C channels m times, and `regroup` turns O
+// channels from [C, m] into [m, C].
+struct ChannelLayout {
+  enum Kind { same, repeat, regroup } kind = same;
+  int64_t channels;        // of the patch
+  int64_t multiplier = 1;  // m
+};
+
+template <class T>
+void load_pixels(const T* from, int64_t n, const ChannelLayout& layout, Compute<T>* to) {
+  const int64_t m = layout.multiplier, few = layout.channels / m;
+  if (layout.kind == ChannelLayout::same || m == 1) {
+#pragma omp simd
+    for (int64_t i = 0; i < n * layout.channels; ++i) to[i] = static_cast<Compute<T>>(from[i]);
+  } else if (layout.kind == ChannelLayout::repeat) {
+    for (int64_t i = 0; i < n * few; ++i)
+      std::fill_n(to + i * m, m, static_cast<Compute<T>>(from[i]));
+  } else {
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t k = 0; k < few * m; ++k)
+        to[i * few * m + k % m * few + k / m] = static_cast<Compute<T>>(from[i * few * m + k]);
+  }
+}
+
+template <class T>
+Patch<Compute<T>> load_patch(const T* x, const Window& win, const Tile& tile,
+                             const ChannelLayout& layout, Compute<T>* scratch) {
+  const int64_t top = win.h.origin + tile.row * win.h.step;
+  const int64_t left = win.w.origin + tile.col * win.w.step;
+  const int64_t rows = win.h.reach(tile.rows), cols = win.w.reach(tile.cols);
+  const int64_t c = layout.channels;
+  const bool repeats = layout.kind == ChannelLayout::repeat && layout.multiplier > 1;
+  const int64_t from_c = repeats ? c / layout.multiplier : c;
+  const T* image = x + tile.image * win.h.in * win.w.in * from_c;
+  if constexpr (std::is_same_v<T, Compute<T>>) {
+    const bool inside = top >= 0 && left >= 0 && top + rows <= win.h.in && left + cols <= win.w.in;
+    if (inside && (layout.kind == ChannelLayout::same || layout.multiplier == 1))
+      return {image + (top * win.w.in + left) * c, win.w.in * c, c};
+  }
+  // Of each row, `before` pixels lie left of the image and those from `after` on right of it.
+  const int64_t before = std::clamp<int64_t>(-left, 0, cols);
+  const int64_t after = std::clamp<int64_t>(win.w.in - left, before, cols);
+  for (int64_t i = 0; i < rows; ++i) {
+    Compute<T>* to = scratch + i * cols * c;
+    if (top + i < 0 || top + i >= win.h.in) {
+      std::fill_n(to, cols * c, Compute<T>(0));
+      continue;
+    }
+    std::fill_n(to, before * c, Compute<T>(0));
+    load_pixels(image + ((top + i) * win.w.in + left + before) * from_c, after - before, layout,
+                to + before * c);
+    std::fill_n(to + after * c, (cols - after) * c, Compute<T>(0));
+  }
+  return {scratch, cols * c, c};
+}
+
+}  // namespace plimsoll

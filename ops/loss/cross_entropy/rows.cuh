@@ -1,0 +1,89 @@
+// The losses of rows of logits and their gradients on a GPU, a block for each row: the twin of
+// rows.h. x and dx hold the rows from number `first` on; everything else holds them all.
+#pragma once
+
+#include "ops/common/online_softmax.cuh"
+#include "ops/common/rows.cuh"
+#include "ops/loss/common/class_loss.cuh"
+#include "ops/loss/cross_entropy/attrs.h"
+
+namespace plimsoll::cuda {
+
+// The mass of a label: at_label on it, everywhere on each class.
+template <class C>
+struct Smoothing {
+  C at_label, everywhere;  // 1 - e, e/C
+  Smoothing(double e, int64_t classes)
+      : at_label(static_cast<C>(1 - e)),
+        everywhere(static_cast<C>(e / static_cast<double>(std::max<int64_t>(classes, 1)))) {}
+};
+
+// sum_c w_c, where it is of account. A whole block calls it and gets the result.
+template <class C>
+__device__ C sum_of_weights(const ClassRows<C>& rows, const Smoothing<C>& smoothing) {
+  if (!rows.weight || smoothing.everywhere == 0) return static_cast<C>(rows.classes);
+  double total = 0;
+  for (int64_t c = threadIdx.x; c < rows.classes; c += blockDim.x)
+    total += static_cast<double>(rows.weight[c]);
+  return static_cast<C>(over_block(total, Plus()));
+}
+
+// losses[row] in double for their sum, and each[row] unless `each` is nullptr.
+template <class C>
+__global__ void cross_entropy_kernel(Elements<C> x, ClassRows<C> rows, Smoothing<C> smoothing,
+                                     int64_t first, bool packs, double* losses, C* each,
+                                     LogSum<C>* log_sums) {
+  const int64_t row = first + blockIdx.x, n = rows.classes, label = rows.label_of(row);
+  const Row<C> logits{x, blockIdx.x * n};
+  const auto [m, total] = online_softmax(n, packs, logits);
+  const LogSum<C> log_sum{m, std::log(total)};
+  double loss = 0;
+  if (label >= 0) {
+    const double rest = static_cast<double>(log_sum.log_total);
+    const double miss = rest + (static_cast<double>(m) - static_cast<double>(logits.get(label)));
+    loss = static_cast<double>(smoothing.at_label * rows.weight_of(label)) * miss;
+    if (smoothing.everywhere != 0) {
+      C below = 0;
+      read_row(
+          n, packs,
+          [&, highest = m](int64_t c, C v) { below += rows.weight_of(c) * (highest - v); }, logits);
+      below = over_block(below, Plus());
+      loss += static_cast<double>(smoothing.everywhere) *
+              (static_cast<double>(sum_of_weights(rows, smoothing)) * rest +
+               static_cast<double>(below));
+    }
+  }
+  if (threadIdx.x > 0) return;
+  log_sums[row] = log_sum;
+  losses[row] = loss;
+  if (each) each[row] = static_cast<C>(loss);
+}
+
+// dx may be x: every element is read by the thread that writes it.
+template <class C>
+__global__ void cross_entropy_grad_kernel(const C* dy, bool each, Elements<C> x, ClassRows<C> rows,
+                                          Smoothing<C> smoothing, const LogSum<C>* log_sums,
+                                          const double* divisor, Elements<C> dx, int64_t first,
+                                          bool packs) {
+  const int64_t row = first + blockIdx.x, n = rows.classes, label = rows.label_of(row);
+  const Row<C> logits{x, blockIdx.x * n}, gradient{dx, blockIdx.x * n};
+  if (label < 0) {
+    write_row(
+        n, packs, gradient, [](int64_t, C) { return C(0); }, logits);
+    return;
+  }
+  const LogSum<C> sum = log_sums[row];
+  const C scale = dy[each ? row : 0] / static_cast<C>(*divisor);
+  const C own = smoothing.at_label * rows.weight_of(label), everywhere = smoothing.everywhere;
+  const C mass = own + everywhere * sum_of_weights(rows, smoothing);
+  write_row(
+      n, packs, gradient,
+      [&](int64_t c, C v) {
+        const C p = math::exp_of_negative(v - sum.highest - sum.log_total);
+        const C share = everywhere == 0 ? C(0) : everywhere * rows.weight_of(c);
+        return c == label ? (mass * p - own - share) * scale : p * (mass * scale) - share * scale;
+      },
+      logits);
+}
+
+}  // namespace plimsoll::cuda

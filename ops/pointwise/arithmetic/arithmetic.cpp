@@ -1,0 +1,165 @@
+#include "ops/pointwise/arithmetic/arithmetic.h"
+
+#include <cmath>
+
+#include "ops/common/pointwise.h"
+#include "ops/pointwise/arithmetic/formulas.h"
+#include "ops/reduction/sum/sum.h"
+
+namespace plimsoll {
+
+using namespace formulas;
+
+namespace {
+
+// The gradient of input i when the broadcast result would have gradient g(): summed over the
+// repeated axes; undefined when nobody wants it.
+template <class G>
+Tensor reduced(const Backward& b, int i, G&& g) {
+  return b.needs(i) ? sum_to(g(), b.input_meta(i).shape) : Tensor();
+}
+
+std::vector<Tensor> add_vjp(const Backward& b) {
+  const auto dy = [&] { return b.grad(); };
+  return {reduced(b, 0, dy), reduced(b, 1, dy)};
+}
+
+std::vector<Tensor> sub_vjp(const Backward& b) {
+  return {reduced(b, 0, [&] { return b.grad(); }), reduced(b, 1, [&] { return -b.grad(); })};
+}
+
+std::vector<Tensor> mul_vjp(const Backward& b) {
+  return {reduced(b, 0, [&] { return b.grad() * b.input(1); }),
+          reduced(b, 1, [&] { return b.grad() * b.input(0); })};
+}
+
+// d(a / b) = da / b - (a / b) db / b
+std::vector<Tensor> div_vjp(const Backward& b) {
+  return {reduced(b, 0, [&] { return b.grad() / b.input(1); }),
+          reduced(b, 1, [&] { return -(b.grad() * b.output(0) / b.input(1)); })};
+}
+
+template <class F>
+Metas infer(std::span<const Meta> in, const Attrs&) {
+  check<DTypeError>(in[0].dtype == in[1].dtype, F::name, ": the types differ: ", in[0].dtype,
+                    " and ", in[1].dtype, ". Cast one of them.");
+  check<DTypeError>(in[0].dtype != DType::boolean, F::name,
+                    ": numbers are needed: got bool. Cast it first.");
+  return {{broadcast(F::name, in[0].shape, in[1].shape), in[0].dtype, in[0].device}};
+}
+
+template <class F>
+void cpu(const Call& call) {
+  visit_any(call.out[0].dtype(), [&]<class T>() {
+    if constexpr (!std::is_same_v<T, bool>)  // refused by infer
+      map_pairs<T, T>(call, [](Computed<T> u, Computed<T> v) { return F::f(u, v); });
+  });
+}
+
+template <class F>
+constexpr OpDef binary_op(Vjp vjp, Saves saves) {
+  return {.name = F::name,
+          .infer = infer<F>,
+          .cpu = cpu<F>,
+          .cuda = binary_cuda<F>,
+          .vjp = vjp,
+          .saves = saves,
+          .inplace = 0,
+          .strided = everything,
+          .cast = CastRule::widest};
+}
+constexpr OpDef add_op = binary_op<Add>(add_vjp, {});
+constexpr OpDef sub_op = binary_op<Sub>(sub_vjp, {});
+constexpr OpDef mul_op = binary_op<Mul>(mul_vjp, {.inputs = bits(0, 1)});
+constexpr OpDef div_op{.name = Div::name,
+                       .infer = Binary<Div>::infer,
+                       .cpu = Binary<Div>::cpu,
+                       .cuda = binary_cuda<Div>,
+                       .vjp = div_vjp,
+                       .saves = {.inputs = bits(1), .outputs = bits(0)},
+                       .inplace = 0,
+                       .strided = everything,
+                       .cast = CastRule::widest};
+
+void div_trunc_cpu(const Call& call) {
+  visit_any(call.out[0].dtype(), [&]<class T>() {
+    if constexpr (!std::is_integral_v<T>) {
+      map_pairs<T, T>(call, [](Computed<T> a, Computed<T> b) { return DivTrunc::f(a, b); });
+    } else if constexpr (!std::is_same_v<T, bool>) {
+      const Walk<2> walk(call.in, call.out[0].shape());
+      const auto [a_step, b_step] = walk.step;
+      for_runs(walk,
+               [&, a_step = a_step, b_step = b_step](const auto& at, int64_t begin, int64_t n) {
+                 const T *a = call.in[0].as<T>() + at[0], *b = call.in[1].as<T>() + at[1];
+                 T* y = call.out[0].as<T>() + begin;
+                 for (int64_t i = 0; i < n; ++i) {
+                   const T dividend = a[i * a_step], divisor = b[i * b_step];
+                   if (divisor == 0) fail_divided_by_zero(dividend);
+                   y[i] = integer_quotient(dividend, divisor);
+                 }
+               });
+    }
+  });
+}
+constexpr OpDef div_trunc_op{.name = DivTrunc::name,
+                             .infer = infer<DivTrunc>,
+                             .cpu = div_trunc_cpu,
+                             .cuda = binary_cuda<DivTrunc>,
+                             .inplace = 0,
+                             .strided = everything,
+                             .cast = CastRule::widest};
+
+Metas affine_infer(std::span<const Meta> in, const Attrs&) {
+  check<DTypeError>(is_floating(in[0].dtype), "affine: a floating type is needed: got ",
+                    in[0].dtype, ". Cast it first.");
+  return {in[0]};
+}
+
+Metas divide_infer(std::span<const Meta> in, const Attrs&) {
+  check<DTypeError>(is_floating(in[0].dtype), "divide: a floating type is needed: got ",
+                    in[0].dtype, ". Cast it first.");
+  return {in[0]};
+}
+
+std::vector<Tensor> affine_vjp(const Backward& b) {
+  return {affine(b.grad(), b.attrs<AffineAttrs>().scale, -0.0)};
+}
+
+std::vector<Tensor> divide_vjp(const Backward& b) {
+  return {b.grad() / b.attrs<DivideAttrs>().divisor};
+}
+
+constexpr OpDef affine_op{.name = Affine::name,
+                          .infer = affine_infer,
+                          .cpu = Unary<Affine>::cpu,
+                          .cuda = unary_cuda<Affine>,
+                          .vjp = affine_vjp,
+                          .inplace = 0};
+constexpr OpDef divide_op{.name = Divide::name,
+                          .infer = divide_infer,
+                          .cpu = Unary<Divide>::cpu,
+                          .cuda = unary_cuda<Divide>,
+                          .vjp = divide_vjp,
+                          .inplace = 0};
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) { return apply1(add_op, {a, b}); }
+Tensor sub(const Tensor& a, const Tensor& b) { return apply1(sub_op, {a, b}); }
+Tensor mul(const Tensor& a, const Tensor& b) { return apply1(mul_op, {a, b}); }
+Tensor div(const Tensor& a, const Tensor& b) { return apply1(div_op, {a, b}); }
+Tensor div_trunc(const Tensor& a, const Tensor& b) { return apply1(div_trunc_op, {a, b}); }
+
+Tensor affine(const Tensor& x, double scale, double shift) {
+  return apply1(affine_op, {contiguous(x)}, AffineAttrs{scale, shift});
+}
+
+Tensor divide(const Tensor& x, double divisor) {
+  return apply1(divide_op, {contiguous(x)}, DivideAttrs{divisor});
+}
+
+extern const std::vector<const OpDef*> arithmetic_ops;
+const std::vector<const OpDef*> arithmetic_ops{&add_op,       &sub_op,    &mul_op,   &div_op,
+                                               &div_trunc_op, &affine_op, &divide_op};
+
+}  // namespace plimsoll

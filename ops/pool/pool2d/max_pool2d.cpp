@@ -1,0 +1,147 @@
+#include <limits>
+
+#include "core/cpu/narrow.h"
+#include "core/cpu/vector.h"
+#include "core/cuda/seam/cuda_kernel.h"
+#include "core/engine/apply.h"
+#include "ops/pointwise/copy/copy.h"
+#include "ops/pool/pool2d/windows.h"
+
+namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(max_pool2d_cuda);
+PLIMSOLL_CUDA_KERNEL(max_pool2d_grad_cuda);
+
+namespace {
+
+constexpr PoolNames kNames{"max_pool2d", "adaptive_max_pool2d"};
+
+// Place of each maximum in its window: a byte where that is enough.
+Metas infer(std::span<const Meta> in, const Attrs& attrs) {
+  const auto& spec = attrs.as<PoolSpec>();
+  const Meta y = pooled(kNames, in[0], spec);
+  const DType place =
+      PoolWindows(in[0].shape, y.shape, spec).area() <= 256 ? DType::u8 : DType::i32;
+  return {y, {y.shape, place, y.device}};
+}
+
+template <class T, class Place>
+void forward(const PoolWindows& windows, const T* x, T* y, Place* places) {
+  using C = Compute<T>;
+  for_each_block(windows.results(), windows.c, windows.area(),
+                 [&](int64_t result, int64_t first, int64_t n) {
+                   std::array<C, kPoolBlock> best;
+                   std::array<int32_t, kPoolBlock> place;
+                   best.fill(-std::numeric_limits<C>::infinity());
+                   place.fill(-1);
+                   windows.for_each_pixel(result, [&](int64_t k, int64_t pixel) {
+                     const T* from = x + pixel * windows.c + first;
+#pragma omp simd
+                     for (int64_t c = 0; c < n; ++c) {
+                       const C value = static_cast<C>(from[c]);
+                       // A window of nothing but -infinity still has a first element.
+                       const bool better = value > best[c] || value != value || place[c] < 0;
+                       best[c] = better ? value : best[c];
+                       place[c] = better ? static_cast<int32_t>(k) : place[c];
+                     }
+                   });
+                   T* to = y + result * windows.c + first;
+                   Place* won = places + result * windows.c + first;
+#pragma omp simd
+                   for (int64_t c = 0; c < n; ++c) {
+                     to[c] = narrow<T>(best[c]);
+                     won[c] = static_cast<Place>(place[c]);
+                   }
+                 });
+}
+
+// Calls f with the C++ types of a floating view and of the places.
+template <class F>
+void visit_types(DType dtype, DType place, F&& f) {
+  visit_floating("max_pool2d", dtype, [&]<class T>() {
+    place == DType::u8 ? f.template operator()<T, uint8_t>() : f.template operator()<T, int32_t>();
+  });
+}
+
+void cpu(const Call& call) {
+  const PoolWindows windows(call.in[0].shape(), call.out[0].shape(), call.attrs.as<PoolSpec>());
+  visit_types(call.out[0].dtype(), call.out[1].dtype(), [&]<class T, class Place>() {
+    forward(windows, call.in[0].as<T>(), call.out[0].as<T>(), call.out[1].as<Place>());
+  });
+}
+
+Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
+  return {{attrs.as<PoolGradAttrs>().image, in[0].dtype, in[0].device}};
+}
+
+// Where every pixel is in one window, each window hands its gradient to the pixel that won. As many
+// channels at once as a vector of Compute<T> has: bytes of places alone would make it four times as
+// many, and what remains goes one by one.
+template <class T, class Place>
+void backward_tiled(const PoolWindows& windows, const T* dy, const Place* places, T* dx) {
+  using C = Compute<T>;
+  constexpr int lanes = kLanes<C>;
+  for_each_block(windows.results(), windows.c, windows.area(),
+                 [&](int64_t result, int64_t first, int64_t n) {
+                   const T* from = dy + result * windows.c + first;
+                   const Place* place = places + result * windows.c + first;
+                   windows.for_each_pixel(result, [&](int64_t k, int64_t pixel) {
+                     T* to = dx + pixel * windows.c + first;
+                     const auto own = static_cast<int32_t>(k);
+#pragma omp simd simdlen(lanes)
+                     for (int64_t c = 0; c < n; ++c) {
+                       const C value = static_cast<C>(from[c]);
+                       to[c] = narrow<T>(static_cast<int32_t>(place[c]) == own ? value : C(0));
+                     }
+                   });
+                 });
+}
+
+// Each pixel of the image gathers the gradients of the windows it won.
+template <class T, class Place>
+void backward(const PoolWindows& windows, const T* dy, const Place* places, T* dx) {
+  using C = Compute<T>;
+  constexpr int lanes = kLanes<C>;
+  if (windows.h.tiled() && windows.w.tiled()) return backward_tiled(windows, dy, places, dx);
+  for_each_block(
+      windows.pixels(), windows.c, windows.area(), [&](int64_t pixel, int64_t first, int64_t n) {
+        std::array<C, kPoolBlock> sum{};
+        windows.for_each_window(pixel, [&](int64_t k, int64_t window) {
+          const T* from = dy + window * windows.c + first;
+          const Place* place = places + window * windows.c + first;
+          const auto own = static_cast<int32_t>(k);
+#pragma omp simd simdlen(lanes)
+          for (int64_t c = 0; c < n; ++c)
+            sum[c] += static_cast<int32_t>(place[c]) == own ? static_cast<C>(from[c]) : C(0);
+        });
+        T* to = dx + pixel * windows.c + first;
+#pragma omp simd
+        for (int64_t c = 0; c < n; ++c) to[c] = narrow<T>(sum[c]);
+      });
+}
+
+void grad_cpu(const Call& call) {
+  const PoolWindows windows(call.out[0].shape(), call.in[0].shape(),
+                            call.attrs.as<PoolGradAttrs>().spec);
+  visit_types(call.out[0].dtype(), call.in[1].dtype(), [&]<class T, class Place>() {
+    backward(windows, call.in[0].as<T>(), call.in[1].as<Place>(), call.out[0].as<T>());
+  });
+}
+
+std::vector<Tensor> vjp(const Backward& b) {
+  return {apply1(max_pool2d_grad_op, {contiguous(b.grad()), b.output(1)},
+                 PoolGradAttrs{b.attrs<PoolSpec>(), b.input_meta(0).shape})};
+}
+
+}  // namespace
+
+constexpr OpDef max_pool2d_grad_op{
+    .name = "max_pool2d_grad", .infer = grad_infer, .cpu = grad_cpu, .cuda = max_pool2d_grad_cuda};
+constexpr OpDef max_pool2d_op{.name = "max_pool2d",
+                              .infer = infer,
+                              .cpu = cpu,
+                              .cuda = max_pool2d_cuda,
+                              .vjp = vjp,
+                              .saves = {.outputs = bits(1)}};
+
+}  // namespace plimsoll

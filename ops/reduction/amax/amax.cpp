@@ -1,0 +1,229 @@
+#include "ops/reduction/amax/amax.h"
+
+#include <concepts>
+#include <limits>
+
+#include "core/cpu/narrow.h"
+#include "core/cpu/parallel.h"
+#include "core/cpu/reduce.h"
+#include "core/cuda/seam/cuda_kernel.h"
+#include "core/engine/apply.h"
+#include "ops/common/broadcast.h"
+#include "ops/common/reduce_axes.h"
+#include "ops/pointwise/copy/copy.h"
+
+namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(amax_cuda);
+PLIMSOLL_CUDA_KERNEL(amin_cuda);
+PLIMSOLL_CUDA_KERNEL(argmax_cuda);
+PLIMSOLL_CUDA_KERNEL(argmin_cuda);
+PLIMSOLL_CUDA_KERNEL(amax_grad_cuda);
+
+namespace {
+
+// Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/common/reduce_axes.h).
+
+// The minimum of x is minus the maximum of -x; a change of sign is exact.
+enum class Extreme { max, min };
+
+template <Extreme e>
+constexpr const char* name_for(const char* for_max, const char* for_min) {
+  return e == Extreme::max ? for_max : for_min;
+}
+
+template <Extreme e, class C>
+C turned(C v) {
+  return e == Extreme::max ? v : -v;
+}
+
+template <Extreme e>
+Metas amax_infer(std::span<const Meta> in, const Attrs& attrs) {
+  check<ShapeError>(middle_axis(in[0].shape, attrs.as<ReduceAttrs>()).mid > 0,
+                    name_for<e>("amax: there is no maximum", "amin: there is no minimum"),
+                    " over no elements: ", in[0].shape, ". Reduce over axes of size 1 or more.");
+  return reduce_infer(in, attrs);
+}
+
+// Does a take the place of b? Never where one is NaN.
+template <Extreme e, class C>
+bool beats(C a, C b) {
+  return e == Extreme::max ? a > b : a < b;
+}
+
+// Extreme of one contiguous run: integers as they are, of which none can be turned safely.
+template <Extreme e, std::integral T>
+T run_max(const T* x, int64_t n) {
+  T best = x[0];
+  for (int64_t i = 1; i < n; ++i) best = beats<e>(x[i], best) ? x[i] : best;
+  return best;
+}
+template <Extreme e, class T>
+T run_max(const T* x, int64_t n) {
+  using C = Compute<T>;
+  const auto [largest, nan] = maxima_of<C, 2>(n, [&]<class V>(int64_t i) {
+    const V v = turned<e>(load_as<V>(x + i));
+    return std::array<V, 2>{v, v != v ? V{} + 1 : V{}};  // the second: is it a NaN?
+  });
+  return static_cast<T>(nan > 0 ? std::numeric_limits<C>::quiet_NaN() : turned<e>(largest));
+}
+
+// Extremes down the columns of x [rows, stride], for n columns.
+template <Extreme e, class T>
+void column_max(const T* x, int64_t rows, int64_t stride, int64_t n, T* y) {
+  using C = Computed<T>;
+  std::copy_n(x, n, y);
+  for (int64_t row = 1; row < rows; ++row) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+      const C a = static_cast<C>(y[i]), b = static_cast<C>(x[row * stride + i]);
+      y[i] = narrow<T>(a != a || beats<e>(a, b) ? a : b);
+    }
+  }
+}
+
+template <Extreme e>
+void amax_cpu(const Call& call) {
+  const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
+  visit_any(call.in[0].dtype(), [&]<class T>() {
+    const T* x = call.in[0].as<T>();
+    T* y = call.out[0].as<T>();
+    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
+      const T* from = x + outer * a.mid * a.inner + column;
+      if (a.inner == 1)
+        y[at] = run_max<e>(from, a.mid);
+      else
+        column_max<e>(from, a.mid, a.inner, n, y + at);
+    });
+  });
+}
+
+// dx = dy * (x == y) / (number of elements equal to y). Without one (y is NaN) that is NaN. For n
+// elements that lie `step` apart.
+template <class T>
+void amax_grad_run(const T* x, Compute<T> y, Compute<T> dy, int64_t n, int64_t step, T* dx) {
+  using C = Compute<T>;
+  int64_t ties = 0;
+#pragma omp simd reduction(+ : ties)
+  for (int64_t i = 0; i < n; ++i) ties += static_cast<C>(x[i * step]) == y;
+  constexpr C kNan = std::numeric_limits<C>::quiet_NaN();
+  const C share = ties > 0 ? dy / static_cast<C>(ties) : kNan, other = ties > 0 ? C(0) : kNan;
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i)
+    dx[i * step] = narrow<T>(static_cast<C>(x[i * step]) == y ? share : other);
+}
+
+void amax_grad_cpu(const Call& call) {
+  const MiddleAxis a = middle_axis(call.in[1].shape(), call.attrs.as<ReduceAttrs>());
+  visit_floating("amax", call.out[0].dtype(), [&]<class T>() {
+    using C = Compute<T>;
+    const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>(), *y = call.in[2].as<T>();
+    T* dx = call.out[0].as<T>();
+    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t first = outer * a.mid * a.inner + column + i;
+        const C largest = static_cast<C>(y[at + i]), grad = static_cast<C>(dy[at + i]);
+        if (a.inner == 1)
+          amax_grad_run(x + first, largest, grad, a.mid, 1, dx + first);
+        else
+          amax_grad_run(x + first, largest, grad, a.mid, a.inner, dx + first);
+      }
+    });
+  });
+}
+
+Metas amax_grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
+
+constexpr OpDef amax_grad_op{.name = "amax_grad",
+                             .infer = amax_grad_infer,
+                             .cpu = amax_grad_cpu,
+                             .cuda = amax_grad_cuda,
+                             .workspace = reduce_workspace<1>};
+
+constexpr OpDef amin_grad_op{.name = "amin_grad",
+                             .infer = amax_grad_infer,
+                             .cpu = amax_grad_cpu,
+                             .cuda = amax_grad_cuda,
+                             .workspace = reduce_workspace<1>};
+
+template <Extreme e>
+std::vector<Tensor> amax_vjp(const Backward& b) {
+  return {apply1(e == Extreme::max ? amax_grad_op : amin_grad_op,
+                 {contiguous(b.grad()), b.input(0), b.output(0)}, b.attrs<ReduceAttrs>())};
+}
+
+template <Extreme e>
+constexpr OpDef amax_op{.name = name_for<e>("amax", "amin"),
+                        .infer = amax_infer<e>,
+                        .cpu = amax_cpu<e>,
+                        .cuda = e == Extreme::max ? amax_cuda : amin_cuda,
+                        .vjp = amax_vjp<e>,
+                        .saves = {.inputs = bits(0), .outputs = bits(0)},
+                        .workspace = reduce_workspace<0>};
+
+template <Extreme e>
+Metas argmax_infer(std::span<const Meta> in, const Attrs& attrs) {
+  check<ShapeError>(middle_axis(in[0].shape, attrs.as<ReduceAttrs>()).mid > 0,
+                    name_for<e>("argmax: there is no maximum", "argmin: there is no minimum"),
+                    " over no elements: ", in[0].shape, ". Reduce over an axis of size 1 or more.");
+  Metas out = reduce_infer(in, attrs);
+  out[0].dtype = DType::i64;
+  return out;
+}
+
+template <Extreme e>
+void argmax_cpu(const Call& call) {
+  const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
+  visit_any(call.in[0].dtype(), [&]<class T>() {
+    using C = Computed<T>;
+    const T* x = call.in[0].as<T>();
+    int64_t* y = call.out[0].as<int64_t>();
+    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
+      for (int64_t i = 0; i < n; ++i) {
+        const T* from = x + outer * a.mid * a.inner + column + i;
+        C largest = static_cast<C>(from[0]);
+        int64_t best = 0;
+        for (int64_t m = 1; m < a.mid && largest == largest; ++m) {
+          const C v = static_cast<C>(from[m * a.inner]);
+          if (v == v && !beats<e>(v, largest)) continue;  // NaN goes on
+          largest = v;
+          best = m;
+        }
+        y[at + i] = best;
+      }
+    });
+  });
+}
+
+template <Extreme e>
+constexpr OpDef argmax_op{.name = name_for<e>("argmax", "argmin"),
+                          .infer = argmax_infer<e>,
+                          .cpu = argmax_cpu<e>,
+                          .cuda = e == Extreme::max ? argmax_cuda : argmin_cuda,
+                          .workspace = reduce_workspace<0>};
+
+constexpr Extreme kMax = Extreme::max, kMin = Extreme::min;
+
+}  // namespace
+
+Tensor amax(const Tensor& x, const Shape& axes, Keep keep) {
+  return reduce_axes_any(amax_op<kMax>, x, axes, keep);
+}
+
+Tensor amin(const Tensor& x, const Shape& axes, Keep keep) {
+  return reduce_axes_any(amax_op<kMin>, x, axes, keep);
+}
+
+Tensor argmax(const Tensor& x, int64_t axis, Keep keep) {
+  return reduce_axes_any(argmax_op<kMax>, x, {axis}, keep);
+}
+
+Tensor argmin(const Tensor& x, int64_t axis, Keep keep) {
+  return reduce_axes_any(argmax_op<kMin>, x, {axis}, keep);
+}
+
+extern const std::vector<const OpDef*> amax_ops;
+const std::vector<const OpDef*> amax_ops{&amax_op<kMax>, &amax_op<kMin>,   &amax_grad_op,
+                                         &amin_grad_op,  &argmax_op<kMax>, &argmax_op<kMin>};
+
+}  // namespace plimsoll

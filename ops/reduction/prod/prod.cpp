@@ -1,0 +1,139 @@
+#include "ops/reduction/prod/prod.h"
+
+#include "core/cuda/seam/cuda_kernel.h"
+#include "ops/common/expect.h"
+#include "ops/common/reduce_axes.h"
+#include "ops/pointwise/copy/copy.h"
+
+namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(prod_cuda);
+PLIMSOLL_CUDA_KERNEL(prod_grad_cuda);
+
+namespace {
+
+// Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/common/reduce_axes.h).
+
+constexpr int64_t kColumns = 64;  // whose products are kept side by side
+
+template <class T>
+double wide(T v) {
+  return static_cast<double>(static_cast<Compute<T>>(v));
+}
+
+// Of n <= kColumns columns: the product of all elements that are not 0, and how many are.
+struct Products {
+  double others[kColumns];
+  int64_t zeros[kColumns];
+
+  template <class T>
+  Products(const T* x, const MiddleAxis& a, int64_t n) {
+    std::fill_n(others, n, 1.0);
+    std::fill_n(zeros, n, 0);
+    if (a.inner == 1) {
+      double product = 1;
+      int64_t none = 0;
+#pragma omp simd reduction(* : product) reduction(+ : none)
+      for (int64_t i = 0; i < a.mid; ++i) {
+        const double v = wide(x[i]);
+        product *= v == 0 ? 1 : v;
+        none += v == 0;
+      }
+      others[0] = product;
+      zeros[0] = none;
+      return;
+    }
+    for (int64_t row = 0; row < a.mid; ++row)
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) {
+        const double v = wide(x[row * a.inner + i]);
+        others[i] *= v == 0 ? 1 : v;
+        zeros[i] += v == 0;
+      }
+  }
+};
+
+// Calls f(first element, number of columns, place in y) for blocks of at most kColumns columns.
+template <class F>
+void for_each_block(const MiddleAxis& a, const F& f) {
+  for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
+    for (int64_t c = 0; c < n; c += kColumns)
+      f(outer * a.mid * a.inner + column + c, std::min(kColumns, n - c), at + c);
+  });
+}
+
+void prod_cpu(const Call& call) {
+  const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
+  visit_floating("prod", call.in[0].dtype(), [&]<class T>() {
+    const T* x = call.in[0].as<T>();
+    T* y = call.out[0].as<T>();
+    for_each_block(a, [&](int64_t first, int64_t n, int64_t at) {
+      const Products p(x + first, a, n);
+      for (int64_t i = 0; i < n; ++i)  // infinity times 0 is NaN, whatever their order
+        y[at + i] =
+            static_cast<T>(static_cast<Compute<T>>(p.zeros[i] > 0 ? p.others[i] * 0 : p.others[i]));
+    });
+  });
+}
+
+void grad_cpu(const Call& call) {
+  const MiddleAxis a = middle_axis(call.in[1].shape(), call.attrs.as<ReduceAttrs>());
+  visit_floating("prod", call.in[1].dtype(), [&]<class T>() {
+    const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
+    T* dx = call.out[0].as<T>();
+    for_each_block(a, [&](int64_t first, int64_t n, int64_t at) {
+      const Products p(x + first, a, n);
+      double without_zeros[kColumns], one_zero[kColumns];  // what is left of an element, and of a 0
+      for (int64_t i = 0; i < n; ++i) {
+        const double whole = wide(dy[at + i]) * p.others[i];
+        without_zeros[i] = p.zeros[i] == 0 ? whole : 0;
+        one_zero[i] = p.zeros[i] == 1 ? whole : 0;
+      }
+      for (int64_t row = 0; row < a.mid; ++row)
+        for (int64_t i = 0; i < n; ++i) {
+          const int64_t k = first + row * a.inner + i;
+          const double v = wide(x[k]);
+          dx[k] =
+              static_cast<T>(static_cast<Compute<T>>(v == 0 ? one_zero[i] : without_zeros[i] / v));
+        }
+    });
+  });
+}
+
+Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
+
+constexpr OpDef grad_op{.name = "prod_grad",
+                        .infer = grad_infer,
+                        .cpu = grad_cpu,
+                        .cuda = prod_grad_cuda,
+                        .workspace = reduce_workspace<1>};
+
+std::vector<Tensor> prod_vjp(const Backward& b) {
+  return {apply1(grad_op, {contiguous(b.grad()), b.input(0)}, b.attrs<ReduceAttrs>())};
+}
+
+constexpr OpDef prod_op{.name = "prod",
+                        .infer = reduce_infer,
+                        .cpu = prod_cpu,
+                        .cuda = prod_cuda,
+                        .vjp = prod_vjp,
+                        .saves = {.inputs = bits(0)},
+                        .workspace = reduce_workspace<0>,
+                        .cast = CastRule::full};
+
+}  // namespace
+
+Tensor prod(const Tensor& x, const Shape& axes, Keep keep) {
+  check_defined("prod", x);
+  return reduce_axes(prod_op, x, axes, keep);
+}
+
+Tensor prod(const Tensor& x) {
+  check_defined("prod", x);
+  return prod(x, all_axes(x.rank()));
+}
+
+extern const std::vector<const OpDef*> prod_ops;
+const std::vector<const OpDef*> prod_ops{&prod_op, &grad_op};
+
+}  // namespace plimsoll

@@ -1,9 +1,0 @@
-#include "ops/pointwise.cuh"
-#include "ops/relu/formulas.h"
-
-namespace plimsoll {
-
-template void unary_cuda<formulas::Relu>(const Call&);
-template void unary_grad_cuda<formulas::Relu>(const Call&);
-
-}  // namespace plimsoll

@@ -1,9 +1,0 @@
-#include "ops/pointwise.cuh"
-#include "ops/softplus/formulas.h"
-
-namespace plimsoll {
-
-template void unary_cuda<formulas::Softplus>(const Call&);
-template void unary_grad_cuda<formulas::Softplus>(const Call&);
-
-}  // namespace plimsoll

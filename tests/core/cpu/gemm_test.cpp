@@ -1,0 +1,182 @@
+// The matrix product against Eigen's: both layouts of both operands, sizes on both sides of every
+// block, rows of C with gaps between them.
+#include "core/cpu/gemm/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Core>
+#include <random>
+
+#include "core/cpu/gemm/gemm16.h"
+#include "core/cpu/gemm/gemm_near.h"
+#include "core/cpu/parallel.h"
+
+namespace plimsoll {
+namespace {
+
+template <class T>
+using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+struct Case {
+  int64_t m, n, k;
+  bool a_transposed, b_transposed, accumulate;
+};
+
+// In memory as its transpose where `transposed`, with rows `gap` elements longer than they need be.
+template <class T>
+struct Stored {
+  Stored(const Matrix<T>& values, bool transposed, int64_t gap) {
+    const int64_t rows = transposed ? values.cols() : values.rows();
+    const int64_t cols = transposed ? values.rows() : values.cols();
+    memory.resize(static_cast<size_t>(rows * (cols + gap)), T(1e30));
+    const int64_t step = cols + gap;
+    ref = transposed ? MatrixRef<T>{memory.data(), 1, step} : MatrixRef<T>{memory.data(), step, 1};
+    for (int64_t i = 0; i < values.rows(); ++i)
+      for (int64_t j = 0; j < values.cols(); ++j)
+        memory[static_cast<size_t>(i * ref.row_stride + j * ref.col_stride)] = values(i, j);
+  }
+  std::vector<T> memory;
+  MatrixRef<T> ref;
+};
+
+template <class T>
+Matrix<T> random_matrix(int64_t rows, int64_t cols, std::mt19937& random) {
+  std::normal_distribution<double> normal;
+  return Matrix<T>::NullaryExpr(rows, cols, [&] { return static_cast<T>(normal(random)); });
+}
+
+template <class T>
+void expect_product(const Case& c, std::mt19937& random) {
+  SCOPED_TRACE(testing::Message() << c.m << " x " << c.n << " x " << c.k
+                                  << (c.a_transposed ? " T" : " N") << (c.b_transposed ? "T" : "N")
+                                  << (c.accumulate ? " +=" : " ="));
+  const Matrix<T> a = random_matrix<T>(c.m, c.k, random), b = random_matrix<T>(c.k, c.n, random);
+  const Matrix<T> before = random_matrix<T>(c.m, c.n + 3, random);
+  Matrix<T> ours = before;
+  const Stored<T> left(a, c.a_transposed, 1), right(b, c.b_transposed, 2);
+  gemm<T>(c.m, c.n, c.k, left.ref, right.ref, ours.data(), c.n + 3,
+          c.accumulate ? Store::accumulate : Store::overwrite);
+  Matrix<double> theirs = a.template cast<double>() * b.template cast<double>();
+  if (c.accumulate) theirs += before.leftCols(c.n).template cast<double>();
+  // Sums of k products of N(0, 1): about sqrt(k) large, and rounded k times.
+  const double tolerance = 16 * std::numeric_limits<T>::epsilon() * static_cast<double>(c.k + 1);
+  if (c.m > 0 && c.n > 0) {
+    const double error =
+        (ours.leftCols(c.n).template cast<double>() - theirs).cwiseAbs().maxCoeff();
+    EXPECT_LE(error, tolerance);
+  }
+  EXPECT_EQ(ours.rightCols(3), before.rightCols(3)) << "the gap between the rows was written";
+  Matrix<T> near = before;
+  gemm_near<T>(c.m, c.n, c.k, left.ref, right.ref, near.data(), c.n + 3,
+               c.accumulate ? Store::accumulate : Store::overwrite, {right.ref, c.k, c.n});
+  EXPECT_TRUE(near == ours) << "gemm_near() gives other bits";
+}
+
+TEST(Gemm, EqualsEigens) {
+  const int64_t sizes[] = {0, 1, 2, 5, 6, 12, 13, 14, 15, 16, 17, 28, 29, 31, 33, 64, 65, 97, 130};
+  std::mt19937 random(1);
+  const auto pick = [&] { return sizes[random() % std::size(sizes)]; };
+  for (int i = 0; i < 400; ++i) {
+    const Case c{pick(), pick(), pick(), random() % 2 == 0, random() % 2 == 0, random() % 2 == 0};
+    expect_product<float>(c, random);
+    expect_product<double>(c, random);
+  }
+}
+
+TEST(Gemm, EqualsEigensBeyondEveryBlock) {
+  std::mt19937 random(2);
+  for (const bool a : {false, true})
+    for (const bool b : {false, true}) {
+      expect_product<float>({1153, 40, 30, a, b, false}, random);
+      expect_product<float>({2500, 40, 300, a, b, true}, random);
+      expect_product<float>({2900, 1000, 40, a, b, true}, random);  // tiles below and beside others
+      expect_product<float>({30, 1025, 257, a, b, true}, random);
+      expect_product<float>({100, 70, 513, a, b, false}, random);
+      expect_product<double>({70, 530, 300, a, b, false}, random);
+      expect_product<float>({64, 1000, 256, a, b, false}, random);   // few rows, one round
+      expect_product<float>({1200, 1000, 300, a, b, true}, random);  // a share in tiles
+      expect_product<float>({37, 3000, 530, a, b, true}, random);    // few rows: as its transpose,
+      expect_product<float>({128, 1030, 1023, a, b, false}, random);
+      expect_product<float>({250, 1100, 1022, a, b, true}, random);  // B's rows 4 KiB apart
+      expect_product<double>({60, 2100, 260, a, b, true}, random);
+    }
+}
+
+// By pieces, and yet to the bit what the product of the widened operands is when it is rounded.
+template <class T>
+void expect_16_bit_product(const Case& c, bool has_bias, std::mt19937& random) {
+  const auto rounded = [](Matrix<float> x) {
+    for (float& v : x.reshaped()) v = static_cast<float>(T(v));
+    return x;
+  };
+  const auto narrowed = [](const auto& values) {
+    std::vector<T> result;
+    for (const float v : values) result.push_back(T(v));
+    return result;
+  };
+  const Stored<float> a(rounded(random_matrix<float>(c.m, c.k, random)), c.a_transposed, 1);
+  const Stored<float> b(rounded(random_matrix<float>(c.k, c.n, random)), c.b_transposed, 2);
+  const Matrix<float> bias = rounded(random_matrix<float>(1, c.n, random));
+  Matrix<float> wide = has_bias ? Matrix<float>(bias.replicate(c.m, 1)) : Matrix<float>(c.m, c.n);
+  gemm<float>(c.m, c.n, c.k, a.ref, b.ref, wide.data(), c.n,
+              has_bias ? Store::accumulate : Store::overwrite);
+
+  const std::vector<T> left = narrowed(a.memory), right = narrowed(b.memory),
+                       row = narrowed(bias.reshaped());
+  std::vector<T> ours(static_cast<size_t>(c.m * c.n));
+  std::vector<std::byte> scratch(
+      static_cast<size_t>(gemm_16_bit_bytes(dtype_of<T>, c.m, c.n, c.k)));
+  gemm_16_bit<T>(c.m, c.n, c.k, {left.data(), a.ref.row_stride, a.ref.col_stride},
+                 {right.data(), b.ref.row_stride, b.ref.col_stride},
+                 has_bias ? row.data() : nullptr, ours.data(), scratch.data());
+  for (int64_t i = 0; i < c.m * c.n; ++i)
+    ASSERT_EQ(ours[static_cast<size_t>(i)].bits, T(wide.data()[i]).bits)
+        << c.m << " x " << c.n << " x " << c.k << " at " << i;
+}
+
+TEST(Gemm, Of16BitsIsThatOfTheWidenedOperandsRounded) {
+  std::mt19937 random(4);
+  for (const bool a : {false, true})
+    for (const bool b : {false, true})
+      for (const bool bias : {false, true}) {
+        expect_16_bit_product<Half>({1100, 33, 40, a, b, false}, bias, random);
+        expect_16_bit_product<BFloat16>({40, 33, 1300, a, b, false}, bias, random);
+        expect_16_bit_product<BFloat16>({600, 70, 513, a, b, false}, bias, random);
+        expect_16_bit_product<Half>({530, 2100, 20, a, b, false}, bias, random);
+        expect_16_bit_product<Half>({3, 5, 0, a, b, false}, bias, random);
+      }
+  EXPECT_EQ(gemm_16_bit_bytes(DType::f32, 1100, 33, 40), 0);
+  EXPECT_EQ(gemm_16_bit_bytes(DType::f16, 1 << 20, 1 << 20, 1 << 20), 9 << 20);
+}
+
+// Some in rounds that all threads share, some in tiles, and 1100 x 300 in either by their number.
+TEST(Gemm, BitsDoNotDependOnThreads) {
+  std::mt19937 random(3);
+  const int before = num_threads();
+  struct Sizes {
+    int64_t m, n, k;
+  };
+  for (const bool transposed : {false, true})
+    for (const auto& [m, n, k] : {Sizes{20, 190, 300},
+                                  {37, 3000, 530},
+                                  {250, 1100, 1022},
+                                  {200, 190, 300},
+                                  {700, 190, 300},
+                                  {700, 190, 200},
+                                  {1100, 300, 600}}) {
+      const Stored<float> a(random_matrix<float>(m, k, random), transposed, 0);
+      const Stored<float> b(random_matrix<float>(k, n, random), transposed, 0);
+      std::vector<Matrix<float>> results;
+      for (const int threads : {1, 2, 3, 7}) {
+        set_num_threads(threads);
+        Matrix<float>& c = results.emplace_back(m, n);
+        gemm<float>(m, n, k, a.ref, b.ref, c.data(), n);
+        EXPECT_TRUE(c == results[0])
+            << m << " x " << n << " x " << k << ", " << threads << " threads";
+      }
+    }
+  set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace plimsoll

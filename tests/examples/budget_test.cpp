@@ -1,0 +1,239 @@
+// Budgets on the command line.
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "autograd/gradients.h"
+#include "data/images/builtin_images.h"
+#include "data/loader.h"
+#include "examples/common/budget.h"
+#include "examples/measure/own_process.h"
+#include "ops/ops.h"
+#include "optim/adam.h"
+#include "tests/data/testing.h"
+#include "tests/examples/testing.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace plimsoll::examples {
+namespace {
+
+// The number behind `label` in a program's output; -1 when it is not there.
+int64_t number_after(const std::string& output, const std::string& label) {
+  const size_t at = output.find(label);
+  return at == std::string::npos ? -1 : std::stoll(output.substr(at + label.size()));
+}
+
+// Bytes at most that an evaluation returns here: of the run before, they may still be held.
+constexpr int64_t kResults = 8192;
+
+TEST(ExamplesBudget, ThePlanStaysBelowItAndTheSmallestIsExact) {
+  const std::string train =
+      "train_transformer --layers 2 --width 32 --cost model --plan-only "
+      "--plan-seconds 0.3";
+  const Outcome free = run(train);
+  ASSERT_EQ(free.code, 0) << free.output;
+  const int64_t all = number_after(free.output, "; total ");
+  const Outcome refused = run(train + " --budget 1MiB");
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  const int64_t least = number_after(refused.output, "the smallest plan found takes ");
+  EXPECT_NE(refused.output.find("it would do with --batch "), std::string::npos) << refused.output;
+  ASSERT_GT(least, 0) << refused.output;
+  ASSERT_LT(least, all);
+  const Outcome tight = run(train + " --budget " + std::to_string(least));
+  EXPECT_EQ(tight.code, 0) << tight.output;
+  const int64_t total = number_after(tight.output, "; total ");
+  EXPECT_LE(total, least - kGranule) << tight.output;  // the last loss, or results of an evaluation
+  EXPECT_GE(total, least - kResults) << tight.output;
+  EXPECT_EQ(tight.output.find("step 1"), std::string::npos) << "it was to stop at the plan";
+  EXPECT_EQ(run(train + " --budget " + std::to_string(least - 64)).code, 2);
+  EXPECT_EQ(run(train + " --budget auto").code, 0);
+}
+
+// A step that returns its gradients has large results and another arena, and both count.
+TEST(ExamplesBudget, HistogramsStayWithinIt) {
+  const data::TemporaryFolder folder;
+  const std::string train =
+      "train_transformer --layers 2 --width 32 --heads 2 --context 32 --batch 8 --steps 4 "
+      "--cost model --plan-seconds 0.1 --histograms 2 --tensorboard " +
+      folder.text("events") + " --budget ";
+  const Outcome refused = run(train + "1kB");
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  const int64_t least = number_after(refused.output, "the smallest plan found takes ");
+  ASSERT_GT(least, 0) << refused.output;
+  for (const int64_t budget : {least, least * 11 / 10, least * 5 / 4}) {
+    const Outcome outcome = run(train + std::to_string(budget));
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+  }
+  EXPECT_EQ(run(train + std::to_string(least - 64)).code, 2);
+}
+
+// A program is captured each time that it is planned.
+TEST(ExamplesBudget, EachProgramIsPlannedOnce) {
+  const Tensor w = ones({8}).require_grad();
+  optim::Adam optimizer({w}, {});
+  optim::Accumulation window(std::array{w}, 4);
+  int captured = 0;
+  const auto train = [&](std::span<const Tensor> in) {
+    ++captured;
+    const Tensor loss = sum(w * in[0]);
+    const auto sums = window.add(gradients(loss, std::array{w}), ones({}, {DType::f64}));
+    if (!sums.empty()) optimizer.update(sums);
+    return std::vector{loss};
+  };
+  const auto evaluate = [&](std::span<const Tensor> in) {
+    ++captured;
+    return std::vector{sum(w * in[0])};
+  };
+  Runner runner(train, true, {.budget = 1 << 20, .planning = {.costs = CostModel::model}}, &window,
+                evaluate);
+  const Metas batch{{{8}}};
+  runner.plan_all({.inputs = batch, .windows = {4, 2}, .evaluation = {batch, {{{2, 8}}}}}, window);
+  EXPECT_EQ(captured, 3 + 2);
+}
+
+TEST(ExamplesBudget, TrainingUnderItGivesTheSameLoss) {
+  const std::string train =
+      "train_cnn --model resnet8 --batch 32 --cost model --plan-seconds 0.3 "
+      "--epochs 1";
+  const auto loss = [](const Outcome& outcome) {
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    const size_t at = outcome.output.find("mean loss ");
+    return at == std::string::npos ? "" : outcome.output.substr(at, 24);
+  };
+  const Outcome free = run(train), tight = run(train + " --budget 12MB");
+  EXPECT_FALSE(loss(free).empty());
+  EXPECT_EQ(loss(free), loss(tight));
+  EXPECT_NE(tight.output.find("instructions run again"), std::string::npos) << tight.output;
+  EXPECT_LE(number_after(tight.output, "; total "), 12'000'000);
+}
+
+// Evaluations are planned too, and the pool has the budget as its limit: at the smallest one, where
+// one granule less is refused, training runs through with the bits of a training without.
+TEST(ExamplesBudget, TrainingAndEvaluationFitIntoTheSmallest) {
+  const std::string small =
+      "train_transformer --layers 2 --width 32 --context 32 --steps 4 "
+      "--eval-every 2 --cost model --plan-seconds 0.2";
+  const data::TemporaryFolder dir;
+  const std::string file = dir.text("run.json");
+  for (const std::string& train :
+       {small, small + " --accumulate 3 --precision f16",
+        std::string("train_cnn --model resnet8 --batch 300 --epochs 1 --cost model "
+                    "--plan-seconds 0.2")}) {
+    SCOPED_TRACE(train);
+    const auto report = [&](const std::string& options) {
+      const Outcome outcome = run(train + options + " --json " + file);
+      EXPECT_EQ(outcome.code, 0) << outcome.output;
+      return nlohmann::json::parse(data::read_text(file));
+    };
+    const std::string refusal = run(train + " --budget 10kB").output;
+    const int64_t least = number_after(refusal, "the smallest plan found takes ");
+    ASSERT_GT(least, 0) << refusal;
+    const auto free = report(""), tight = report(" --budget " + std::to_string(least));
+    const char* rows = free.contains("steps") ? "steps" : "epochs";
+    EXPECT_EQ(free[rows], tight[rows]);
+    int64_t most = 0;
+    for (const auto& figures : {free["final"], tight["final"]}) {
+      EXPECT_EQ(figures["peak_bytes"], figures["planned_bytes"]);
+      EXPECT_EQ(figures["evaluation_peak_bytes"], figures["evaluation_planned_bytes"]);
+      most = std::max(figures["peak_bytes"].get<int64_t>(),
+                      figures["evaluation_peak_bytes"].get<int64_t>());
+    }
+    if (train.starts_with("train_cnn"))  // three batches before they are tensors
+      most += (1 * 2 + 1) * 300 * (28 * 28 * int64_t{sizeof(float)} + int64_t{sizeof(int64_t)});
+    // Room for the results of the run before, which these programs do not keep.
+    EXPECT_LE(most, least);
+    EXPECT_GE(most, least - kResults);
+    EXPECT_LT(least, free["final"]["peak_bytes"]);
+    EXPECT_EQ(run(train + " --plan-only --budget " + std::to_string(least - 64)).code, 2);
+  }
+}
+
+// What workers prepare ahead counts: two batches for each more.
+TEST(ExamplesBudget, HoldsBatchesInPreparation) {
+  const std::string train =
+      "train_cnn --model lenet --batch 64 --cost model --plan-seconds 0.1 "
+      "--plan-only --workers ";
+  constexpr int64_t kBatch = 64 * (28 * 28 * int64_t{sizeof(float)} + int64_t{sizeof(int64_t)});
+  const auto least = [&](int64_t workers) {
+    const Outcome outcome = run(cat(train, workers, " --budget 1kB"));
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.output.find(" with batches in preparation of "), std::string::npos)
+        << outcome.output;
+    return number_after(outcome.output, "the smallest plan found takes ");
+  };
+  const int64_t one = least(1);
+  EXPECT_EQ(least(0), one - 2 * kBatch);
+  EXPECT_EQ(least(64), one + 126 * kBatch);
+  const std::string tight = cat(train, "64 --budget ", one + 126 * kBatch);
+  const Outcome planned = run(tight);
+  EXPECT_EQ(planned.code, 0) << planned.output;
+  EXPECT_NE(planned.output.find(", and batches in preparation " + bytes_text(129 * kBatch)),
+            std::string::npos)
+      << planned.output;
+  EXPECT_EQ(run(cat(train, "64 --budget ", one + 126 * kBatch - 64)).code, 2);
+}
+
+// The process grows by what the loader says, once its workers wait, and by no batch more. A batch
+// has 4 MiB, so that what resident() does not know exactly, and what threads take, is far less.
+TEST(ExamplesBudget, KnowsWhatALoaderHolds) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // a batch lies in pages of its own, and goes with them
+#endif
+  data::ImageDataset dataset;
+  dataset.height = dataset.width = 512;
+  dataset.channels = dataset.classes = 1;
+  dataset.labels.resize(64);
+  dataset.pixels.resize(dataset.labels.size() * static_cast<size_t>(dataset.image_bytes()));
+  data::Loader loader(dataset, {.batch = 4, .workers = 3, .prefetch = 4});
+  const int64_t batch = loader.host_bytes() / 13;
+  for (int round = 0; round < 2; ++round) {  // what threads and their heaps take once
+    loader.start(0, loader.batches());       // nothing is prepared
+    const int64_t before = begin_growth();
+    loader.start(0);
+    loader.next();
+    int64_t grown = 0;
+    for (int i = 0; i < 1000 && grown < 11 * batch; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      grown = resident() - before;
+    }
+    if (round == 0) continue;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_GT(resident() - before, 11 * batch);  // 12 wait
+#ifndef __SANITIZE_ADDRESS__                     // which keeps what is freed
+    EXPECT_LT(peak_resident() - before, 14 * batch);
+#endif
+  }
+}
+
+TEST(ExamplesBudget, IsAHardLimitOfThePool) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  Options options;
+  options.budget = "64KiB";
+  options.batch = 8;
+  Budget budget(options, *pool);
+  const Tensor weight = zeros({16});
+  const auto square = [&](Precision) -> StepFunction {
+    return [&](std::span<const Tensor> in) {
+      return std::vector{sum(mul(add(in[0], weight), in[1]))};
+    };
+  };
+  optim::Accumulation window(std::array{weight}, 1);
+  constexpr int64_t kHost = 1024;  // of batches before they are tensors
+  Runner step(square(Precision::f32), true, budget.step_options(kHost), &window,
+              square(Precision::f32));
+  const Metas inputs{{{8, 16}}, {{8, 16}}};
+  const Planned planned =
+      budget.plan(step, {inputs, {1}, {inputs}}, std::array{weight}, window, {square, square});
+  EXPECT_LE(planned.training, (64 << 10) - kHost);
+  EXPECT_EQ(planned.evaluation, planned.training);
+  const int64_t left = (64 << 10) - kHost - pool->stats().in_use;
+  EXPECT_THROW(Tensor::empty({{left / 4 + 1}}), OutOfMemory);
+  EXPECT_NO_THROW(Tensor::empty({{left / 4}}));
+}
+
+}  // namespace
+}  // namespace plimsoll::examples

@@ -1,0 +1,204 @@
+// The example programs as a person runs them: figures, equal bits, exit codes, sentences.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/examples/testing.h"
+
+namespace plimsoll::examples {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("plimsoll-" + std::to_string(getpid()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+};
+
+json read(const fs::path& path) { return json::parse(std::ifstream(path)); }
+
+TEST(TrainCnn, LearnsTheBuiltInImagesWithEqualBitsInEveryMode) {
+  const Folder folder;
+  json first;
+  for (const char* mode : {"--mode eager", "--mode captured", "--mode eager --checkpoint",
+                           "--mode captured --checkpoint"}) {
+    const fs::path file = folder.path / "run.json";
+    const Outcome outcome = run("train_cnn --model resnet8 --epochs 1 --batch 500 --json " +
+                                file.string() + " " + mode);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    const json report = read(file);
+    if (first.is_null()) first = report;
+    EXPECT_EQ(report["epochs"], first["epochs"]) << mode;
+    if (report["mode"] == "captured") {
+      EXPECT_EQ(report["final"]["peak_bytes"], report["final"]["planned_bytes"]) << mode;
+    }
+  }
+  EXPECT_LT(first["final"]["loss"], 2.2);  // the mean of one short epoch; chance is log(10) = 2.3
+}
+
+TEST(TrainTransformer, GptLearnsWithEqualBitsInEveryMode) {
+  const Folder folder;
+  json first;
+  for (const char* mode : {"--mode eager", "--mode captured", "--mode captured --checkpoint"}) {
+    const fs::path file = folder.path / "run.json";
+    const Outcome outcome =
+        run("train_transformer --steps 60 --eval-every 60 --layers 2 --width 32 --context 32 "
+            "--dropout 0.1 --json " +
+            file.string() + " " + mode);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    const json report = read(file);
+    if (first.is_null()) first = report;
+    EXPECT_EQ(report["steps"], first["steps"]) << mode;
+    if (report["mode"] == "captured") {
+      EXPECT_EQ(report["final"]["peak_bytes"], report["final"]["planned_bytes"]) << mode;
+    }
+  }
+  EXPECT_LT(first["final"]["val_loss"], 4.0);  // chance is about log(100) = 4.6
+}
+
+// In 16 bits, with scaling where the default has it, and with an overflow in the first steps.
+TEST(TrainTransformer, GptLearnsIn16BitsWithEqualBitsInEveryMode) {
+  const Folder folder;
+  for (const char* precision :
+       {"--precision bf16 ", "--precision f16 ", "--precision f16 --loss-scale 16777216 "}) {
+    json first;
+    for (const char* mode : {"--mode eager", "--mode eager --checkpoint", "--mode captured",
+                             "--mode captured --checkpoint"}) {
+      const fs::path file = folder.path / "run.json";
+      const Outcome outcome =
+          run("train_transformer --steps 40 --eval-every 40 --layers 2 --width 32 --context 32 "
+              "--dropout 0.1 --json " +
+              file.string() + " " + precision + mode);
+      ASSERT_EQ(outcome.code, 0) << outcome.output;
+      const json report = read(file);
+      if (first.is_null()) first = report;
+      EXPECT_EQ(report["steps"], first["steps"]) << precision << mode;
+      EXPECT_EQ(report["final"]["skipped_steps"], first["final"]["skipped_steps"]);
+      if (report["mode"] == "captured") {
+        EXPECT_EQ(report["final"]["peak_bytes"], report["final"]["planned_bytes"]) << mode;
+      }
+    }
+    const bool overflows = std::string(precision).ends_with("16777216 ");
+    if (overflows) {
+      EXPECT_GT(first["final"]["skipped_steps"], 0);
+    } else {  // the text is these sources: which batch comes near to the largest f16 changes with them
+      EXPECT_LE(first["final"]["skipped_steps"], 2) << precision;
+      EXPECT_LT(first["final"]["val_loss"], 4.3) << precision;
+    }
+  }
+}
+
+// Four small batches make one update, in every mode; the last window of the epoch is shorter.
+TEST(TrainCnn, AccumulatesWithEqualBitsInEveryMode) {
+  const Folder folder;
+  json first;
+  for (const char* mode : {"--mode eager", "--mode captured", "--mode captured --checkpoint"}) {
+    const fs::path file = folder.path / "run.json";
+    const Outcome outcome =
+        run("train_cnn --epochs 1 --batch 250 --accumulate 3 --json " + file.string() + " " + mode);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    const json report = read(file);
+    if (first.is_null()) first = report;
+    EXPECT_EQ(report["epochs"], first["epochs"]) << mode;
+    if (report["mode"] == "captured") {
+      EXPECT_EQ(report["final"]["peak_bytes"], report["final"]["planned_bytes"]) << mode;
+    }
+  }
+  EXPECT_LT(first["final"]["loss"], 2.2);
+}
+
+TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
+  const Folder folder;
+  const fs::path file = folder.path / "rows.json";
+  const Outcome outcome =
+      run("compare_memory --models lenet,sepcnn,resnet8,gpt,textcls "
+          "--batches 8 --budgets smallest --steps 3 --threads 2 --json " +
+          file.string());
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const json rows = read(file);
+  ASSERT_EQ(rows.size(), 75U);
+  for (const json& row : rows) {
+    EXPECT_TRUE(row["same_bits"]) << row;
+    if (row["mode"] == "captured") {
+      EXPECT_EQ(row["planned_bytes"], row["measured_bytes"]) << row;
+      EXPECT_GE(row["planned_bytes"], row["lower_bound_bytes"]) << row;
+    }
+    if (!row["budget_bytes"].is_null()) {
+      // The smallest is exact: there is room for one loss more, the last one.
+      EXPECT_EQ(row["budget_bytes"], row["measured_bytes"].get<int64_t>() + 64) << row;
+    }
+    // Of two threads: each has a stack and packed operands, on large machines more than 16 MiB.
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)  // whose heap is larger
+    EXPECT_GT(row["process_bytes"], row["measured_bytes"]) << row;
+    if (row["mode"] == "captured") {
+      EXPECT_TRUE(row["process_within"]) << row;
+    }
+#endif
+    for (const char* key : {"model", "batch", "precision", "mode", "saving", "checkpoint",
+                            "budget_bytes", "planned_bytes", "measured_bytes", "lower_bound_bytes",
+                            "process_bytes", "process_within", "ms_per_step", "time_ratio", "loss"})
+      EXPECT_TRUE(row.contains(key)) << key;
+  }
+}
+
+// The default table: models x types x {eager, captured, budgets}.
+TEST(CompareMemory, MakesARowForEachCombination) {
+  const Folder folder;
+  const fs::path file = folder.path / "rows.json";
+  const Outcome outcome =
+      run("compare_memory --models resnet8 --batches 4,8 --precisions f32,f16 --steps 2 --json " +
+          file.string());
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  std::set<std::string> kinds;
+  for (const json& row : read(file)) {
+    kinds.insert(row["batch"].dump() + row["precision"].dump() + row["mode"].dump() +
+                 row["saving"].dump());
+    if (row["refused"]) {
+      EXPECT_EQ(row["measured_bytes"], 0) << row;
+      for (const char* key : {"process_bytes", "same_bits", "loss", "ms_per_step"})
+        EXPECT_TRUE(row[key].is_null()) << row;
+    } else if (!row["budget_bytes"].is_null()) {
+      EXPECT_LE(row["measured_bytes"], row["budget_bytes"]) << row;
+    }
+  }
+  EXPECT_EQ(kinds.size(), 2U * 2U * (4U + 5U));
+}
+
+TEST(FirstStep, PrintsTheTableOfTheReadme) {
+  const std::string output = run("first_step").output;
+  const std::string table = output.substr(0, output.find("epoch 0"));
+  EXPECT_TRUE(table.starts_with("plan: ")) << output;
+  std::ostringstream readme;
+  readme << std::ifstream(PLIMSOLL_SOURCE_DIR "/README.md").rdbuf();
+  EXPECT_NE(readme.str().find(table), std::string::npos) << "README.md should show\n" << table;
+}
+
+TEST(TrainCnn, StopsAtANonFiniteLossAndNamesTheOpOnRequest) {
+  const Outcome plain = run("train_cnn --epochs 1 --lr 1e30");
+  EXPECT_EQ(plain.code, 1) << plain.output;
+  EXPECT_NE(plain.output.find("train: the loss is not finite: "), std::string::npos)
+      << plain.output;
+  for (const char* mode : {"eager", "captured"}) {
+    const Outcome named =
+        run(std::string("train_cnn --epochs 1 --lr 1e30 --find-nan --mode ") + mode);
+    EXPECT_EQ(named.code, 1) << named.output;
+    EXPECT_NE(named.output.find("holds NaN or infinity"), std::string::npos) << named.output;
+    EXPECT_NE(named.output.find("train: in batch "), std::string::npos) << named.output;
+  }
+}
+
+TEST(Examples, HelpSucceeds) {
+  for (const char* program : {"train_cnn", "train_transformer", "compare_memory"})
+    EXPECT_EQ(run(std::string(program) + " --help").code, 0) << program;
+}
+
+}  // namespace
+}  // namespace plimsoll::examples

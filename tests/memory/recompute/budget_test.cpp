@@ -1,0 +1,373 @@
+// Training under a budget: the bytes are kept, the bits stay, the refusal is exact.
+#include "memory/recompute/budget.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "autograd/gradients.h"
+#include "examples/models/cnn_models.h"
+#include "examples/models/transformer_models.h"
+#include "memory/passes/early_update.h"
+#include "memory/pool/pooled_allocator.h"
+#include "memory/recompute/context.h"
+#include "memory/recompute/program.h"
+#include "memory/step/step.h"
+#include "ops/ops.h"
+#include "optim/accumulation.h"
+#include "optim/adam.h"
+#include "tests/support/errors.h"
+#include "tests/support/full_pool.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr BudgetOptions kModel{.costs = CostModel::model, .search_seconds = 0.2};
+
+// A model with its optimizer and a batch, the same each time it is made.
+struct Training {
+  explicit Training(const std::string& name, Device device = Device::cpu) {
+    nn::Build build{.seed = 3, .placement = {.device = device}};
+    if (name == "gpt") {
+      model = examples::make_gpt(
+          {.vocabulary = 17, .context = 16, .layers = 3, .heads = 2, .width = 32, .dropout = 0.1},
+          false, build);
+      x = modulo({4, 16}, device);
+      y = modulo({4, 16}, device);
+    } else {
+      model = examples::make_cnn(name, {16, 16, 3, 10}, false, build);
+      x = device == Device::cpu ? uniform({8, 16, 16, 3}, -1, 1, 5)
+                                : Tensor::empty({{8, 16, 16, 3}, DType::f32, device});
+      y = modulo({8}, device);
+    }
+    parameters = model->parameters();
+    optimizer.emplace(parameters);
+    key = device == Device::cpu ? make_key(7, 0) : Tensor::empty({{2}, DType::i64, device});
+  }
+
+  static Tensor modulo(const Shape& shape, Device device) {
+    if (device != Device::cpu) return Tensor::empty({shape, DType::i64, device});
+    std::vector<int64_t> values(static_cast<size_t>(count(shape)));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i * 7 % 10);
+    return Tensor::of<int64_t>(values, shape);
+  }
+
+  StepFunction function() {
+    return [this](std::span<const Tensor> in) {
+      const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
+      optimizer->update(gradients(loss, parameters));
+      return std::vector{loss};
+    };
+  }
+  std::vector<Tensor> inputs() const { return {x, y, key}; }
+  Metas metas() const { return {x.meta(), y.meta(), key.meta()}; }
+
+  // Every bit that training leaves behind: parameters, running statistics, moments.
+  std::vector<std::vector<double>> bits() const {
+    std::vector<std::vector<double>> all;
+    for (const auto& named : {model->named_parameters(), model->named_buffers()})
+      for (const auto& [name, tensor] : named) all.push_back(tensor.to_vector<double>());
+    for (const auto& [name, tensor] : optimizer->state()) all.push_back(tensor.to_vector<double>());
+    return all;
+  }
+
+  std::unique_ptr<examples::Staged> model;
+  std::vector<Tensor> parameters;
+  std::optional<optim::Adam> optimizer;
+  Tensor x, y, key;
+};
+
+Program program_of(const std::string& name) {
+  Training training(name, Device::null);
+  return capture(training.function(), training.metas());
+}
+
+TEST(MemoryBudget, TheBitsStayAndTheBytesAreKept) {
+  for (const char* name : {"lenet", "resnet8", "gpt"}) {
+    SCOPED_TRACE(name);
+    std::vector<std::vector<double>> expected;
+    const BudgetPlanner planner(program_of(name), kModel);
+    const int64_t least = planner.smallest(), most = planner.largest();
+    ASSERT_LT(least, most);
+    for (const int64_t budget : {int64_t{0}, most, (least + most) / 2, least}) {
+      SCOPED_TRACE(budget);
+      const auto pool = std::make_shared<PooledAllocator>(host_provider());
+      const AllocatorScope scope(pool);
+      Training training(name);
+      Step step(training.function(), {.budget = budget, .planning = kModel});
+      const int64_t planned = step.plan(training.metas()).total_bytes();
+      if (budget > 0) {
+        EXPECT_LE(planned, budget);
+      }
+      if (budget == least && std::string(name) != "lenet") {  // all its memory is in dense layers
+        EXPECT_GT(step.plan(training.metas()).recompute.repetitions, 0);
+      }
+      const std::vector<Tensor> inputs = training.inputs();
+      pool->reset_peak();
+      for (int i = 0; i < 10; ++i) step.run(inputs);
+      EXPECT_EQ(pool->stats().peak.bytes, planned);
+      if (expected.empty()) expected = training.bits();
+      EXPECT_EQ(training.bits(), expected);
+    }
+  }
+}
+
+TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
+  for (const char* name : {"lenet", "resnet8", "vgg", "sepcnn", "gpt"}) {
+    SCOPED_TRACE(name);
+    const BudgetPlanner planner(program_of(name), kModel);
+    const int64_t least = planner.smallest();
+    const Plan plan = planner.fit(least).plan;
+    EXPECT_EQ(plan.total_bytes() + plan.result_bytes, least);
+    expect_error<BudgetError>(
+        [&] { planner.fit(least - kGranule); },
+        cat("step: the budget is too small: ", least - kGranule,
+            " bytes, and the smallest plan found takes ", least,
+            ". Allow that many, search longer, or take a smaller batch or 16-bit precision."));
+  }
+}
+
+// What does not run again is what runs in the step that keeps all, and the time of the rest is said.
+void expect_the_rest_is_all(const Fitted& fitted, const Program& keep, CostModel model) {
+  const std::vector<double> seconds =
+      seconds_in_context(fitted.program, fitted.plan, instruction_costs(fitted.program, model));
+  std::vector<const OpDef*> rest, all;
+  double repeated = 0;
+  for (size_t i = 0; i < seconds.size(); ++i)
+    if (recompute::is_repetition(fitted.program.instructions[i], keep))
+      repeated += seconds[i];
+    else
+      rest.push_back(fitted.program.instructions[i].op);
+  for (const Instruction& instruction : keep.instructions) all.push_back(instruction.op);
+  std::ranges::sort(rest);
+  std::ranges::sort(all);
+  EXPECT_EQ(rest, all);
+  EXPECT_NEAR(fitted.plan.recompute.repeated_seconds, repeated, 1e-12 * repeated);
+}
+
+TEST(MemoryBudget, ALargerBudgetNeverCostsMoreTime) {
+  int pairs = 0;
+  for (const char* name : {"lenet", "resnet8", "vgg", "sepcnn", "gpt"}) {
+    SCOPED_TRACE(name);
+    const BudgetPlanner planner(program_of(name), kModel);
+    const int64_t least = planner.smallest(), most = planner.largest();
+    const Program keep = planner.fit(most).program;
+    double before = std::numeric_limits<double>::infinity();
+    for (int k = 0; k <= 40; ++k, ++pairs) {
+      const int64_t budget = least + (most - least) * k / 40;
+      const Fitted fitted = planner.fit(budget);
+      const Plan& plan = fitted.plan;
+      EXPECT_LE(plan.total_bytes(), budget);
+      EXPECT_LE(plan.recompute.added_seconds, before);
+      EXPECT_LE(plan.recompute.least_repeated_seconds,
+                plan.recompute.repeated_seconds * (1 + 1e-12));
+      expect_the_rest_is_all(fitted, keep, CostModel::model);
+      before = plan.recompute.added_seconds;
+    }
+    EXPECT_EQ(before, 0);
+  }
+  EXPECT_GE(pairs, 200);
+}
+
+// Costs that depend on where an instruction stands: what is said is what the two programs differ by
+// in their own arenas, and of the plans that fit the cheapest is taken.
+TEST(MemoryBudget, MeasuredCostsArePricedInContext) {
+  const auto seconds = [](const Program& program, const Plan& plan) {
+    const std::vector<double> all =
+        seconds_in_context(program, plan, instruction_costs(program, CostModel::measured));
+    return std::accumulate(all.begin(), all.end(), 0.0);
+  };
+  for (const char* name : {"resnet8", "gpt"}) {
+    SCOPED_TRACE(name);
+    Training training(name);
+    const BudgetPlanner planner(capture(training.function(), training.metas()),
+                                {.search_seconds = 0.1});
+    const int64_t least = planner.smallest(), most = planner.largest();
+    const Fitted keep = planner.fit(most);
+    const double base = seconds(keep.program, keep.plan);
+    double before = std::numeric_limits<double>::infinity();
+    for (int k = 0; k <= 20; ++k) {
+      const Fitted fitted = planner.fit(least + (most - least) * k / 20);
+      const Recompute& recompute = fitted.plan.recompute;
+      EXPECT_DOUBLE_EQ(recompute.step_seconds, base);
+      EXPECT_EQ(recompute.added_seconds,
+                std::max(0.0, seconds(fitted.program, fitted.plan) - base));
+      EXPECT_LE(recompute.added_seconds, before);
+      EXPECT_LE(recompute.least_repeated_seconds, recompute.repeated_seconds * (1 + 1e-12));
+      expect_the_rest_is_all(fitted, keep.program, CostModel::measured);
+      before = recompute.added_seconds;
+    }
+    EXPECT_EQ(before, 0);
+  }
+}
+
+// Gradients go one by one; the step counter, which waits for none, stays behind the loss, so that a
+// step whose labels are refused is not counted.
+TEST(MemoryBudget, UpdatesRunAsSoonAsTheirGradientIsThere) {
+  const Program program = program_of("gpt"), early = update_early(program);
+  ASSERT_EQ(early.instructions.size(), program.instructions.size());
+  EXPECT_LT(make_plan(early).arena_bytes, make_plan(program).arena_bytes);
+  const auto place = [&](const std::string& name) {
+    return std::ranges::find(early.instructions, name,
+                             [](const Instruction& i) { return std::string(i.op->name); }) -
+           early.instructions.begin();
+  };
+  EXPECT_LT(place("cross_entropy_grad"), place("increment"));
+  EXPECT_LT(place("increment"), place("adam_update"));
+  EXPECT_LT(place("adam_update"), std::ssize(early.instructions) / 2 + 40);
+}
+
+TEST(MemoryBudget, EqualProgramsGiveEqualPlans) {
+  const Fitted first = [] {
+    const BudgetPlanner planner(program_of("gpt"), kModel);
+    return planner.fit(planner.smallest());
+  }();
+  const BudgetPlanner planner(program_of("gpt"), kModel);
+  EXPECT_TRUE(first.plan == planner.fit(planner.smallest()).plan);
+}
+
+// The phases of an accumulation keep different things alive: Adam's moments are in the last program
+// alone, and are there all the time.
+TEST(MemoryBudget, AllVariantsTogetherStayBelowIt) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  Training training("gpt");
+  optim::Accumulation window(training.parameters, 3);
+  const StepFunction function = [&](std::span<const Tensor> in) {
+    const Tensor loss = cross_entropy((*training.model)(in[0], nn::training(in[2])), in[1]);
+    const std::vector<Tensor> sums =
+        window.add(gradients(loss, training.parameters), optim::counted(in[1]));
+    if (!sums.empty()) training.optimizer->update(sums);
+    return std::vector{loss};
+  };
+  const auto peak_of = [&](int64_t budget) {
+    Step step(function, {.budget = budget, .planning = kModel, .variant = [&window] {
+                           return window.phase();
+                         }});
+    const std::vector<Tensor> inputs = training.inputs();
+    for (int i = 0; i < 6; ++i) {  // all phases are known before the first run
+      window.at(i % 3, 3);
+      step.plan(training.metas());
+    }
+    pool->reset_peak();
+    for (int i = 0; i < 6; ++i) {
+      window.at(i % 3, 3);
+      step.run(inputs);
+    }
+    return pool->stats().peak.bytes;
+  };
+  const int64_t free = peak_of(0);
+  for (const int64_t budget : {free, free * 9 / 10, free * 8 / 10})
+    EXPECT_LE(peak_of(budget), budget);
+}
+
+// Each capture makes its constants itself, and all programs that there are hold theirs.
+TEST(MemoryBudget, ConstantsOfAllVariantsCount) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  int64_t which = 0;
+  const auto function = [&](const Tensor& x) {
+    return x * Tensor::of<float>(std::vector(1000, static_cast<float>(which)), {1000});
+  };
+  const Tensor x = ones({1000});
+  const int64_t constant = block_bytes(4000);
+  const int64_t alone =
+      BudgetPlanner(capture(step_function(function), std::array{x.meta()}), kModel).smallest();
+  for (const int64_t missing : {0, 64}) {
+    Step step(function, {.budget = alone + 2 * constant - missing,
+                         .planning = kModel,
+                         .variant = [&] { return which; }});
+    which = 0, step.plan(x);
+    which = 1, step.plan(x);
+    which = 2;
+    if (missing > 0) {
+      EXPECT_THROW(step.plan(x), BudgetError);
+      continue;
+    }
+    Tensor result;
+    for (int i = 0; i < 9; ++i) {
+      which = i % 3;
+      if (i == 3) pool->reset_peak();  // all are captured now
+      result = step(x);
+      EXPECT_EQ(result.to_vector<float>(), std::vector(1000, static_cast<float>(which)));
+    }
+    EXPECT_EQ(pool->stats().peak.bytes, alone + 2 * constant);
+  }
+}
+
+// Measured costs time kernels on memory of their own.
+TEST(MemoryBudget, MeasuringTakesNothingFromThePool) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  Training training("gpt");
+  Step step(training.function(), {.budget = 1'000'000'000, .planning = {.search_seconds = 0.1}});
+  const MemoryStats before = pool->stats();
+  pool->reset_peak();
+  const Plan& plan = step.plan(training.metas());
+  EXPECT_GT(plan.recompute.step_seconds, 0);
+  EXPECT_EQ(plan.recompute.repetitions, 0);
+  EXPECT_EQ(pool->stats().allocations, before.allocations);
+  EXPECT_EQ(pool->stats().peak.bytes, before.in_use);
+}
+
+// loss = step(x): one result is held while the next is made.
+TEST(MemoryBudget, IsKeptWhileTheCallerHoldsTheLastResults) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  const Tensor w = ones({1000});
+  const auto function = [&](const Tensor& x) { return exp(x * w) + w; };
+  const Tensor x = ones({1000});
+  const BudgetPlanner planner(capture(step_function(function), std::array{x.meta()}), kModel);
+  pool->set_limit(planner.smallest());
+  Step step(function, {.budget = planner.smallest(), .planning = kModel});
+  Tensor result;
+  for (int i = 0; i < 3; ++i) result = step(x);
+  EXPECT_EQ(pool->stats().peak.bytes, planner.smallest());
+}
+
+// A variant that is refused, or whose capture fails, leaves the others as they were.
+TEST(MemoryBudget, AVariantThatFailsChangesNothing) {
+  const auto pool = std::make_shared<FullPool>(host_provider());
+  const AllocatorScope scope(pool);
+  int64_t which = 0;
+  const Tensor small = ones({16});
+  std::optional<Tensor> large = ones({100'000});
+  const auto function = [&](const Tensor& x) {
+    if (which == 0) return x * small;
+    if (which == 1) return x * sum(*large);
+    return x * Tensor::of<float>({2}, {1});  // a constant, made by the capture
+  };
+  Step step(function, {.budget = 10'000, .planning = kModel, .variant = [&] { return which; }});
+  const Tensor x = ones({16});
+  const std::vector<float> expected = step(x).to_vector<float>();
+  const Plan* plan = &step.plan(x);
+  which = 1;
+  EXPECT_THROW(step.plan(x), BudgetError);
+  EXPECT_THROW(step(x), BudgetError);
+  which = 2;
+  pool->full_at = 1;
+  EXPECT_THROW(step(x), OutOfMemory);
+  which = 0;
+  EXPECT_EQ(&step.plan(x), plan);
+  EXPECT_EQ(step(x).to_vector<float>(), expected);
+  const int64_t in_use = pool->stats().in_use;
+  large.reset();  // the step does not keep what only a refused variant used
+  EXPECT_EQ(pool->stats().in_use, in_use - 400'000);
+  which = 2;
+  EXPECT_EQ(step(x).to_vector<float>(), std::vector<float>(16, 2));
+}
+
+TEST(MemoryBudget, ARefusedBudgetAllocatesNothing) {
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);
+  Training training("gpt");
+  const int64_t before = pool->stats().allocations;
+  Step step(training.function(), {.budget = 1000, .planning = kModel});
+  EXPECT_THROW(step.plan(training.metas()), BudgetError);
+  EXPECT_EQ(pool->stats().allocations, before);
+  EXPECT_THROW(Step(training.function(), {.budget = -1}), ValueError);
+  EXPECT_THROW(BudgetPlanner(program_of("lenet"), {.search_seconds = 0}), ValueError);
+  EXPECT_THROW(BudgetPlanner(program_of("lenet"), {.search_seconds = std::nan("")}), ValueError);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,270 @@
+// Recompute: plans for random problems and random programs, checked by a referee that follows the
+// schedule knowing nothing of how it was made, and by all choices where they can be counted.
+#include <algorithm>
+
+#include "memory/passes/dead_code.h"
+#include "memory/recompute/budget.h"
+#include "memory/recompute/certificate.h"
+#include "memory/recompute/program.h"
+#include "tests/support/memory_checker.h"
+#include "tests/support/memory_random.h"
+
+namespace plimsoll {
+namespace {
+
+using namespace memory_test;
+using namespace recompute;
+
+std::vector<double> modelled(const Program& program) {
+  std::vector<double> seconds;
+  for (const Instruction& instruction : program.instructions)
+    seconds.push_back(modelled_seconds(instruction));
+  return seconds;
+}
+
+// A forward chain with skips, then a backward pass that reads it in reverse: every op's gradient
+// needs the gradient after it and the op's own input. Costs and sizes are drawn.
+Problem random_problem(uint32_t seed, int layers) {
+  std::mt19937 random(seed);
+  Problem problem;
+  const auto storage = [&] {
+    problem.storages.push_back({.bytes = static_cast<int64_t>(1 + random() % 9) * 64});
+    return static_cast<int>(problem.storages.size()) - 1;
+  };
+  const auto cost = [&] { return static_cast<double>(1 + random() % 20); };
+  std::vector<int> values{storage()};
+  problem.ops.push_back({.cost = cost(), .writes = {values[0]}});
+  for (int i = 1; i < layers; ++i) {
+    Op op{.cost = cost(), .workspace = static_cast<int64_t>(random() % 3) * 64};
+    op.reads.push_back(values.back());
+    if (i > 2 && random() % 3 == 0) op.reads.push_back(values[random() % (values.size() - 1)]);
+    op.writes.push_back(storage());
+    if (random() % 4 == 0) op.writes.push_back(storage());  // a second output, mostly unused
+    if (random() % 3 == 0) {
+      problem.storages[op.writes[0]].bytes = problem.storages[op.reads[0]].bytes;
+      op.takes_over = op.reads[0];
+    }
+    values.push_back(op.writes[0]);
+    problem.ops.push_back(std::move(op));
+  }
+  int gradient = storage();
+  problem.ops.push_back({.cost = cost(), .reads = {values.back()}, .writes = {gradient}});
+  for (int i = layers - 1; i > 0; --i) {
+    Op op{.cost = cost(), .reads = {gradient}};
+    if (random() % 8) op.reads.push_back(values[i - 1]);
+    gradient = storage();
+    op.writes = {gradient};
+    problem.ops.push_back(std::move(op));
+  }
+  problem.ops.push_back({.reads = {gradient}, .repeatable_before = 0});
+  // Something that an op reads changes later, or the op writes in place itself; now and then what is
+  // made is changed after it was made.
+  for (Op& op : problem.ops)
+    if (random() % 5 == 0)
+      op.repeatable_before = static_cast<int>(random() % (2 * problem.ops.size()));
+  for (auto& s : problem.storages) s.evictable = random() % 12 > 0;
+  return problem;
+}
+
+// Follows a schedule: which copy of a storage each run reads, from when to when each copy is
+// needed, and how many bytes that takes at most.
+struct Refereed {
+  int64_t peak = 0;
+  double cost = 0;
+};
+Refereed referee(const Problem& problem, const Schedule& schedule) {
+  struct Copy {
+    int storage, begin, end;
+  };
+  std::vector<Copy> copies;
+  std::vector<int> current(problem.storages.size(), -1);
+  std::vector<std::vector<int>> read(schedule.size()), written(schedule.size());
+  Refereed result;
+  int next = 0;  // first executions come in order
+  for (int r = 0; r < static_cast<int>(schedule.size()); ++r) {
+    const Op& op = problem.ops[schedule[r].op];
+    if (schedule[r].again) {
+      EXPECT_LT(schedule[r].op, next);
+      EXPECT_LE(next, op.repeatable_before);
+      result.cost += op.cost;
+    } else {
+      EXPECT_EQ(schedule[r].op, next++);
+    }
+    for (const int storage : op.reads) {
+      const int copy = current[storage];
+      EXPECT_GE(copy, 0) << "op " << schedule[r].op << " reads what was never made";
+      if (copy < 0) return result;
+      copies[copy].end = r + 1;
+      read[r].push_back(copy);
+    }
+    for (const int storage : op.writes) {
+      written[r].push_back(static_cast<int>(copies.size()));
+      copies.push_back({storage, r, r + 1});
+      if (std::ranges::count(schedule[r].made, storage)) current[storage] = written[r].back();
+    }
+  }
+  EXPECT_EQ(next, static_cast<int>(problem.ops.size()));
+  for (int r = 0; r < static_cast<int>(schedule.size()); ++r) {
+    const Op& op = problem.ops[schedule[r].op];
+    int64_t alive = op.workspace;
+    for (const Copy& copy : copies)
+      if (copy.begin <= r && r < copy.end) alive += problem.storages[copy.storage].bytes;
+    for (const int copy : read[r])
+      if (copies[copy].storage == op.takes_over && copies[copy].end == r + 1)
+        alive -= problem.storages[op.takes_over].bytes;
+    result.peak = std::max(result.peak, alive);
+  }
+  return result;
+}
+
+TEST(MemoryRecompute, TheSimulatorCountsWhatTheScheduleTakes) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    const Timeline timeline(random_problem(seed, 3 + static_cast<int>(seed % 30)));
+    Simulator simulator(timeline);
+    std::mt19937 random(seed);
+    for (int k = 0; k < 10; ++k) {
+      Choices choices(timeline.gaps(), Choice::keep);
+      for (int gap = 0; gap < timeline.gaps(); ++gap)
+        if (timeline.can_evict(gap) && random() % 10 < static_cast<unsigned>(k))
+          choices[gap] = random() % 4 ? Choice::recompute : Choice::recompute_each;
+      const Outcome outcome = simulator.run(choices);
+      if (!outcome.possible) continue;
+      const auto [peak, cost] = std::pair(outcome.peak, outcome.cost);
+      EXPECT_TRUE(simulator.run(choices, {.peak = peak, .cost = cost}).possible);
+      EXPECT_FALSE(simulator.run(choices, {.peak = peak - 1}).possible);
+      EXPECT_EQ(simulator.run(choices, {.cost = 0.99 * cost}).possible, cost == 0);
+      const Refereed found = referee(timeline.problem, simulator.schedule(choices));
+      ASSERT_FALSE(HasFailure());
+      ASSERT_EQ(outcome.peak, found.peak);
+      ASSERT_DOUBLE_EQ(outcome.cost, found.cost);
+    }
+  }
+}
+
+TEST(MemoryRecompute, MoreMemoryNeverCostsMoreAndNoPlanBeatsTheCertificate) {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    const Timeline timeline(random_problem(seed, 5 + static_cast<int>(seed)));
+    const Frontier frontier = search(timeline, {.effort = 300'000});
+    Simulator simulator(timeline);
+    EXPECT_EQ(frontier.back().cost, 0);
+    for (size_t p = 0; p < frontier.size(); ++p) {
+      const Outcome outcome = simulator.run(frontier[p].choices);
+      EXPECT_EQ(outcome.peak, frontier[p].peak);
+      EXPECT_EQ(outcome.cost, frontier[p].cost);
+      if (p > 0) {
+        EXPECT_GT(frontier[p].peak, frontier[p - 1].peak);
+        EXPECT_LT(frontier[p].cost, frontier[p - 1].cost);
+      }
+      EXPECT_LE(least_added_cost(timeline, frontier[p].peak), frontier[p].cost * (1 + 1e-12));
+    }
+    EXPECT_GT(frontier.size(), 1u);
+  }
+}
+
+// All choices of a small problem, counted through.
+TEST(MemoryRecompute, TheSearchFindsTheBestPlansOfSmallProblems) {
+  int points = 0, best = 0;
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    const Timeline timeline(random_problem(seed, 4));
+    std::vector<int> free;
+    for (int gap = 0; gap < timeline.gaps(); ++gap)
+      if (timeline.can_evict(gap)) free.push_back(gap);
+    if (free.size() > 11) continue;
+    const Frontier frontier = search(timeline, {.effort = 2'000'000});
+    Simulator simulator(timeline);
+    int64_t combinations = 1;
+    for (size_t k = 0; k < free.size(); ++k) combinations *= 3;
+    std::vector<double> least(frontier.size(), std::numeric_limits<double>::infinity());
+    int64_t lowest = std::numeric_limits<int64_t>::max();
+    for (int64_t c = 0; c < combinations; ++c) {
+      Choices choices(timeline.gaps(), Choice::keep);
+      int64_t rest = c;
+      for (const int gap : free) {
+        choices[gap] = static_cast<Choice>(rest % 3);
+        rest /= 3;
+      }
+      const Outcome outcome = simulator.run(choices);
+      if (!outcome.possible) continue;
+      lowest = std::min(lowest, outcome.peak);
+      for (size_t p = 0; p < frontier.size(); ++p)
+        if (outcome.peak <= frontier[p].peak) least[p] = std::min(least[p], outcome.cost);
+    }
+    EXPECT_EQ(frontier.front().peak, lowest);
+    for (size_t p = 0; p < frontier.size(); ++p) {
+      ++points;
+      best += frontier[p].cost == least[p];
+    }
+  }
+  EXPECT_GT(points, 30);
+  EXPECT_GE(best, points * 95 / 100) << "of " << points;
+}
+
+// A chain of n equal ops and its backward pass: with segments of sqrt(n) it takes about 2 sqrt(n)
+// buffers and runs each op once more (Chen et al., 2016).
+TEST(MemoryRecompute, ProblemsWithoutADecisionAreSolved) {
+  Problem none;
+  EXPECT_EQ(search(Timeline(none)).size(), 1U);
+  Problem alone;
+  alone.storages.push_back({.bytes = 64});
+  alone.ops.push_back({.cost = 1, .writes = {0}});
+  EXPECT_EQ(search(Timeline(alone)).front().peak, 64);
+  Problem empty;
+  empty.ops.push_back({.cost = 1});
+  EXPECT_EQ(search(Timeline(empty)).front().peak, 0);
+}
+
+TEST(MemoryRecompute, AChainTakesTheSquareRootForOneMoreForwardPass) {
+  constexpr int kLayers = 100;
+  Problem problem;
+  problem.storages.assign(2 * kLayers, {.bytes = 64});
+  problem.ops.push_back({.cost = 1, .writes = {0}});
+  for (int i = 1; i < kLayers; ++i)
+    problem.ops.push_back({.cost = 1, .reads = {i - 1}, .writes = {i}});
+  problem.ops.push_back({.cost = 1, .reads = {kLayers - 1}, .writes = {kLayers}});
+  for (int i = 1; i < kLayers; ++i)
+    problem.ops.push_back(
+        {.cost = 1, .reads = {kLayers + i - 1, kLayers - 1 - i}, .writes = {kLayers + i}});
+  problem.ops.push_back({.reads = {2 * kLayers - 1}, .repeatable_before = 0});
+  const Frontier frontier = search(Timeline(problem), {.effort = 5'000'000});
+  bool found = false;
+  for (const Point& point : frontier)
+    found = found || (point.peak <= 64 * 22 && point.cost <= kLayers);
+  EXPECT_TRUE(found);
+  EXPECT_LT(frontier.front().peak, 64 * 16);
+}
+
+TEST(MemoryRecompute, ARewrittenProgramGivesTheSameBitsInThePlannedBytes) {
+  int repeated = 0;
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    std::vector<Tensor> state{ramp(48, 1), ramp(96, -2)};
+    const RandomStep step(seed, 10 + static_cast<int>(seed), state);
+    const std::vector inputs{ramp(96, 3), ramp(48, -1)};
+    const Program program =
+        remove_dead(capture(step, std::vector{inputs[0].meta(), inputs[1].meta()}));
+    const Timeline timeline(problem_of(program, modelled(program)));
+    Simulator simulator(timeline);
+    std::vector<std::vector<float>> expected;
+    for (const Point& point : search(timeline, {.effort = 100'000, .levels = 4})) {
+      const Program rewritten = rewrite(program, simulator.schedule(point.choices));
+      const Plan plan = make_plan(rewritten);
+      EXPECT_EQ(plan.lower_bound, point.peak);
+      repeated += rewritten.instructions.size() > program.instructions.size();
+      state[0].write(std::span<const float>(ramp(48, 1).to_vector<float>()));
+      state[1].write(std::span<const float>(ramp(96, -2).to_vector<float>()));
+      Checker checker(rewritten, plan);
+      auto results = checker.run(inputs);
+      for (const Tensor& s : state) results.push_back(s.to_vector<float>());
+      ASSERT_FALSE(HasFailure());
+      if (expected.empty()) expected = results;
+      ASSERT_EQ(results, expected);
+    }
+  }
+  EXPECT_GT(repeated, 50);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,73 @@
+#include "tests/suites/suite.h"
+
+#include <cstring>
+
+#include "core/base/philox.h"
+#include "core/cpu/copy.h"
+#include "ops/ops.h"
+
+namespace plimsoll {
+
+std::vector<SuiteParam> all_cases() {
+  std::vector<SuiteParam> params;
+  for (const OpFamily& family : all_families())
+    for (const OpCase& op_case : family.cases().good) params.push_back({family.name, op_case});
+  return params;
+}
+
+std::string param_name(const testing::TestParamInfo<SuiteParam>& info) {
+  std::string name = info.param.family + "_" + info.param.op_case.name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+std::vector<Tensor> outputs_and_gradients(const OpCase& op_case, std::span<const Tensor> inputs) {
+  std::vector<Tensor> leaves, wanted;
+  for (const Tensor& x : inputs) {
+    const bool real = op_case.differentiable && is_floating(x.dtype());
+    leaves.push_back(real ? x.detach().require_grad() : x);
+    if (real) wanted.push_back(leaves.back());
+  }
+  std::vector<Tensor> results = op_case.call(leaves);
+  Tensor total;
+  uint64_t stream = 0;
+  for (const Tensor& y : results) {
+    ++stream;
+    if (!y.needs_grad()) continue;
+    std::vector<float> u;
+    for (int64_t i = 0; i < y.count(); ++i)
+      u.push_back(unit_float(random_words(7, stream, static_cast<uint64_t>(i))[0]) + 0.5f);
+    const Tensor weights = cast(Tensor::of<float>(std::span<const float>(u), y.shape()), y.dtype());
+    const Tensor term = sum(cast(y * weights, DType::f64));
+    total = total.defined() ? total + term : term;
+  }
+  for (Tensor& y : results) y = y.detach();
+  if (!total.defined()) return results;
+  for (const Tensor& g : gradients(total, wanted)) results.push_back(g);
+  return results;
+}
+
+Tensor as_strided_copy(const Tensor& tensor) {
+  // Every second element of a tensor twice as long along each axis, with the axes stored backwards.
+  Shape order;
+  for (int axis = tensor.rank() - 1; axis >= 0; --axis) order.push_back(axis);
+  Shape doubled;
+  for (const int64_t axis : order) doubled.push_back(2 * tensor.shape()[static_cast<int>(axis)]);
+  Tensor view = zeros(doubled, {tensor.dtype(), tensor.device()});
+  for (int axis = 0; axis < view.rank(); ++axis)
+    view = slice(view, axis, view.shape()[axis] == 0 ? 0 : 1, view.shape()[axis], 2);
+  view = permute(view, order);
+  const View to = view_of(view.value());
+  copy_strided(view_of(tensor.value()), to);
+  return view;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (!(a.meta() == b.meta())) return false;
+  const Tensor x = contiguous(a), y = contiguous(b);
+  const size_t bytes = static_cast<size_t>(bytes_of(a.meta()));
+  return bytes == 0 || std::memcmp(view_of(x.value()).data, view_of(y.value()).data, bytes) == 0;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,76 @@
+// Programs of Python that read what we wrote, and write what we read.
+//
+//   NEEDS_PYTHON("numpy, torch");                    // of a test that is skipped without them
+//   const python::Outcome outcome = python::run("examples/torch_models.py", {"lenet", folder});
+//   EXPECT_EQ(outcome.code, 0) << outcome.output;
+//
+// The interpreter is python3, or what the environment variable PLIMSOLL_PYTHON names: of a virtual
+// environment that has the packages, for example. Who names one means it: what it lacks fails the
+// test, so that no comparison goes missing in silence; only kOptional may be missing there too.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/shell.h"
+
+namespace plimsoll::python {
+
+using plimsoll::Outcome;
+
+// Large.
+constexpr std::string_view kOptional[] = {"torch"};
+
+inline bool is_named() {
+  const char* named = std::getenv("PLIMSOLL_PYTHON");
+  return named && *named;
+}
+
+inline std::string interpreter() { return is_named() ? std::getenv("PLIMSOLL_PYTHON") : "python3"; }
+
+inline std::string in_quotes(const std::string& word) {  // of the shell
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+inline Outcome run_words(const std::vector<std::string>& words) {
+  std::string command = in_quotes(interpreter());
+  for (const std::string& word : words) command += " " + in_quotes(word);
+  return run_shell(command);
+}
+
+// A script of tests/.
+inline Outcome run(const std::string& script, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), std::string(PLIMSOLL_SOURCE_DIR "/tests/") + script);
+  return run_words(arguments);
+}
+
+// Whether all can be imported: "numpy, torch".
+inline bool has(const std::string& packages) {
+  return run_words({"-c", "import " + packages}).code == 0;
+}
+
+// Whether a test may be skipped that has not got these.
+inline bool may_lack(const std::string& packages) {
+  if (!is_named()) return true;
+  const bool optional = std::ranges::any_of(
+      kOptional, [&](std::string_view name) { return packages.find(name) != packages.npos; });
+  return optional && has("sys");  // it runs
+}
+
+#define NEEDS_PYTHON(packages)                                                                  \
+  if (!plimsoll::python::has(packages)) {                                                       \
+    const std::string lack = plimsoll::python::interpreter() + " cannot import " + (packages) + \
+                             ": set PLIMSOLL_PYTHON to one that can";                           \
+    if (!plimsoll::python::may_lack(packages)) FAIL() << lack << ", or to nothing";             \
+    GTEST_SKIP() << lack;                                                                       \
+  }                                                                                             \
+  static_assert(true)
+
+}  // namespace plimsoll::python
