@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "autograd/gradients.h"
+#include "core/apply.h"
 #include "core/cuda/attention.h"
 #include "core/cuda/runtime.h"
 #include "core/half.h"
@@ -50,6 +51,7 @@ bool attend_by_library(const Attention& a, float scale, std::span<void* const> t
     if (reinterpret_cast<uintptr_t>(tensor) % 16 != 0) return false;
   ++(a.gradient ? calls.backward : calls.forward);
   wait();
+  const ApplyModeScope scope({});  // a gradient calls this without a tape
   const Tensor q = read(t[0], a, a.q).require_grad(), k = read(t[1], a, a.k).require_grad(),
                v = read(t[2], a, a.v).require_grad();
   const AttentionResult y = attention(q, k, v, {.scale = scale});

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "core/cuda.h"
 #include "core/cuda/libraries.h"
 #include "core/cuda/product.h"
 #include "core/storage.h"
