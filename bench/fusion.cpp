@@ -76,7 +76,7 @@ std::map<std::string, GroupCost> costs_of_groups(const Program& plain, const Pro
     double seconds = 0;
     for (const int m : group.members) {
       name += cat(name.empty() ? "" : "+", plain.instructions[static_cast<size_t>(m)].op->name);
-      seconds += before[static_cast<size_t>(m)].between();
+      seconds += before[static_cast<size_t>(m)].at(kFarthest);
     }
     all[name].plain += 1e3 * seconds;
     ++all[name].found;
@@ -85,7 +85,7 @@ std::map<std::string, GroupCost> costs_of_groups(const Program& plain, const Pro
     if (const Instruction& instruction = fused.instructions[i]; fusion::is_fused(instruction)) {
       GroupCost& cost = all[instruction.op->name];
       ++cost.times;
-      cost.fused += 1e3 * after[i].between();
+      cost.fused += 1e3 * after[i].at(kFarthest);
     }
   std::erase_if(all, [](const auto& entry) { return entry.second.times == 0; });
   for (auto& [name, cost] : all) cost.plain *= static_cast<double>(cost.times) / cost.found;

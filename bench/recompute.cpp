@@ -19,14 +19,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 
 #include "autograd/gradients.h"
 #include "bench/nets.h"
 #include "core/median.h"
 #include "core/trace.h"
 #include "memory/budget.h"
-#include "memory/context.h"
 #include "memory/dead_code.h"
 #include "memory/early_update.h"
 #include "memory/pooled_allocator.h"
@@ -52,9 +50,11 @@ StepFunction training(const Subject& subject, optim::SGD& optimizer) {
 
 // Of a program in the arena that is planned for it.
 double predicted_seconds(const Program& program) {
-  const std::vector<double> seconds = seconds_in_context(
-      program, make_plan(program), instruction_costs(program, CostModel::measured));
-  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  const double farness = arena_farness(make_plan(program).arena_bytes);
+  double seconds = 0;
+  for (const Cost& cost : instruction_costs(program, CostModel::measured))
+    seconds += cost.at(farness);
+  return seconds;
 }
 
 // A program in an arena of its own.
@@ -195,7 +195,7 @@ void print_table(const Subject& subject, const Options& options) {
   const Program early = update_early(keep);
   std::vector<double> costs;
   for (const Cost& cost : instruction_costs(early, CostModel::measured))
-    costs.push_back(cost.between());
+    costs.push_back(cost.at(kFarthest));
   const recompute::Timeline timeline(recompute::problem_of(early, costs));
   recompute::Simulator simulator(timeline);
   const auto peak = [&](const recompute::Choices& choices) { return simulator.run(choices).peak; };
