@@ -8,26 +8,35 @@
 #include "ops/copy/copy.h"
 
 namespace plimsoll {
+
+// The casts that were made, by the source's storage. Emptied when a scope ends; in a scope that
+// lasts, those that are gone are dropped each time as many have been added as were left before.
+struct CastCache {
+  // One cast, as long as both sides exist: holding them here would keep memory alive.
+  struct Made {
+    Value from, to;  // without their storages
+    std::weak_ptr<Storage> source, result;
+    uint32_t version;  // of the source
+  };
+  std::unordered_map<const Storage*, Made> made{};
+  size_t tidy_at = 64;
+};
+
 namespace {
 
-// A cast that was made, as long as both sides exist: holding them here would keep memory alive.
-struct Made {
-  Value from, to;  // without their storages
-  std::weak_ptr<Storage> source, result;
-  uint32_t version;  // of the source
-};
+CastCache& cache() {
+  auto& casts = thread_state().casts;
+  if (!casts) casts = std::make_shared<CastCache>();
+  return *casts;
+}
 
 Value without_storage(Value value) {
   value.storage.reset();
   return value;
 }
 
-// By the source's storage. Emptied when a scope ends; in a scope that lasts, those that are gone
-// are dropped each time as many have been added as were left before.
-thread_local std::unordered_map<const Storage*, Made> made;
-thread_local size_t tidy_at = 64;
-
 void remember(const Value& from, const Value& to) {
+  auto& [made, tidy_at] = cache();
   if (made.size() >= tidy_at) {
     std::erase_if(made, [](const auto& entry) { return entry.second.result.expired(); });
     tidy_at = 2 * made.size() + 64;
@@ -43,9 +52,10 @@ bool same_look(const Value& a, const Value& b) {
 // The cast made before, if it is still what a new one would be; undefined otherwise. One that was
 // made outside a capture has bytes inside it that no replay would renew.
 Tensor found(const Value& from, DType to) {
+  const auto& made = cache().made;
   const auto entry = made.find(from.storage.get());
   if (entry == made.end()) return {};
-  const Made& m = entry->second;
+  const CastCache::Made& m = entry->second;
   const std::shared_ptr<Storage> result = m.result.lock();
   const uint64_t trace = Trace::current() ? Trace::current()->id() : 0;
   if (!result || result->trace() != trace || m.source.lock() != from.storage ||
@@ -121,6 +131,6 @@ ApplyMode casting_to(Precision precision) {
 
 Autocast::Autocast(Precision precision) : scope_(casting_to(precision)) {}
 
-Autocast::~Autocast() { made.clear(); }
+Autocast::~Autocast() { thread_state().casts.reset(); }
 
 }  // namespace plimsoll

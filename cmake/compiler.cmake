@@ -38,14 +38,36 @@ if(PLIMSOLL_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
-# plimsoll_part(FOLDER...): the calling folder's sources, and those of the folders in it that are
-# named, join the library. Tests lie beside the code they test and do not.
+# plimsoll_part(): the sources of the calling folder and of those in it join the library, and those
+# of the CUDA half that one. Tests lie beside the code they test and do not.
 function(plimsoll_part)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  foreach(folder ${ARGN})
-    file(GLOB more CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
-    list(APPEND sources ${more})
-  endforeach()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE cuda CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  set(folder "^${PROJECT_SOURCE_DIR}/core/cuda/")
+  set(cuda_cpp ${sources})
+  list(FILTER cuda_cpp INCLUDE REGEX ${folder})
+  list(FILTER sources EXCLUDE REGEX ${folder})
   target_sources(plimsoll PRIVATE ${sources})
+  plimsoll_cuda_sources(${cuda} ${cuda_cpp})
+endfunction()
+
+# plimsoll_precompile(TARGET HEADER...): the standard library is parsed once for TARGET, and HEADERs
+# with it: that is a second of the processor for each of its files. They still include what they
+# use, as a build with -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON shows. ccache, as it is set up, keeps
+# nothing that uses precompiled headers.
+function(plimsoll_precompile target)
+  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <array> <cmath> <cstdint> <cstdio> <functional> <limits> <map> <memory> <mutex>
+      <numeric> <optional> <set> <span> <sstream> <string> <string_view> <type_traits> <utility>
+      <vector> ${ARGN})
+  endif()
+endfunction()
+
+# plimsoll_precompile_as(TARGET OTHER): the headers that OTHER has, where both have the same flags.
+function(plimsoll_precompile_as target other)
+  if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT PLIMSOLL_ARCH STREQUAL levels)
+    target_precompile_headers(${target} REUSE_FROM ${other})
+  endif()
 endfunction()

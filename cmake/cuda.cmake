@@ -6,10 +6,9 @@
 # that such a program also runs on a machine without GPU or driver. The program's own project need
 # not know CUDA: the runtime is a library that this one names, not CMake's choice for a language.
 #
-# It is built where nvcc 13 and the headers of cuDNN, cuBLAS and NVRTC are found. An older nvcc, or a
-# toolkit without one of them, is no reason for a CPU user's build to fail.
+# It is built where nvcc 13 and the headers of cuDNN and cuBLAS are found. An older nvcc, or a toolkit
+# without one of them, is no reason for a CPU user's build to fail.
 include(CheckLanguage)
-include(cmake/embed.cmake)
 check_language(CUDA)
 set(found OFF)
 if(CMAKE_CUDA_COMPILER)
@@ -17,17 +16,16 @@ if(CMAKE_CUDA_COMPILER)
   get_filename_component(toolkit ${CMAKE_CUDA_COMPILER} DIRECTORY)
   find_path(PLIMSOLL_CUDNN_INCLUDE cudnn_backend.h HINTS ${toolkit}/../include)
   find_path(PLIMSOLL_CUBLAS_INCLUDE cublasLt.h HINTS ${toolkit}/../include)
-  find_path(PLIMSOLL_NVRTC_INCLUDE nvrtc.h HINTS ${toolkit}/../include)
   if(version MATCHES "release (1[3-9]|[2-9][0-9])\\." AND PLIMSOLL_CUDNN_INCLUDE
-     AND PLIMSOLL_CUBLAS_INCLUDE AND PLIMSOLL_NVRTC_INCLUDE)
+     AND PLIMSOLL_CUBLAS_INCLUDE)
     set(found ON)
   else()
     message(STATUS "PLIMSOLL_CUDA is off: ${CMAKE_CUDA_COMPILER} is older than 13, or "
-                   "cudnn_backend.h, cublasLt.h or nvrtc.h is not found")
+                   "cudnn_backend.h or cublasLt.h is not found")
   endif()
 endif()
-option(PLIMSOLL_CUDA
-       "Build the CUDA half (needs nvcc 13 and the headers of cuBLAS, cuDNN 9 and NVRTC)" ${found})
+option(PLIMSOLL_CUDA "Build the CUDA half (needs nvcc 13 and the headers of cuBLAS and cuDNN 9)"
+       ${found})
 
 # The engine and, where this build has one, its CUDA half.
 add_library(plimsoll_all INTERFACE)
@@ -109,13 +107,10 @@ function(plimsoll_cuda_library)
                           $<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_NAME:plimsoll_cuda>>)
   endif()
   plimsoll_cuda_batches("${sources}" sources)
-  # What kernels that are compiled at run time include.
-  plimsoll_embed_headers(embedded ops/element_rows.cuh core/cuda/nvrtc_standard.h)
-  target_sources(plimsoll_cuda PRIVATE ${sources} ${embedded})
+  target_sources(plimsoll_cuda PRIVATE ${sources})
   target_link_libraries(plimsoll_cuda PUBLIC plimsoll PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
   target_include_directories(plimsoll_cuda SYSTEM PRIVATE
-    ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${PLIMSOLL_CUDNN_INCLUDE} ${PLIMSOLL_CUBLAS_INCLUDE}
-    ${PLIMSOLL_NVRTC_INCLUDE})
+    ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${PLIMSOLL_CUDNN_INCLUDE} ${PLIMSOLL_CUBLAS_INCLUDE})
   set_target_properties(plimsoll_cuda PROPERTIES CUDA_RUNTIME_LIBRARY None)
   # The vendor's libraries are looked for there too (core/cuda/libraries.h).
   target_compile_definitions(plimsoll_cuda PRIVATE

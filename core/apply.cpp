@@ -1,10 +1,9 @@
 #include "core/apply.h"
 
 #include "core/cpu/finite.h"
+#include "core/cuda.h"
 #include "core/first_nonfinite.h"
-#include "core/joined_calls.h"
 #include "core/trace.h"
-#include "core/workspaces.h"
 
 namespace plimsoll {
 namespace {
@@ -42,26 +41,16 @@ void run(const OpDef& op, const Attrs& attrs, std::span<const Tensor> inputs,
          std::span<const Value> outputs, Device device) {
   const Kernel kernel = kernel_for(op, device);
   std::vector<View> in, out;
-  Metas in_metas, out_metas;
   bool work = outputs.empty();
   for (const Tensor& tensor : inputs) in.push_back(view_of(tensor.value()));
   for (const Value& value : outputs) {
     out.push_back(view_of(value));
     work = work || count(value.meta.shape) > 0;
   }
-  if (work && JoinedCalls::waits(op, attrs, inputs, outputs)) return;
   std::shared_ptr<Storage> scratch;
-  if (op.workspace) {
-    std::vector<Strides> strides;
-    for (const View& view : in) {
-      in_metas.push_back(view.meta);
-      strides.push_back(view.strides);
-    }
-    for (const View& view : out) out_metas.push_back(view.meta);
-    const AskedStrides scope(strides);
-    scratch = Storage::allocate(device, workspace_bytes(op, in_metas, out_metas, attrs),
+  if (op.workspace)
+    scratch = Storage::allocate(device, workspace_bytes(op, {in, out, attrs, {}}),
                                 MemoryClass::workspace, op.name);
-  }
   std::span<std::byte> workspace;
   if (scratch && scratch->data())
     workspace = {scratch->data(), static_cast<size_t>(scratch->bytes())};
@@ -133,11 +122,6 @@ void bump_versions(const OpDef& op, std::span<const Tensor> inputs) {
 
 }  // namespace
 
-ApplyMode& apply_mode() {
-  thread_local ApplyMode mode;
-  return mode;
-}
-
 void check_written(const OpDef& op, const Call& call) {
   for (size_t k = 0; k < call.out.size(); ++k)
     check_finite(op, "output", static_cast<int>(k), call.out[k]);
@@ -155,11 +139,6 @@ Kernel kernel_for(const OpDef& op, Device device) {
                      device == Device::cuda && !cuda_backend ? "Configure with -DPLIMSOLL_CUDA=ON."
                                                              : "Move them to another device.");
   return kernel;
-}
-
-int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<const Meta> out,
-                        const Attrs& attrs) {
-  return op.workspace ? op.workspace(in, out, attrs) : 0;
 }
 
 std::vector<Tensor> autocast(CastRule rule, std::initializer_list<Tensor> inputs) {

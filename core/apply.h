@@ -5,7 +5,8 @@
 //                    -> [eager]     allocate, run; if a gradient is wanted, keep the declared saves
 #pragma once
 
-#include "core/op.h"
+#include "core/backward.h"
+#include "core/thread_state.h"
 
 namespace plimsoll {
 
@@ -31,21 +32,12 @@ Kernel kernel_for(const OpDef& op, Device device);
 // infinity, unless a FirstNonfinite takes it. Not for the device without bytes.
 void check_written(const OpDef& op, const Call& call);
 
-int64_t workspace_bytes(const OpDef& op, std::span<const Meta> in, std::span<const Meta> out,
-                        const Attrs& attrs);
+// Bytes of scratch that the op asks for; addresses in the call do not matter.
+inline int64_t workspace_bytes(const OpDef& op, const Call& call) {
+  return op.workspace ? op.workspace(call) : 0;
+}
 
-// Core has no cast of its own: autocast puts this function into the mode.
-using InputCasts = std::vector<Tensor> (*)(CastRule, std::span<const Tensor> inputs);
-
-// How apply() behaves on this thread.
-struct ApplyMode {
-  bool record = true;          // make nodes where a gradient is wanted (NoGrad turns it off)
-  bool recomputing = false;    // a checkpoint runs again: ops that mutate were done the first time
-  bool check_finite = false;   // look at what ops write: NumericError, but for FirstNonfinite
-  InputCasts casts = nullptr;  // autocast: what inputs pass through first; nullptr: it is off
-  DType low = DType::f32;      // and the 16-bit type it casts to
-};
-ApplyMode& apply_mode();
+inline ApplyMode& apply_mode() { return thread_state().mode; }  // of this thread
 
 // The inputs as autocast makes them where it is on, for functions made of several ops; apply() does
 // this by itself, by OpDef.cast.

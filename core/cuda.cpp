@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "core/cpu/copy.h"
 #include "core/cuda_queue.h"
-#include "core/joined_calls.h"
 
 namespace plimsoll {
 
@@ -27,11 +27,23 @@ std::string why_no_cuda() {
   return "";
 }
 
+bool is_asynchronous(Device device) { return device == Device::cuda; }
+
+void synchronize(Device device) {
+  if (is_asynchronous(device)) cuda_api().synchronize();
+}
+
+void copy_view(const View& from, const View& to) {
+  if (from.meta.device == Device::cuda)
+    cuda_api().copy_strided(from, to);
+  else if (from.meta.device == Device::cpu)
+    copy_strided(from, to);
+}
+
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, int64_t bytes) {
   if (bytes == 0) return;
   const bool in = to_device == Device::cuda, out = from_device == Device::cuda;
   if (in || out) {
-    JoinedCalls::make_waiting();
     cuda_api().copy(to, from, bytes,
                     in && out ? CudaCopy::within : (in ? CudaCopy::in : CudaCopy::out));
   } else {
@@ -46,7 +58,6 @@ View on_host(const View& view, std::vector<std::byte>& bytes) {
     const int64_t reach = (view.shape()[axis] - 1) * view.strides[axis];
     (reach < 0 ? first : last) += reach;
   }
-  JoinedCalls::make_waiting();
   const int64_t size = size_of(view.dtype());
   bytes.resize(static_cast<size_t>((last - first + 1) * size));
   cuda_api().copy(bytes.data(), view.as<std::byte>() + first * size,

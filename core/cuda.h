@@ -1,18 +1,14 @@
-// The CUDA half as the rest of the engine sees it: a table of functions and, for each op, a kernel.
-// Both are weak symbols, which the linker finds in builds with CUDA (core/cuda) and which are null
-// in others: no other file knows how it was configured, or includes a header of the toolkit.
+// The CUDA half as the rest of the engine sees it: a table of functions and, for each op, a kernel
+// (core/cuda_kernel.h). Both are weak symbols, which the linker finds in builds with CUDA (core/cuda)
+// and which are null in others: no other file knows how it was configured, or includes a header of
+// the toolkit.
 //
 //   cuda_api().copy(to, from, bytes, CudaCopy::in);   // DeviceError, in one sentence, without one
 #pragma once
 
-#include "core/value.h"
+#include "core/view.h"
 
 namespace plimsoll {
-
-struct Call;
-
-// Declares the kernel of an op: its address is null in builds without CUDA.
-#define PLIMSOLL_CUDA_KERNEL(name) [[gnu::weak]] void name(const Call&)
 
 enum class CudaCopy { in, out, within };  // from the host, to the host, on the device
 
@@ -46,6 +42,16 @@ std::string why_no_cuda();
 
 // The table itself, which core/cuda defines.
 [[gnu::weak]] const CudaApi& cuda_backend();
+
+// Whether kernels of the device are queued, and return before they are done: then a launch costs
+// something, and a step can be recorded as one.
+bool is_asynchronous(Device device);
+
+// Waits as CudaApi::synchronize does, where the device is asynchronous.
+void synchronize(Device device);
+
+// to = from, on the device of both: same shape and dtype, any strides. Nothing without memory.
+void copy_view(const View& from, const View& to);
 
 // Copies bytes between or on devices with memory.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, int64_t bytes);

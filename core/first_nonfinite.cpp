@@ -1,16 +1,12 @@
 #include "core/first_nonfinite.h"
 
+#include "core/thread_state.h"
+
 namespace plimsoll {
-namespace {
+FirstNonfinite::FirstNonfinite() : previous_(current()) { thread_state().first_nonfinite = &text_; }
 
-thread_local std::string* innermost = nullptr;
+FirstNonfinite::~FirstNonfinite() { thread_state().first_nonfinite = previous_; }
 
-}  // namespace
-
-FirstNonfinite::FirstNonfinite() : previous_(innermost) { innermost = &text_; }
-
-FirstNonfinite::~FirstNonfinite() { innermost = previous_; }
-
-std::string* FirstNonfinite::current() { return innermost; }
+std::string* FirstNonfinite::current() { return thread_state().first_nonfinite; }
 
 }  // namespace plimsoll

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "core/joined_calls.h"
-
 namespace plimsoll {
 
 Late::Late(const Tensor& scalar) {
@@ -13,7 +11,6 @@ Late::Late(const Tensor& scalar) {
       scalar.device() == Device::cuda && scalar.defined() ? view_of(scalar.value()).data : nullptr;
   if (fetched && data && scalar.count() == 1) {
     dtype_ = scalar.dtype();
-    JoinedCalls::make_waiting();
     fetch_ = cuda_queue().fetch(data, size_of(dtype_));
   } else {
     value_ = scalar.item();

@@ -12,14 +12,15 @@ inline Metas metas_of(std::span<const Operand> operands) {
   return metas;
 }
 
-inline bool is_dense(const Operand& operand) {
-  return is_row_major(operand.meta.shape, operand.strides);
-}
+// What its kernel will see of an operand, but for the address.
+inline View look_of(const Operand& operand) { return {nullptr, operand.meta, operand.strides}; }
 
 // Bytes that its op asks for, for these operands.
 inline int64_t workspace_of(const Instruction& instruction) {
-  return workspace_bytes(*instruction.op, metas_of(instruction.in), metas_of(instruction.out),
-                         instruction.attrs);
+  std::vector<View> in, out;
+  for (const Operand& operand : instruction.in) in.push_back(look_of(operand));
+  for (const Operand& operand : instruction.out) out.push_back(look_of(operand));
+  return workspace_bytes(*instruction.op, {in, out, instruction.attrs, {}});
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/op.h"
+#include "core/storage.h"
 
 namespace plimsoll {
 

@@ -1,17 +1,14 @@
 #include "core/storage.h"
 
-#include <array>
 #include <utility>
+
+#include "core/thread_state.h"
 
 namespace plimsoll {
 namespace {
 
-thread_local MemoryClass current_class = MemoryClass::activation;
-
-// One slot per device; empty means the process-wide default.
 std::shared_ptr<Allocator>& slot(Device device) {
-  thread_local std::array<std::shared_ptr<Allocator>, 3> slots;
-  return slots[static_cast<size_t>(device)];
+  return thread_state().allocators[static_cast<size_t>(device)];
 }
 
 }  // namespace
@@ -27,11 +24,11 @@ AllocatorScope::AllocatorScope(std::shared_ptr<Allocator> allocator)
 AllocatorScope::~AllocatorScope() { slot(device_) = std::move(previous_); }
 
 MemoryScope::MemoryScope(MemoryClass memory_class)
-    : previous_(std::exchange(current_class, memory_class)) {}
+    : previous_(std::exchange(thread_state().memory_class, memory_class)) {}
 
-MemoryScope::~MemoryScope() { current_class = previous_; }
+MemoryScope::~MemoryScope() { thread_state().memory_class = previous_; }
 
-MemoryClass MemoryScope::current() { return current_class; }
+MemoryClass MemoryScope::current() { return thread_state().memory_class; }
 
 std::shared_ptr<Storage> Storage::allocate(Device device, int64_t bytes, MemoryClass memory_class,
                                            const char* op) {

@@ -1,12 +1,10 @@
 #include "core/trace.h"
 
 #include "core/apply.h"
-#include "core/workspaces.h"
+#include "core/operands.h"
 
 namespace plimsoll {
 namespace {
-
-thread_local Trace* current_trace = nullptr;
 
 uint64_t next_id() {
   static std::atomic<uint64_t> last = 0;
@@ -15,10 +13,10 @@ uint64_t next_id() {
 
 }  // namespace
 
-Trace* Trace::current() { return current_trace; }
+Trace* Trace::current() { return thread_state().trace; }
 
 Trace::Trace(std::span<const Meta> inputs) : id_(next_id()) {
-  check<StateError>(!current_trace,
+  check<StateError>(!current(),
                     "capture: a step is already being captured on this thread. "
                     "Capture one step at a time.");
   check<StateError>(!apply_mode().recomputing,
@@ -29,12 +27,12 @@ Trace::Trace(std::span<const Meta> inputs) : id_(next_id()) {
     inputs_.emplace_back(temporary(meta, Buffer::Kind::input, MemoryClass::input));
     program_.inputs.push_back(operand(inputs_.back().value()));
   }
-  current_trace = this;
+  thread_state().trace = this;
 }
 
 Trace::~Trace() {
   for (const Mutated& m : mutated_) m.storage->restore_version(m.version);
-  current_trace = nullptr;
+  thread_state().trace = nullptr;
 }
 
 void Trace::mutate(const std::shared_ptr<Storage>& storage, const char* op) {
@@ -102,7 +100,8 @@ Program Trace::finish(std::span<const Tensor> results) {
                       "Return only tensors that were computed.");
     program_.results.push_back(operand(tensor.value()));
   }
-  find_workspaces(program_);
+  for (Instruction& instruction : program_.instructions)
+    instruction.workspace = workspace_of(instruction);
   return std::move(program_);
 }
 

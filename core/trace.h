@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/program.h"
+#include "core/tensor.h"
 
 namespace plimsoll {
 

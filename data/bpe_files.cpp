@@ -2,18 +2,57 @@
 
 #include <utf8proc.h>
 
-#include <charconv>
+#include <array>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 
 #include "data/file.h"
-#include "data/json_vocabulary.h"
-#include "data/tokenizer_json.h"
 
 namespace plimsoll::data {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::string_view kPublished = ". Use the file as it was published.";
+
+// An object and all in it: keys that are there twice are refused, and so is what is nested deeper
+// than the files here are.
+Json parse_object(std::string_view text, const std::string& name) {
+  constexpr int kMostLevels = 8;
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  const auto hear = [&](int depth, Json::parse_event_t event, Json& value) {
+    check<DataError>(depth <= kMostLevels, "tokenizer: the JSON is nested more than ", kMostLevels,
+                     " deep: ", name, kPublished);
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const auto& key = value.get_ref<const std::string&>();
+      check<DataError>(keys.back().insert(key).second, "tokenizer: a key is there twice: ", name,
+                       " has \"", shown(key), "\"", kPublished);
+    }
+    return true;
+  };
+  // The JSON library would take a NUL for the end of the text and skip a byte order mark.
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  check<DataError>(first != text.npos && text[first] == '{' && text.find('\0') == text.npos,
+                   "tokenizer: this is no JSON object: ", name, kPublished);
+  try {
+    return Json::parse(text.begin(), text.end(), hear);
+  } catch (const Json::parse_error& e) {
+    fail<DataError>("tokenizer: the JSON cannot be read: ", name, " at byte ", e.byte, kPublished);
+  } catch (const Json::out_of_range&) {
+    fail<DataError>("tokenizer: a number is too large: in ", name, kPublished);
+  }
+}
+
+// A value as a message has it.
+std::string text_of(const Json& value) {
+  if (value.is_object()) return "{...}";
+  if (value.is_array()) return "[...]";
+  return shown(value.dump());
+}
 
 // Code point -> byte, -1: none.
 std::array<int16_t, 256 + 68> byte_alphabet() {
@@ -55,8 +94,7 @@ std::vector<std::string> table_of(std::vector<std::pair<std::string, int64_t>> e
     if (id >= std::ssize(tokens)) tokens.resize(static_cast<size_t>(id) + 1);
     std::string& place = tokens[static_cast<size_t>(id)];
     check<DataError>(place.empty(), "tokenizer: two tokens have one id: ", name, " gives ", id,
-                     " to \"", shown(place), "\" and \"", shown(token),
-                     "\". Use the file as it was published.");
+                     " to \"", shown(place), "\" and \"", shown(token), "\"", kPublished);
     place = std::move(token);
   }
   return tokens;
@@ -70,7 +108,7 @@ Ids ids_of(const std::vector<std::string>& tokens, const std::string& name) {
     if (tokens[id].empty()) continue;
     const auto [place, is_new] = ids.emplace(tokens[id], static_cast<int32_t>(id));
     check<DataError>(is_new, "tokenizer: a token is there twice: ", name, " gives it the ids ",
-                     place->second, " and ", id, ". Use the file as it was published.");
+                     place->second, " and ", id, kPublished);
   }
   return ids;
 }
@@ -89,40 +127,6 @@ void for_lines(std::string_view text, const Use& use) {
   }
 }
 
-// The two words of a line; DataError unless there is exactly one blank, inside.
-std::pair<std::string_view, std::string_view> two_words(std::string_view line,
-                                                        const std::string& name, int64_t number) {
-  const size_t blank = line.find(' ');
-  check<DataError>(blank != std::string_view::npos && blank > 0 && blank + 1 < line.size() &&
-                       line.find(' ', blank + 1) == std::string_view::npos,
-                   "tokenizer: this is not two words: ", name, " line ", number, ": \"",
-                   shown(line), "\". Use the file as it was published.");
-  return {line.substr(0, blank), line.substr(blank + 1)};
-}
-
-bool decode_base64(std::string_view text, std::string& bytes) {
-  if (text.empty() || text.size() % 4 != 0) return false;
-  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  uint32_t bits = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const bool pad = i >= text.size() - padding;
-    const int value = pad                    ? 0
-                      : c >= 'A' && c <= 'Z' ? c - 'A'
-                      : c >= 'a' && c <= 'z' ? c - 'a' + 26
-                      : c >= '0' && c <= '9' ? c - '0' + 52
-                      : c == '+'             ? 62
-                      : c == '/'             ? 63
-                                             : -1;
-    if (value < 0) return false;
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    if (i % 4 == 3)
-      for (const int shift : {16, 8, 0}) bytes.push_back(static_cast<char>(bits >> shift));
-  }
-  bytes.resize(bytes.size() - padding);
-  return true;
-}
-
 BytePairEncoding make(std::vector<std::string> tokens, std::span<const Merge> merges,
                       const std::string& name, BpeAttrs attrs = {}) {
   try {
@@ -132,138 +136,235 @@ BytePairEncoding make(std::vector<std::string> tokens, std::span<const Merge> me
   }
 }
 
-// The table of a vocabulary whose tokens are written in characters.
-std::vector<std::string> table_of_characters(std::vector<std::pair<std::string, int64_t>> entries,
-                                             const std::string& name) {
-  for (auto& [token, id] : entries) {
-    check<DataError>(!token.empty(), "tokenizer: a token has no characters: ", name, " gives ", id,
-                     " to it. Use the file as it was published.");
+bool is_id(const Json& value) { return value.is_number_unsigned() && value <= INT32_MAX; }
+
+// The table of {"token": id, ...}, whose tokens are written in characters.
+std::vector<std::string> table_of_characters(const Json& vocabulary, const std::string& name) {
+  std::vector<std::pair<std::string, int64_t>> entries;
+  for (const auto& [token, id] : vocabulary.items()) {
+    check<DataError>(is_id(id),
+                     "tokenizer: the id of a token is no whole number from 0 to 2^31 - 1: ", name,
+                     " after token \"", shown(token), "\"", kPublished);
+    check<DataError>(!token.empty(), "tokenizer: a token has no characters: ", name, " gives ",
+                     id.get<int64_t>(), " to it", kPublished);
     std::string bytes;
-    if (bytes_of(token, bytes)) token = std::move(bytes);
+    entries.emplace_back(bytes_of(token, bytes) ? bytes : token, id.get<int64_t>());
   }
   return table_of(std::move(entries), name);
 }
 
-// Those that the vocabulary has not got. Hugging Face's library does not look at the id of an added
-// token: one whose text is a key of the vocabulary, as it is written there, gets the id of that,
-// any other the next that is free. A file that says something else would give other ids than there.
-std::vector<AddedToken> new_tokens(const TokenizerJson& file, const std::string& name) {
-  const std::unordered_map<std::string_view, int64_t> ids(file.vocabulary.begin(),
-                                                          file.vocabulary.end());
-  std::set<std::string_view> seen;
-  std::vector<AddedToken> fresh;
-  int64_t next = std::ssize(file.vocabulary);
-  for (const AddedToken& token : file.added) {
-    check<DataError>(seen.insert(token.content).second,
-                     "tokenizer: an added token is there twice: ", name, " has \"",
-                     shown(token.content), "\". Use the file as it was published.");
-    const auto known = ids.find(token.content);
-    const int64_t id = known == ids.end() ? next : known->second;
-    check<DataError>(token.id == id,
-                     "tokenizer: an added token has not the id that Hugging Face's ",
-                     "library gives it: ", name, " has ", token.id, " for \"", shown(token.content),
-                     "\", there it is ", id, ". Save the file with that library.");
-    next = std::max(next, id + 1);
-    if (known == ids.end()) fresh.push_back(token);
-  }
-  return fresh;
+// A setting of a tokenizer.json and the values that it may have, as text_of() has them: two, one, or,
+// where none is listed, any but objects and arrays.
+struct Setting {
+  std::string_view section, key;
+  std::string_view values[2];
+};
+
+// clang-format off
+constexpr Setting kSettings[] = {
+    {"", "added_tokens", {"[...]"}},
+    {"", "pre_tokenizer", {"{...}"}},
+    {"", "post_processor", {"null", "{...}"}},
+    {"", "decoder", {"null", "{...}"}},
+    {"", "model", {"{...}"}},
+    {"model", "vocab", {"{...}"}},
+    {"model", "merges", {"[...]"}},
+    {"", "version", {"\"1.0\""}},
+    {"", "truncation", {"null"}},
+    {"", "padding", {"null"}},
+    {"", "normalizer", {"null"}},
+    {"pre_tokenizer", "type", {"\"ByteLevel\""}},
+    {"pre_tokenizer", "add_prefix_space", {"false"}},
+    {"pre_tokenizer", "use_regex", {"true"}},
+    {"pre_tokenizer", "trim_offsets", {}},  // where tokens lie in the text: nobody asks
+    {"post_processor", "type", {"\"ByteLevel\""}},
+    {"post_processor", "add_prefix_space", {}},
+    {"post_processor", "trim_offsets", {}},
+    {"post_processor", "use_regex", {}},
+    {"decoder", "type", {"\"ByteLevel\""}},
+    {"decoder", "add_prefix_space", {}},
+    {"decoder", "trim_offsets", {}},
+    {"decoder", "use_regex", {}},
+    {"model", "type", {"\"BPE\""}},
+    {"model", "dropout", {"null"}},
+    {"model", "unk_token", {}},             // every byte is a token: nothing is unknown
+    {"model", "fuse_unk", {}},
+    {"model", "byte_fallback", {}},
+    {"model", "continuing_subword_prefix", {"null", "\"\""}},
+    {"model", "end_of_word_suffix", {"null", "\"\""}},
+    {"model", "ignore_merges", {"true", "false"}},
+    {"added_tokens", "id", {}},
+    {"added_tokens", "content", {}},
+    {"added_tokens", "special", {}},
+    {"added_tokens", "single_word", {"false"}},
+    {"added_tokens", "lstrip", {"false"}},
+    {"added_tokens", "rstrip", {"false"}},
+    {"added_tokens", "normalized", {"true", "false"}}};
+constexpr std::pair<const char*, const char*> kRequired[] = {
+    {"pre_tokenizer", "type"}, {"pre_tokenizer", "add_prefix_space"}, {"model", "vocab"},
+    {"model", "merges"}};
+// clang-format on
+
+[[noreturn]] void refuse(const std::string& path, const Json& value, const std::string& name) {
+  fail<DataError>("tokenizer: this is not done here: ", name, " asks for ", path, " ",
+                  text_of(value), ". Use a byte-level BPE as GPT-2 has it.");
 }
 
-// Puts `added`, whose texts are as they are, into the table. Another token may have the same text,
-// as "Ġ" and an added " ".
+// What `section` has under its keys, "" being the whole file, must be settings that are done here.
+void check_settings(const Json& object, std::string_view section, const std::string& name) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string path = section.empty() ? key : cat(section, ".", key);
+    const auto setting = std::ranges::find_if(
+        kSettings, [&](const Setting& s) { return s.section == section && s.key == key; });
+    check<DataError>(setting != std::end(kSettings),
+                     "tokenizer: a key is not of the format: ", name, " has ", shown(path),
+                     kPublished);
+    const auto& values = setting->values;
+    const bool any = values[0].empty() && !value.is_structured();
+    if (!any && std::ranges::find(values, text_of(value)) == std::end(values))
+      refuse(path, value, name);
+    if (section.empty() && value.is_object()) check_settings(value, key, name);
+  }
+}
+
+// A token that is found in a text before anything else is done to it; where `normalized`, after
+// those that are not.
+struct AddedToken {
+  std::string content;
+  int64_t id;
+  bool normalized;
+};
+
+// Hugging Face's library does not look at the id of an added token: one whose text is a key of the
+// vocabulary, as it is written there, gets the id of that, any other the next that is free. A file
+// that says something else would give other ids than there.
+std::vector<AddedToken> added_tokens(const Json& list, const Json& vocabulary,
+                                     const std::string& name) {
+  std::vector<AddedToken> added;
+  std::set<std::string> seen;
+  int64_t next = std::ssize(vocabulary);
+  for (const Json& token : list) {
+    if (!token.is_object()) refuse("added_tokens", token, name);
+    check_settings(token, "added_tokens", name);
+    const Json id = token.value("id", Json()), content = token.value("content", Json());
+    check<DataError>(is_id(id) && content.is_string() && content != "",
+                     "tokenizer: an added token needs an id from 0 to 2^31 - 1 and a text: ", name,
+                     ": number ", added.size() + 1, " has not got both", kPublished);
+    added.push_back({content, id, token.value("normalized", false)});
+    check<DataError>(seen.insert(content).second,
+                     "tokenizer: an added token is there twice: ", name, " has \"",
+                     shown(added.back().content), "\"", kPublished);
+    const auto known = vocabulary.find(added.back().content);
+    const int64_t theirs = known == vocabulary.end() ? next : known->get<int64_t>();
+    check<DataError>(id == theirs, "tokenizer: an added token has not the id that Hugging Face's ",
+                     "library gives it: ", name, " has ", id.get<int64_t>(), " for \"",
+                     shown(added.back().content), "\", there it is ", theirs,
+                     ". Save the file with that library.");
+    next = std::max(next, theirs + 1);
+  }
+  return added;
+}
+
+// The merge that two words stand for; DataError unless exactly one blank is between them and all
+// are tokens.
+Merge merge_of(std::string_view words, const Ids& ids, const std::string& name, size_t number) {
+  const size_t blank = words.find(' ');
+  check<DataError>(blank != words.npos && blank > 0 && blank + 1 < words.size() &&
+                       words.find(' ', blank + 1) == words.npos,
+                   "tokenizer: this is not two words: ", name, " line ", number, ": \"",
+                   shown(words), "\"", kPublished);
+  std::string bytes, second;
+  const bool readable =
+      bytes_of(words.substr(0, blank), bytes) && bytes_of(words.substr(blank + 1), second);
+  const auto left = ids.find(bytes), right = ids.find(second);
+  bytes += second;
+  const auto merged = ids.find(bytes);
+  check<DataError>(readable && left != ids.end() && right != ids.end() && merged != ids.end(),
+                   "tokenizer: a merge is not of tokens in the vocabulary: ", name, " line ",
+                   number, ": \"", shown(words), "\". Use files that belong together.");
+  return {left->second, right->second, merged->second};
+}
+
+// Merges are "h e" or ["h", "e"].
+std::vector<Merge> merges_of(const Json& list, const std::vector<std::string>& tokens,
+                             const std::string& name) {
+  const Ids ids = ids_of(tokens, name);
+  std::vector<Merge> merges;
+  for (const Json& merge : list) {
+    const bool pair =
+        merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
+    check<DataError>(pair || merge.is_string(), "tokenizer: a merge is not two words: ", name,
+                     " has ", text_of(merge), " in model.merges", kPublished);
+    const std::string words = pair ? merge[0].get<std::string>() + ' ' + merge[1].get<std::string>()
+                                   : merge.get<std::string>();
+    merges.push_back(merge_of(words, ids, name + ", merges,", merges.size() + 1));
+  }
+  return merges;
+}
+
+// Puts those that are not keys of the vocabulary into the table, their texts as they are. Another
+// token may have the same text, as "Ġ" and an added " ".
 void add_tokens(std::vector<std::string>& tokens, const std::vector<AddedToken>& added,
-                const std::string& name) {
-  std::vector<std::pair<std::string, int64_t>> entries;
-  for (const AddedToken& token : added) entries.emplace_back(token.content, token.id);
-  for (size_t id = 0; id < tokens.size(); ++id)
-    if (!tokens[id].empty()) entries.emplace_back(std::move(tokens[id]), static_cast<int64_t>(id));
-  tokens = table_of(std::move(entries), name);
+                const Json& vocabulary, const std::string& name) {
+  for (const AddedToken& token : added) {
+    if (vocabulary.contains(token.content)) continue;
+    const auto id = static_cast<size_t>(token.id);
+    if (id >= tokens.size()) tokens.resize(id + 1);
+    check<DataError>(tokens[id].empty(), "tokenizer: two tokens have one id: ", name, " gives ", id,
+                     " to \"", shown(tokens[id]), "\" and \"", shown(token.content), "\"",
+                     kPublished);
+    tokens[id] = token.content;
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> parse_vocabulary(const std::string& json, const std::string& name) {
-  return table_of_characters(parse_json_vocabulary(json, name), name);
+std::vector<std::string> parse_vocabulary(std::string_view json, const std::string& name) {
+  return table_of_characters(parse_object(json, name), name);
 }
 
 std::vector<Merge> parse_merges(std::string_view text, const std::string& name,
                                 const std::vector<std::string>& tokens) {
   const Ids ids = ids_of(tokens, name);
   std::vector<Merge> merges;
-  for_lines(text, [&](std::string_view line, int64_t number) {
-    if (number == 1 && line.starts_with("#version")) return;
-    const auto [left, right] = two_words(line, name, number);
-    std::string bytes, second;
-    const bool readable = bytes_of(left, bytes) && bytes_of(right, second);
-    const auto a = ids.find(bytes), b = ids.find(second);
-    bytes += second;
-    const auto both = ids.find(bytes);
-    check<DataError>(readable && a != ids.end() && b != ids.end() && both != ids.end(),
-                     "tokenizer: a merge is not of tokens in the vocabulary: ", name, " line ",
-                     number, ": \"", shown(line), "\". Use files that belong together.");
-    merges.push_back({a->second, b->second, both->second});
-  });
+  size_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    begin = end + 1;
+    if (++number == 1 && line.starts_with("#version")) continue;
+    if (!line.empty()) merges.push_back(merge_of(line, ids, name, number));
+  }
   return merges;
 }
 
-// GPT-2's longest has 128. Each place where one can be cut in two is looked at.
-constexpr int64_t kLongestToken = 4096;
-
-BytePairEncoding parse_ranks(std::string_view text, const std::string& name) {
-  std::vector<std::pair<std::string, int64_t>> entries;
-  for_lines(text, [&](std::string_view line, int64_t number) {
-    const auto [word, digits] = two_words(line, name, number);
-    std::string token;
-    int64_t rank = -1;
-    const char* const end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, rank);
-    check<DataError>(decode_base64(word, token) && error == std::errc{} && stop == end,
-                     "tokenizer: this is not a token in base64 and its rank: ", name, " line ",
-                     number, ": \"", shown(line), "\". Use the file as it was published.");
-    check<DataError>(std::ssize(token) <= kLongestToken, "tokenizer: a token is too long: ", name,
-                     " line ", number, " has one of ", token.size(), " bytes. At most ",
-                     kLongestToken, " are read.");
-    entries.emplace_back(std::move(token), rank);
-  });
-  std::vector<std::string> tokens = table_of(std::move(entries), name);
-  const Ids ids = ids_of(tokens, name);
-  std::vector<Merge> merges;
-  for (size_t id = 0; id < tokens.size(); ++id)
-    for (size_t cut = 1; cut < tokens[id].size(); ++cut) {
-      const std::string_view token = tokens[id];
-      const auto left = ids.find(token.substr(0, cut)), right = ids.find(token.substr(cut));
-      if (left != ids.end() && right != ids.end())
-        merges.push_back({left->second, right->second, static_cast<int32_t>(id)});
-    }
-  return make(std::move(tokens), merges, name, {.whole_pieces = true});
-}
-
 BytePairEncoding parse_tokenizer(std::string_view json, const std::string& name) {
-  TokenizerJson file = read_tokenizer_json(json, name);
-  const std::vector<AddedToken> fresh = new_tokens(file, name);
-  std::vector<std::string> tokens = table_of_characters(std::move(file.vocabulary), name);
-  const std::vector<Merge> merges = parse_merges(file.merges, name + ", merges,", tokens);
-  add_tokens(tokens, fresh, name);
-  BpeAttrs attrs{.whole_pieces = file.ignore_merges, .found_first = {{}, {}}};
-  for (AddedToken& token : file.added)
-    attrs.found_first[token.normalized].push_back(
-        {std::move(token.content), static_cast<int32_t>(token.id)});
+  const Json file = parse_object(json, name);
+  check_settings(file, "", name);
+  for (const auto& [section, key] : kRequired)
+    check<DataError>(file.contains(section) && file[section].contains(key),
+                     "tokenizer: something is missing: ", name, " has no ", section, ".", key,
+                     kPublished);
+  const Json& model = file["model"];
+  const Json& vocabulary = model["vocab"];
+  std::vector<std::string> tokens = table_of_characters(vocabulary, name);
+  const std::vector<Merge> merges = merges_of(model["merges"], tokens, name);
+  BpeAttrs attrs{.whole_pieces = model.value("ignore_merges", false), .found_first = {{}, {}}};
+  const std::vector<AddedToken> added =
+      added_tokens(file.value("added_tokens", Json::array()), vocabulary, name);
+  add_tokens(tokens, added, vocabulary, name);
+  for (const AddedToken& token : added)
+    attrs.found_first[token.normalized].push_back({token.content, static_cast<int32_t>(token.id)});
   return make(std::move(tokens), merges, name, std::move(attrs));
 }
 
 BytePairEncoding load_tokenizer(const fs::path& path) {
   std::error_code error;
-  if (!fs::is_directory(path, error)) {
-    const std::string text = read_text(path);
-    const size_t first = text.find_first_not_of(" \t\r\n");
-    const bool json = first != text.npos && text[first] == '{';
-    return json ? parse_tokenizer(text, path.string()) : parse_ranks(text, path.string());
-  }
+  if (!fs::is_directory(path, error)) return parse_tokenizer(read_text(path), path.string());
   // It alone says how text is cut, and what is done to it before.
   if (fs::exists(path / "tokenizer.json", error)) return load_tokenizer(path / "tokenizer.json");
-  const bool own_names = fs::exists(path / "encoder.json", error);
-  const fs::path vocabulary = path / (own_names ? "encoder.json" : "vocab.json");
-  const fs::path merges = path / (own_names ? "vocab.bpe" : "merges.txt");
+  const fs::path vocabulary = path / "vocab.json", merges = path / "merges.txt";
   std::vector<std::string> tokens = parse_vocabulary(read_text(vocabulary), vocabulary.string());
   const std::vector<Merge> pairs = parse_merges(read_text(merges), merges.string(), tokens);
   return make(std::move(tokens), pairs, path.string());

@@ -1,5 +1,5 @@
-// Images that the program draws itself, so that everything runs without a download: ten figures
-// (data/figures.h) of 28 x 28 grey pixels.
+// Images that the program draws itself, so that everything runs without a download: ten figures of
+// 28 x 28 grey pixels.
 //
 //   ImageDataset train = draw_images(Split::train);                        // 10,000 images
 //   ImageDataset other = draw_images(Split::train, {.count = 500, .seed = 7});

@@ -92,7 +92,7 @@ ImageDataset load_cifar10(const fs::path& dir, Split split) {
   check<DataError>(!files.empty(), "cifar10: no file ",
                    train ? "data_batch_1.bin to data_batch_5.bin" : "test_batch.bin",
                    ", with or without .gz, is in the folder: ", dir.string(),
-                   ". Check the path, or fetch the data with get_data.");
+                   ". Check the path, or fetch the data with tools/get_data.sh.");
   check<DataError>(train || files.size() == 1, "cifar10: the folder has ", files.size(),
                    " test sets: ", files.begin()->second.path.string(), " and ",
                    files.rbegin()->second.path.string(), ". Leave one of them there.");

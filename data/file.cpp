@@ -19,7 +19,7 @@ Bytes read_raw(const fs::path& path, int64_t limit) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   check<DataError>(fs::exists(status), "read_file: there is no such file: ", path.string(),
-                   ". Check the path, or fetch the data with get_data.");
+                   ". Check the path, or fetch the data with tools/get_data.sh.");
   check<DataError>(fs::is_regular_file(status),
                    "read_file: this is not a regular file: ", path.string(), ". Name a file.");
   const auto size = static_cast<int64_t>(fs::file_size(path, error));
@@ -122,7 +122,7 @@ std::string shown(std::string_view piece) {
 void check_folder(const fs::path& dir) {
   std::error_code error;
   check<DataError>(fs::is_directory(dir, error), "data: there is no such folder: ", dir.string(),
-                   ". Check the path, or fetch the data with get_data.");
+                   ". Check the path, or fetch the data with tools/get_data.sh.");
 }
 
 fs::path find_file(const fs::path& dir, const std::string& name) {
@@ -131,7 +131,7 @@ fs::path find_file(const fs::path& dir, const std::string& name) {
   for (const std::string& candidate : {name, name + ".gz"})
     if (fs::exists(dir / candidate, error)) return dir / candidate;
   fail<DataError>("data: neither ", name, " nor ", name, ".gz is in the folder: ", dir.string(),
-                  ". Check the path, or fetch the data with get_data.");
+                  ". Check the path, or fetch the data with tools/get_data.sh.");
 }
 
 }  // namespace plimsoll::data

@@ -2,7 +2,7 @@
 // next item; after the last, nothing, at every call.
 //
 //   Stream<int64_t> order = shuffled(numbers(0, 1000), {.buffer = 100, .seed = 1, .epoch = 3});
-//   const auto image = cached<Image>(1000, [&](int64_t i) { return decode(files[i]); });
+//   const auto image = [&](int64_t i) { return decode(files[i]); };
 //   auto batches = batched(mapped(std::move(order), image, {.workers = 4, .ahead = 64}), 32);
 //   while (auto batch = batches()) use(*batch);
 //
@@ -166,12 +166,6 @@ auto mapped(Stream<T> source, F f, MapAttrs attrs = {}) {
   return Stream<U>([map] { return map->next(); });
 }
 
-// The same items, taken from the source ahead of time by one thread.
-template <class T>
-Stream<T> prefetched(Stream<T> source, int64_t ahead) {
-  return mapped(std::move(source), [](T item) { return item; }, {.workers = 1, .ahead = ahead});
-}
-
 struct ShuffleAttrs {
   int64_t buffer = 1000;  // items held; an item comes out at most `buffer` - 1 places early
   uint64_t seed = 0;
@@ -223,28 +217,6 @@ Stream<std::vector<T>> batched(Stream<T> source, int64_t size, bool drop_last = 
     }
     if (batch.empty() || (drop_last && std::ssize(batch) < size)) return std::nullopt;
     return batch;
-  };
-}
-
-// make(i) for 0 <= i < count, made once: the first call keeps the item in memory for all later
-// ones, in any thread and any epoch. Items that could not be made are tried again. IndexError.
-template <class T>
-std::function<std::shared_ptr<const T>(int64_t)> cached(int64_t count,
-                                                        std::function<T(int64_t)> make) {
-  struct Entry {
-    std::mutex mutex;
-    std::shared_ptr<const T> item;
-  };
-  check<ValueError>(count >= 0, "cached: items are counted: ", count, ". Pass 0 or more.");
-  const auto entries = std::make_shared<std::vector<Entry>>(static_cast<size_t>(count));
-  return [entries, make = std::move(make)](int64_t index) {
-    check<IndexError>(index >= 0 && index < std::ssize(*entries),
-                      "cached: there is no such item: ", index, " of ", entries->size(),
-                      ". Count from 0.");
-    Entry& entry = (*entries)[static_cast<size_t>(index)];
-    const std::lock_guard lock(entry.mutex);
-    if (!entry.item) entry.item = std::make_shared<const T>(make(index));
-    return entry.item;
   };
 }
 

@@ -78,10 +78,10 @@ int main(int argc, char** argv) {
   using namespace plimsoll::examples;
   Options options;
   Sweep sweep;
-  CLI::App app{"Compares what training takes: eager and captured, with and without checkpointing."};
+  CommandLine app{"Compares what training takes: eager and captured, with and without checkpointing."};
   app.add_option("--models", sweep.models, "Models to compare")
       ->delimiter(',')
-      ->check(CLI::IsMember(comparable_models()))
+      ->check(one_of(comparable_models()))
       ->capture_default_str();
   app.add_option("--batches", sweep.batches, "Examples per step")
       ->delimiter(',')
@@ -89,12 +89,12 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--precisions", sweep.precisions, "Types that activations are kept in")
       ->delimiter(',')
-      ->check(CLI::IsMember(precision_names()))
+      ->check(one_of(precision_names()))
       ->capture_default_str();
   app.add_option("--budgets", sweep.budgets,
                  "Budgets in percent of what the captured step takes; smallest: the smallest; none")
       ->delimiter(',')
-      ->check(whole_number(1, 100) | CLI::IsMember({"smallest", "none"}))
+      ->check(whole_number(1, 100) | one_of({"smallest", "none"}))
       ->capture_default_str();
   app.add_option("--steps", sweep.steps, "Training steps of each row")
       ->check(whole_number(1, 1'000'000))

@@ -21,7 +21,7 @@ struct Asked {
   std::string json;
 };
 
-CLI::Validator size_of_memory() {
+Check size_of_memory() {
   return {[](std::string& text) -> std::string {
             try {
               parse_bytes(text);
@@ -96,16 +96,16 @@ int main(int argc, char** argv) {
   GptSize& gpt = asked.model.gpt;
   std::vector<std::string> models = cnn_names();
   models.insert(models.end(), text_model_names().begin(), text_model_names().end());
-  CLI::App app{"The largest batch that trains within so much memory, without allocating it."};
+  CommandLine app{"The largest batch that trains within so much memory, without allocating it."};
   app.add_option("--model", asked.model.name, "Model")
-      ->check(CLI::IsMember(models))
+      ->check(one_of(models))
       ->capture_default_str();
   app.add_option("--vram", asked.vram, "Memory to train in, as in 8GiB")
       ->check(size_of_memory())
       ->required();
   app.add_option("--precisions", asked.precisions, "Types that activations are kept in")
       ->delimiter(',')
-      ->check(CLI::IsMember(precision_names()))
+      ->check(one_of(precision_names()))
       ->capture_default_str();
   app.add_option("--image", asked.image, "Image models: height, width, channels [the model's own]")
       ->delimiter(',')

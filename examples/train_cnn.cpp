@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
   options.batch = 128;
   options.learning_rate = 2e-3;
   int64_t epochs = 5;
-  CLI::App app{"Trains a convolution net on images and says what memory it takes."};
+  CommandLine app{"Trains a convolution net on images and says what memory it takes."};
   add_options(app, options, cnn_names());
   add_budget_options(app, options);
   add_picture_options(app, options);

@@ -319,7 +319,7 @@ int main(int argc, char** argv) {
   TextOptions options;
   options.batch = 12;
   options.learning_rate = 1e-3;
-  CLI::App app{"Trains a transformer on text and says what memory it takes."};
+  CommandLine app{"Trains a transformer on text and says what memory it takes."};
   add_options(app, options, text_model_names());
   add_budget_options(app, options);
   add_picture_options(app, options);

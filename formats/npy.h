@@ -29,7 +29,7 @@ Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name);
 
 // Stored, not compressed, as numpy.savez does; also more than kMaxNpzBytes, which read_npz reads
 // only with a higher limit. Errors of write_npy, and ValueError for a name that is empty, there
-// twice, or holds something else than printable ASCII.
+// twice, above 65,000 characters, or holds something else than printable ASCII.
 void write_npz(const std::filesystem::path& file, std::span<const NamedTensor> tensors);
 
 constexpr int64_t kMaxNpzBytes = int64_t{4} << 30;

@@ -1,6 +1,8 @@
 #include "formats/safetensors.h"
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "data/mapped_file.h"
 #include "formats/safetensors_header.h"
@@ -83,6 +85,37 @@ std::vector<NamedTensor> read_safetensors(const std::filesystem::path& file) {
   std::vector<NamedTensor> tensors;
   for (const std::string& name : source.names()) tensors.push_back({name, source.tensor(name)});
   return tensors;
+}
+
+void write_safetensors(const Sink& sink, std::span<const NamedTensor> tensors,
+                       const Metadata& metadata) {
+  std::vector<const NamedTensor*> order;
+  std::set<std::string_view> names{kMetadataName};
+  for (const NamedTensor& item : tensors) {
+    check<StateError>(item.tensor.defined(), "safetensors: tensor ", in_quotes(item.name),
+                      " is undefined. Write tensors that were computed.");
+    require_bytes("safetensors", item.tensor);
+    check<ValueError>(names.insert(item.name).second, "safetensors: the name ",
+                      in_quotes(item.name), " is taken. Give every tensor a name of its own.");
+    order.push_back(&item);
+  }
+  std::ranges::sort(order, [](const NamedTensor* a, const NamedTensor* b) {
+    const FileType& of_a = type_of(a->tensor.dtype());
+    const FileType& of_b = type_of(b->tensor.dtype());
+    return &of_a != &of_b ? &of_a > &of_b : a->name < b->name;
+  });
+  const std::string header = header_text(order, metadata);
+  const uint64_t length = header.size();
+  sink(std::as_bytes(std::span(&length, 1)));
+  sink(std::as_bytes(std::span(header)));
+  std::vector<std::byte> space;
+  for (const NamedTensor* item : order) sink(bytes_of("safetensors", item->tensor, space));
+}
+
+void write_safetensors(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
+                       const Metadata& metadata) {
+  write_file("safetensors", file,
+             [&](const Sink& sink) { write_safetensors(sink, tensors, metadata); });
 }
 
 }  // namespace plimsoll::formats

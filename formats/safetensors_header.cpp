@@ -208,7 +208,9 @@ void check_places(SafetensorsHeader& header, uint64_t data_bytes, const std::str
 
 }  // namespace
 
-std::span<const FileType> file_types() { return kFileTypes; }
+const FileType& type_of(DType dtype) {
+  return *std::ranges::find(kFileTypes, std::optional(dtype), &FileType::dtype);
+}
 
 SafetensorsHeader parse_header(std::string_view text, uint64_t data_bytes,
                                const std::string& path) {
@@ -231,13 +233,37 @@ std::string in_quotes(std::string_view name) {
   return text.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
-std::string json_text(std::string_view text) {
-  try {
-    return Json(std::string(text)).dump();
-  } catch (const Json::type_error&) {
-    fail<ValueError>("safetensors: a name or text is not UTF-8: ", in_quotes(text),
-                     ". Use another one.");
+std::string header_text(std::span<const NamedTensor* const> tensors, const Metadata& metadata) {
+  std::string text = "{";
+  const auto json_of = [](const std::string& name) {
+    try {
+      return Json(name).dump();
+    } catch (const Json::type_error&) {
+      fail<ValueError>("safetensors: a name or text is not UTF-8: ", in_quotes(name),
+                       ". Use another one.");
+    }
+  };
+  for (const auto& [key, value] : metadata)
+    text += cat(text.size() > 1 ? "," : cat(json_of(std::string(kMetadataName)), ":{"),
+                json_of(key), ":", json_of(value));
+  if (!metadata.empty()) text += '}';
+  int64_t begin = 0;
+  for (const NamedTensor* item : tensors) {
+    const Meta& meta = item->tensor.meta();
+    const int64_t end = checked_add(begin, bytes_of(meta), "safetensors");
+    const nlohmann::ordered_json entry{
+        {"dtype", type_of(meta.dtype).name},
+        {"shape", std::vector<int64_t>(meta.shape.begin(), meta.shape.end())},
+        {"data_offsets", {begin, end}}};
+    text += cat(text.size() > 1 ? "," : "", json_of(item->name), ":", entry.dump());
+    begin = end;
   }
+  text += '}';
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  check<ValueError>(text.size() <= kMaxHeaderBytes, "safetensors: the header would have ",
+                    text.size(), " bytes, at most ", kMaxHeaderBytes,
+                    " are read. Write several files.");
+  return text;
 }
 
 }  // namespace plimsoll::formats

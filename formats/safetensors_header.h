@@ -16,8 +16,8 @@ struct FileType {
   uint64_t bits;
   std::optional<DType> dtype;
 };
-// By alignment, as the reference implementation orders tensors (the last comes first).
-std::span<const FileType> file_types();
+// In one table by alignment, as the reference implementation orders tensors (the last comes first).
+const FileType& type_of(DType dtype);
 
 struct FileTensor {
   const FileType* type = nullptr;
@@ -40,7 +40,8 @@ SafetensorsHeader parse_header(std::string_view text, uint64_t data_bytes, const
 
 // A name as JSON in ASCII, cut where it is long, for messages.
 std::string in_quotes(std::string_view name);
-// As JSON, whole. ValueError when it is not UTF-8.
-std::string json_text(std::string_view text);
+// The header of a file that holds these tensors in this order. ValueError: text that is not UTF-8,
+// or too much of it.
+std::string header_text(std::span<const NamedTensor* const> tensors, const Metadata& metadata);
 
 }  // namespace plimsoll::formats

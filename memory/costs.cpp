@@ -10,6 +10,7 @@
 #include "core/apply.h"
 #include "core/cpu/caches.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda.h"
 #include "core/operands.h"
 #include "memory/in_place.h"
 #include "memory/pooled_allocator.h"
@@ -105,14 +106,11 @@ class Bench {
   }
   double run() {
     const Kernel kernel = kernel_for(*kind_.instruction.op, device_);
-    wait();
+    synchronize(device_);
     const Clock::time_point start = Clock::now();
     kernel({in_, out_, kind_.instruction.attrs, workspace_});
-    wait();
+    synchronize(device_);
     return seconds_since(start);
-  }
-  void wait() const {
-    if (device_ == Device::cuda) cuda_api().synchronize();
   }
 
   const Device device_;
@@ -135,8 +133,7 @@ void measure(const Program& program, std::deque<Kind>& kinds) {
   if (kinds.empty()) return;
   int64_t bytes = 0;
   for (const Kind& kind : kinds) bytes = std::max(bytes, Bench(program, kind, nullptr).bytes());
-  const AllocatorScope scope(std::make_shared<PooledAllocator>(
-      program.device == Device::cuda ? cuda_provider() : host_provider()));
+  const AllocatorScope scope(std::make_shared<PooledAllocator>(provider_of(program.device)));
   const auto scratch = Storage::allocate(program.device, bytes, MemoryClass::workspace, "costs");
   std::vector<Kind*> again;
   for (Kind& kind : kinds) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <span>
 
 #include "memory/in_place.h"
 
@@ -13,9 +14,7 @@ bool writes(const Instruction& instruction, size_t input) {
   return has(instruction.op->mutates, static_cast<int>(input));
 }
 
-bool is_update(const Instruction& instruction) {
-  return instruction.op->joins && instruction.op->mutates && instruction.out.empty();
-}
+bool is_update(const Instruction& instruction) { return instruction.op->mutates != 0; }
 
 // Whether a and b run in one order only: one writes what the other touches.
 bool ordered(const Instruction& a, const Instruction& b) {
@@ -32,8 +31,7 @@ bool ordered(const Instruction& a, const Instruction& b) {
 }
 
 bool alike(const Instruction& a, const Instruction& b) {
-  return a.op == b.op && a.attrs == b.attrs && a.in.size() == b.in.size() &&
-         a.out.size() == b.out.size();
+  return a.op == b.op && a.attrs == b.attrs && a.in.size() == b.in.size();
 }
 
 // Bytes in the arena at each instruction.
@@ -101,37 +99,18 @@ Program update_together(Program program, int64_t bytes) {
   return program;
 }
 
-int joined_until(const Program& program, const Plan& plan, int first) {
-  const Instruction& a = program.instructions[first];
-  const auto has_work = [](const Instruction& x) {
-    return std::ranges::all_of(x.out, [](const Operand& o) { return count(o.meta.shape) > 0; });
-  };
-  // Where the operands of an instruction lie: outside of the arena no two buffers share memory.
-  const auto share = [&](const Operand& x, const Operand& y) {
-    const int64_t at_x = plan.offsets[x.buffer], at_y = plan.offsets[y.buffer];
-    if (at_x == Plan::kNowhere || at_y == Plan::kNowhere) return x.buffer == y.buffer;
-    return at_x < at_y + program.buffers[y.buffer].bytes &&
-           at_y < at_x + program.buffers[x.buffer].bytes;
-  };
-  const auto writes_over = [&](const Instruction& x, const Instruction& y) {
-    const auto in_y = [&](const Operand& operand) {
-      const auto same = [&](const Operand& other) { return share(operand, other); };
-      return std::ranges::any_of(y.in, same) || std::ranges::any_of(y.out, same);
-    };
-    for (size_t k = 0; k < x.in.size(); ++k)
-      if (writes(x, k) && in_y(x.in[k])) return true;
-    return std::ranges::any_of(x.out, in_y);
-  };
+int joined_until(const Program& program, int first) {
+  const auto& instructions = program.instructions;
+  const auto count = static_cast<int>(instructions.size());
+  const Instruction& a = instructions[first];
   int end = first + 1;
-  if (!a.op->joins || a.workspace > 0 || !has_work(a)) return end;
-  for (; end < plan.instructions; ++end) {
-    const Instruction& b = program.instructions[end];
-    if (!alike(a, b) || !has_work(b)) break;
-    bool apart = true;
-    for (int k = first; k < end && apart; ++k)
-      apart = !writes_over(program.instructions[k], b) && !writes_over(b, program.instructions[k]);
-    if (!apart) break;
-  }
+  if (!is_update(a) || a.workspace > 0) return end;
+  const auto can_join = [&](const Instruction& b) {
+    const auto before = std::span(instructions).subspan(first, end - first);
+    return alike(a, b) &&
+           std::ranges::none_of(before, [&](const Instruction& x) { return ordered(x, b); });
+  };
+  while (end < count && can_join(instructions[end])) ++end;
   return end;
 }
 

@@ -1,23 +1,22 @@
-// Joining: one launch for the updates of many parameters, and for other ops that say OpDef::joins.
+// Joining: one launch for the updates of many parameters, and for whatever else writes in place.
 // On a GPU a step has more launches than the work in them is worth: most parameters are small.
 //
 //   program = update_together(std::move(program), plan.lower_bound);   // where it is free
-//   for (int i = 0; i < n; i = joined_until(program, plan, i)) ...     // one call for each round
+//   for (int i = 0; i < n; i = joined_until(program, i)) ...     // one call for each round
 #pragma once
 
 #include "memory/plan.h"
 
 namespace plimsoll {
 
-// Moves updates (instructions of ops that join, which write in place) back until others like them
-// come, so that they run one after another: as far as the step never holds more than `bytes` in its
+// Moves updates (instructions that write in place) back until others like them come, so that they run one after another: as far as the step never holds more than `bytes` in its
 // arena on that account, and before anything that needs them done. All other instructions keep
 // their order, and every value its bits.
 Program update_together(Program program, int64_t bytes);
 
-// The end of the instructions from `first` on that one call of their kernel can run: of one op that
-// joins, with equal attributes, as many operands and something to do each, and none of them looking
-// into memory that another one writes. first + 1: it runs alone.
-int joined_until(const Program& program, const Plan& plan, int first);
+// The end of the instructions from `first` on that one call of their kernel can run: updates by one
+// op, with equal attributes and as many operands each, and none of them looking into memory that
+// another one writes. first + 1: it runs alone.
+int joined_until(const Program& program, int first);
 
 }  // namespace plimsoll

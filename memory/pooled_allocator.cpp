@@ -47,18 +47,30 @@ void PooledAllocator::deallocate(void* data, int64_t bytes, MemoryClass memory_c
     blocks_.erase(right);
   };
   const auto next = std::next(block);
-  if (next != blocks_.end() && next->second.free && !next->second.first) {
-    free.erase({next->second.bytes, next->first});
+  if (next != blocks_.end() && next->second.free() && !next->second.first) {
+    spare_ = free.extract({next->second.bytes, next->first});
     take_over(block, next);
   }
-  if (!block->second.first && std::prev(block)->second.free) {
+  if (!block->second.first && std::prev(block)->second.free()) {
     const auto previous = std::prev(block);
-    free.erase({previous->second.bytes, previous->first});
+    previous->second.place = free.extract({previous->second.bytes, previous->first});
     take_over(previous, block);
     block = previous;
   }
-  block->second.free = true;
-  free.insert({block->second.bytes, block->first});
+  put_free(block);
+}
+
+// A place for a block that is to be. What can fail is done before anything changes.
+PooledAllocator::FreeBlocks::node_type PooledAllocator::new_place() {
+  if (spare_) return std::move(spare_);
+  FreeBlocks places;
+  return places.extract(places.emplace().first);
+}
+
+void PooledAllocator::put_free(Blocks::iterator block) noexcept {
+  FreeBlocks::node_type place = std::move(block->second.place);
+  place.value() = {block->second.bytes, block->first};
+  free_[block->second.kind].insert(std::move(place));
 }
 
 std::byte* PooledAllocator::take_anywhere(int64_t bytes) {
@@ -78,15 +90,15 @@ std::byte* PooledAllocator::take_free(int64_t bytes, Kind kind, bool whole) {
   const auto fit = free.lower_bound({bytes, nullptr});
   if (fit == free.end() || (whole && fit->first > bytes)) return nullptr;
   const auto [available, address] = *fit;
-  free.erase(fit);
   const auto block = blocks_.find(address);
-  block->second.free = false;
   if (available > bytes) {
+    const auto rest = blocks_.emplace_hint(
+        std::next(block), address + bytes,
+        Block{.bytes = available - bytes, .first = false, .kind = kind, .place = new_place()});
+    put_free(rest);
     block->second.bytes = bytes;
-    blocks_.emplace(address + bytes,
-                    Block{.bytes = available - bytes, .free = true, .first = false, .kind = kind});
-    free.insert({available - bytes, address + bytes});
   }
+  block->second.place = free.extract(fit);
   return address;
 }
 
@@ -105,18 +117,22 @@ bool PooledAllocator::grow(int64_t bytes, Kind kind) {
 
 bool PooledAllocator::add_segment(int64_t bytes, Kind kind) {
   if (bytes > limit_ - reserved_) return false;
+  Blocks made;
+  made.emplace(nullptr, Block{.bytes = bytes, .first = true, .kind = kind, .place = new_place()});
   auto* data = static_cast<std::byte*>(provider_.acquire(bytes));
   if (!data) return false;
+  Blocks::node_type segment = made.extract(made.begin());
+  segment.key() = data;
+  put_free(blocks_.insert(std::move(segment)).position);
   reserved_ += bytes;
-  blocks_.emplace(data, Block{.bytes = bytes, .free = true, .first = true, .kind = kind});
-  free_[kind].insert({bytes, data});
   history_.add(MemoryEvent::Kind::segment_allocate, data, bytes);
   return true;
 }
 
 bool PooledAllocator::is_free_segment(Blocks::const_iterator block) const {
   const auto next = std::next(block);
-  return block->second.free && block->second.first && (next == blocks_.end() || next->second.first);
+  return block->second.free() && block->second.first &&
+         (next == blocks_.end() || next->second.first);
 }
 
 PooledAllocator::Blocks::iterator PooledAllocator::release(Blocks::iterator segment) {

@@ -51,6 +51,7 @@ class PooledAllocator : public Allocator {
   ~PooledAllocator() override;
 
   Device device() const override { return provider_.device; }
+  // std::bad_alloc where the host has no memory for the pool's own bookkeeping: nothing is lost.
   void* allocate(int64_t bytes, MemoryClass memory_class, const char* op) override;
   void deallocate(void* data, int64_t bytes, MemoryClass memory_class) noexcept override;
   void reclassify(int64_t bytes, MemoryClass from, MemoryClass to) noexcept override;
@@ -74,21 +75,27 @@ class PooledAllocator : public Allocator {
   friend class PeakScope;
 
   enum Kind : uint8_t { kLarge, kSmall, kReserved, kKinds };  // of segments
+  // Free blocks by size, then address: the first that is large enough is the best fit.
+  using FreeBlocks = std::set<std::pair<int64_t, std::byte*>>;
   // Blocks by address. A segment is a run of neighbours that begins with `first`.
   struct Block {
     int64_t bytes;
-    bool free, first;
+    bool first;
     Kind kind;
+    // Its place among the free blocks, made with it. It keeps it while it is in use, so that giving
+    // it back takes no memory of the host.
+    FreeBlocks::node_type place;
+    bool free() const { return place.empty(); }
   };
   using Blocks = std::map<std::byte*, Block>;
-  // Free blocks by size, then address: the first that is large enough is the best fit.
-  using FreeBlocks = std::set<std::pair<int64_t, std::byte*>>;
 
   bool exact() const { return limit_ != kUnlimited; }
   std::byte* take_free(int64_t bytes, Kind kind, bool whole = false);
   std::byte* take_anywhere(int64_t bytes);
   bool grow(int64_t bytes, Kind kind);
   bool add_segment(int64_t bytes, Kind kind);
+  FreeBlocks::node_type new_place();
+  void put_free(Blocks::iterator block) noexcept;
   bool is_free_segment(Blocks::const_iterator block) const;
   bool release_one(int64_t bytes);
   void release_free_segments();
@@ -103,6 +110,7 @@ class PooledAllocator : public Allocator {
   int64_t limit_;
   Blocks blocks_;
   FreeBlocks free_[kKinds];
+  FreeBlocks::node_type spare_;  // a place that is left over, for the next block
   int64_t reserved_ = 0, in_use_ = 0, allocations_ = 0, frees_ = 0;
   BytesByClass by_class_{};
   Peak peak_;

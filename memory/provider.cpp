@@ -88,4 +88,16 @@ Provider null_provider() {
           [](void*, int64_t) {}, [] { return std::numeric_limits<int64_t>::max(); }};
 }
 
+Provider provider_of(Device device) {
+  switch (device) {
+    case Device::cpu:
+      return host_provider();
+    case Device::cuda:
+      return cuda_provider();
+    case Device::null:
+      break;
+  }
+  return null_provider();
+}
+
 }  // namespace plimsoll

@@ -27,4 +27,7 @@ Provider cuda_provider();
 // Addresses with nothing behind them, all different: for counting what a model would take.
 Provider null_provider();
 
+// The one of these for `device`.
+Provider provider_of(Device device);
+
 }  // namespace plimsoll

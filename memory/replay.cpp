@@ -6,8 +6,6 @@
 #include <set>
 
 #include "core/apply.h"
-#include "core/cpu/copy.h"
-#include "core/joined_calls.h"
 #include "memory/joining.h"
 
 namespace plimsoll {
@@ -34,7 +32,7 @@ int count_operands(const Program& program) {
 }  // namespace
 
 Replay::Replay(const Program& program, const Plan& plan, bool graph)
-    : program_(program), plan_(plan), graph_(graph && program.device == Device::cuda) {
+    : program_(program), plan_(plan), graph_(graph && is_asynchronous(program.device)) {
   views_.reserve(count_operands(program));
   bind_kernels();
   results_ = add_views(program.results);
@@ -59,7 +57,7 @@ void Replay::bind_kernels() {
   for (int i = 0, end = 0; i < plan_.instructions; i = end) {
     const Instruction& first = instructions[i];
     const Kernel kernel = kernel_for(*first.op, program_.device);
-    end = program_.device == Device::cuda ? joined_until(program_, plan_, i) : i + 1;
+    end = is_asynchronous(program_.device) ? joined_until(program_, i) : i + 1;
     if (program_.device == Device::null || !has_work(first)) continue;
     const size_t begin = views_.size();
     for (int k = i; k < end; ++k) add_views(instructions[k].in);
@@ -181,7 +179,6 @@ void Replay::check_shared(std::span<const Tensor> inputs) const {
 }
 
 void Replay::prepare(std::span<const Tensor> inputs) {
-  JoinedCalls::make_waiting();
   patch_inputs(inputs);
   note_mutations(inputs);
 }
@@ -189,9 +186,7 @@ void Replay::prepare(std::span<const Tensor> inputs) {
 std::vector<double> Replay::seconds_of_each(std::span<const Tensor> inputs) {
   check_shared(inputs);
   prepare(inputs);
-  const auto wait = [&] {
-    if (program_.device == Device::cuda) cuda_api().synchronize();
-  };
+  const auto wait = [&] { synchronize(program_.device); };
   std::vector<double> seconds(program_.instructions.size());
   wait();
   for (const Bound& bound : bound_) {
@@ -216,12 +211,7 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> inputs) {
     run_as_graph(inputs);
   else
     run_calls();
-  for (size_t r = 0; r < fresh.size(); ++r) {
-    if (program_.device == Device::cpu)
-      copy_strided(results_[r], view_of(fresh[r].value()));
-    else if (program_.device == Device::cuda)
-      cuda_api().copy_strided(results_[r], view_of(fresh[r].value()));
-  }
+  for (size_t r = 0; r < fresh.size(); ++r) copy_view(results_[r], view_of(fresh[r].value()));
   return fresh;
 }
 

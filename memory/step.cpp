@@ -10,8 +10,6 @@
 #include "memory/dead_code.h"
 #include "memory/difference.h"
 #include "memory/early_update.h"
-#include "memory/fusion/epilogues.h"
-#include "memory/fusion/fuse.h"
 #include "memory/joining.h"
 #include "memory/replay.h"
 
@@ -59,7 +57,7 @@ int64_t constant_bytes(const Program& program, uint64_t first_inside) {
 
 // On a GPU, where a launch costs something, with its updates in fewer of them if that is free.
 Fitted joined(Fitted fitted) {
-  if (fitted.program.device != Device::cuda) return fitted;
+  if (!is_asynchronous(fitted.program.device)) return fitted;
   Program program = update_together(fitted.program, fitted.plan.lower_bound);
   Plan plan = make_plan(program);
   if (plan.arena_bytes > fitted.plan.arena_bytes) return fitted;
@@ -67,51 +65,12 @@ Fitted joined(Fitted fitted) {
   return {std::move(program), std::move(plan)};
 }
 
-// Under a budget: fused, or as captured where only that fits or where it costs less, since ops that
-// run together can only be made again together.
-Fitted within_budget(const Program& captured, const StepOptions& options, int64_t elsewhere) {
-  const auto fit = [&](const Program& program) {
-    return BudgetPlanner(program, options.planning).fit(options.budget, elsewhere);
-  };
-  const auto fit_or_nothing = [&](const Program& program) -> std::optional<Fitted> {
-    try {
-      return fit(program);
-    } catch (const BudgetError&) {
-      return std::nullopt;
-    }
-  };
-  const Program fused = fuse(captured, options.fusion);
-  if (fused == captured) return fit(captured);
-  std::optional<Fitted> together = fit_or_nothing(fused);
-  if (!together) return fit(captured);
-  if (together->plan.recompute.repetitions == 0) return *std::move(together);
-  std::optional<Fitted> apart = fit_or_nothing(captured);
-  const auto seconds = [](const Fitted& f) {
-    return f.plan.recompute.step_seconds + f.plan.recompute.added_seconds;
-  };
-  return apart && seconds(*apart) < seconds(*together) ? *std::move(apart) : *std::move(together);
-}
-
-// Epilogues round otherwise than the ops by themselves. So they are in the step whatever its
-// budget, but for one that leaves room only without them.
-Program with_epilogues(const Program& captured, Fusion passes) {
-  if (!passes.epilogues || captured.device != Device::cuda) return captured;
-  return join_epilogues(captured, epilogue_rules());
-}
-
 // What costs no time is done always, recompute where a budget asks for it. `elsewhere`: bytes that
 // the step's other programs keep alive.
 Fitted fitted(const Program& captured, const StepOptions& options, int64_t elsewhere) {
-  const Program whole = with_epilogues(captured, options.fusion);
-  if (options.budget > 0) {
-    try {
-      return joined(within_budget(whole, options, elsewhere));
-    } catch (const BudgetError&) {
-      if (whole == captured) throw;
-    }
-    return joined(within_budget(captured, options, elsewhere));
-  }
-  Program program = update_early(fuse(whole, options.fusion));
+  if (options.budget > 0)
+    return joined(BudgetPlanner(captured, options.planning).fit(options.budget, elsewhere));
+  Program program = update_early(captured);
   const Plan plan = make_plan(program);
   return joined({std::move(program), plan});
 }

@@ -24,7 +24,6 @@
 #include <memory>
 
 #include "memory/budget_options.h"
-#include "memory/fusion/options.h"
 #include "memory/plan.h"
 #include "memory/step_function.h"
 
@@ -40,7 +39,6 @@ struct StepOptions {
   // is that small, before an arena is taken.
   int64_t budget = kNoBudget;
   BudgetOptions planning{};  // how to search for the plan
-  Fusion fusion{};           // ops run together, in no more bytes; the same bits but for epilogues
   bool graph = true;         // on a GPU: run as one graph, not kernel by kernel; the same bits
   // What the function depends on besides its inputs: asked before each run, one program for each
   // answer. Empty: nothing.
@@ -68,7 +66,7 @@ class Step {
   // instructions wrote in place already written; updates run as soon as their gradient is there
   // (early_update.h), on a GPU when others are too (joining.h). Under apply_mode().check_finite,
   // NumericError, unless a FirstNonfinite takes it, at the first instruction that writes NaN or
-  // infinity; what fused ones write among themselves is not looked at.
+  // infinity.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
   std::vector<Tensor> run(std::initializer_list<Tensor> inputs) {
     return run(std::span(inputs.begin(), inputs.size()));

@@ -17,16 +17,13 @@
 // for others the CPU's loops ask for their operands ahead (core/cpu/fetch.h).
 // Reach: with `static constexpr float reach`, an argument that is not within +-reach, where the f32
 // polynomials are no good, is computed in double.
-//
-// Kernels that are compiled at run time read this header and those of the formulas: they may
-// include core/math.h, and of the standard library what core/cuda/nvrtc_standard.h has.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <type_traits>
 
-#include "core/cast_rule.h"
+#include "core/cuda_kernel.h"
+#include "core/op.h"
 
 namespace plimsoll {
 
@@ -66,5 +63,21 @@ constexpr C gradient(C dy, C saved, const ConstantsOf<F>& constants) {
   else
     return dy * F::df(saved);
 }
+
+template <class F>
+ConstantsOf<F> constants_of(const Attrs& attrs) {
+  if constexpr (has_constants<F>)
+    return attrs.as<ConstantsOf<F>>();
+  else
+    return {};
+}
+
+// Kernels of a GPU, defined in ops/pointwise.cuh for the formulas that a .cu file names.
+template <class F>
+PLIMSOLL_CUDA_KERNEL(unary_cuda);
+template <class F>
+PLIMSOLL_CUDA_KERNEL(unary_grad_cuda);
+template <class F>
+PLIMSOLL_CUDA_KERNEL(binary_cuda);
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 // What the pointwise losses of ops/pointwise_loss.h have in common on all devices.
 #pragma once
 
+#include "core/cuda_kernel.h"
 #include "core/op.h"
 
 namespace plimsoll {

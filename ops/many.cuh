@@ -91,19 +91,10 @@ void for_runs(size_t calls, const Same& same, const F& f) {
   }
 }
 
-// For ops that make y of x and a scalar, of which several calls may be joined: calls
-// f.template operator()<C>(many, scalar) with x and y.
+// Calls f(inputs) for each of the calls that were joined, of `each` inputs.
 template <class F>
-void for_many_scaled(const Call& call, const F& f) {
-  const auto scalar_of = [&](size_t i) -> const View& { return call.in[2 * i + 1]; };
-  const auto same = [&](size_t a, size_t b) { return scalar_of(a).data == scalar_of(b).data; };
-  for_runs(call.out.size(), same, [&](size_t begin, size_t end) {
-    std::vector<Together<2>> tensors;
-    for (size_t i = begin; i < end; ++i) tensors.push_back({&call.in[2 * i], &call.out[i]});
-    for_many<2>(tensors, [&]<class C>(const Many<C, 2>& many, int64_t) {
-      f.template operator()<C>(many, scalar(scalar_of(begin)));
-    });
-  });
+void for_calls(const Call& call, size_t each, const F& f) {
+  for (size_t i = 0; i < call.in.size(); i += each) f(call.in.subspan(i, each));
 }
 
 }  // namespace plimsoll::cuda

@@ -1,16 +1,12 @@
-# plimsoll_op(NAME): the folder ops/NAME holds one family of ops.
+# plimsoll_op(FOLDER): the folder ops/FOLDER holds ops that belong together; NAME is its last part.
 #   NAME.h         public functions
 #   *.cu           joins the CUDA half
 #   *.cpp          joins the library; one of them defines `const std::vector<const OpDef*> NAME_ops`
 #   NAME_test.cpp  joins the tests; defines `OpCases NAME_cases()` (tests/op_case.h)
-macro(plimsoll_op name)
-  list(APPEND PLIMSOLL_OPS ${name})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  target_sources(plimsoll PRIVATE ${sources})
-  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cu)
-  plimsoll_cuda_sources(${kernels})
-  list(APPEND PLIMSOLL_OP_TESTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/${name}_test.cpp)
+macro(plimsoll_op folder)
+  get_filename_component(name ${folder} NAME)
+  list(APPEND PLIMSOLL_OPS ${folder})
+  list(APPEND PLIMSOLL_OP_TESTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/${name}_test.cpp)
 endmacro()
 
 macro(plimsoll_ops_done)
@@ -19,8 +15,9 @@ macro(plimsoll_ops_done)
   set(OP_LISTS "")
   set(CASE_DECLARATIONS "")
   set(CASE_LISTS "")
-  foreach(name ${PLIMSOLL_OPS})
-    string(APPEND OP_INCLUDES "#include \"ops/${name}/${name}.h\"\n")
+  foreach(folder ${PLIMSOLL_OPS})
+    get_filename_component(name ${folder} NAME)
+    string(APPEND OP_INCLUDES "#include \"ops/${folder}/${name}.h\"\n")
     string(APPEND OP_DECLARATIONS "extern const std::vector<const OpDef*> ${name}_ops;\n")
     string(APPEND OP_LISTS "    &${name}_ops,\n")
     string(APPEND CASE_DECLARATIONS "OpCases ${name}_cases();\n")

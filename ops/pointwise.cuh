@@ -9,7 +9,7 @@
 
 #include "core/cuda/elements.cuh"
 #include "core/cuda/walk.cuh"
-#include "ops/formula_op.h"
+#include "ops/formula.h"
 
 namespace plimsoll {
 namespace cuda {

@@ -1,10 +1,9 @@
 // Pointwise ops are one formula each (ops/formula.h); the drivers here make the CPU's loops, the
 // gradient and the OpDefs.
 //
-//   Tensor relu(const Tensor& x) { return apply1(Unary<Relu>::op, {contiguous(x)}); }
+//   Tensor relu(const Tensor& x) { return unary<Relu>(x); }
 //
-// A piece with an argument beyond a formula's reach is computed in double as a whole; such an op
-// has no tiling, because in smaller pieces other elements would be.
+// A piece with an argument beyond a formula's reach is computed in double as a whole.
 // Cast: with `static constexpr CastRule cast`, what autocast makes of the input; else it is kept.
 #pragma once
 
@@ -13,15 +12,9 @@
 #include "core/cpu/parallel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
-#include "ops/formula_op.h"
+#include "ops/formula.h"
 
 namespace plimsoll {
-
-template <class F>
-constexpr Tiling tiling_of() {
-  return requires { F::reach; }
-  ? Tiling::none : Tiling::elements;
-}
 
 // One input: y = f(x), dx = dy * df(x or y), or dx = grad(dy, x or y).
 template <class F>
@@ -107,23 +100,17 @@ struct Unary {
       .vjp = vjp,
       .saves = F::reads == Reads::input ? Saves{.inputs = bits(0)} : Saves{.outputs = bits(0)},
       .inplace = 0,
-      .cast =
-          [] {
-            if constexpr (requires { F::cast; })
-              return F::cast;
-            else
-              return CastRule::keep;
-          }(),
-      .tiling = tiling_of<F>(),
-      .code = tiling_of<F>() == Tiling::none ? nullptr : code_of<element::Unary<F>, Constants>};
-  static constexpr OpDef grad{
-      .name = F::grad_name,
-      .infer = same_as_input,
-      .cpu = grad_cpu,
-      .cuda = unary_grad_cuda<F>,
-      .inplace = 0,
-      .tiling = tiling_of<F>(),
-      .code = tiling_of<F>() == Tiling::none ? nullptr : code_of<element::Gradient<F>, Constants>};
+      .cast = [] {
+        if constexpr (requires { F::cast; })
+          return F::cast;
+        else
+          return CastRule::keep;
+      }()};
+  static constexpr OpDef grad{.name = F::grad_name,
+                              .infer = same_as_input,
+                              .cpu = grad_cpu,
+                              .cuda = unary_grad_cuda<F>,
+                              .inplace = 0};
 };
 
 // The public function of such an op: y = unary<Elu>(x, EluAttrs{.alpha = 1}).

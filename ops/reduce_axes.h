@@ -43,8 +43,10 @@ int64_t cuda_chunk(const MiddleAxis& a);
 constexpr int64_t kReduceState = 24;  // bytes of one
 int64_t cuda_reduce_bytes(const Meta& x, const ReduceAttrs& attrs);
 template <int k>
-int64_t reduce_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  return in[k].device == Device::cuda ? cuda_reduce_bytes(in[k], attrs.as<ReduceAttrs>()) : 0;
+int64_t reduce_workspace(const Call& call) {
+  return call.in[k].device() == Device::cuda
+             ? cuda_reduce_bytes(call.in[k].meta, call.attrs.as<ReduceAttrs>())
+             : 0;
 }
 
 Shape reduced_shape(const Shape& shape, const ReduceAttrs& attrs, Keep keep);

@@ -1,11 +1,9 @@
-// The second stage of sums over rows (core/column_sums.h).
+// The second stage of sums over rows.
 #include "ops/columns.cuh"
 #include "ops/row_norm_grad.h"
 
-namespace plimsoll {
+namespace plimsoll::cuda {
 namespace {
-
-using namespace cuda;
 
 // What a block's sums add to those of a column.
 template <int kSums>
@@ -22,8 +20,7 @@ template <int kSums>
 struct StoreTotals {
   float* totals[kSums];
   __device__ void operator()(int64_t, int64_t column, const double (&total)[kSums]) const {
-    for (int k = 0; k < kSums; ++k)
-      if (totals[k]) totals[k][column] = static_cast<float>(total[k]);
+    for (int k = 0; k < kSums; ++k) totals[k][column] = static_cast<float>(total[k]);
   }
 };
 
@@ -45,4 +42,4 @@ void add_block_sums(std::span<std::byte> workspace, int64_t rows, int64_t column
                      : add<2>(workspace, rows, columns, totals);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::cuda

@@ -9,16 +9,25 @@
 //
 // Rows of up to kMostHeld columns are read once: a block takes one row after another, holds it in
 // registers, and adds to sums of its own, which are then added up. Longer ones, and f64, are read
-// three times. Rows of up to kMostSummedColumns in whole packs may be part of a generated kernel
-// instead, with the same bits.
+// three times.
 #pragma once
 
+#include <cmath>
+
 #include "ops/columns.cuh"
-#include "ops/norm_gradient.cuh"
+#include "ops/layer_norm/attrs.h"
 #include "ops/row_norm_grad.h"
 #include "ops/rows.cuh"
 
 namespace plimsoll::cuda {
+
+// xhat = (x - mean) inverse. Without a mean that is x inverse, exactly.
+template <class C>
+struct Normal {
+  layer_norm_detail::Split<C> mean;
+  C inverse;
+  __device__ C of(C x) const { return (x - mean.high - mean.rest) * inverse; }
+};
 
 struct RowNormInputs {
   const View &dy, &x, &gamma;
@@ -42,16 +51,16 @@ struct RowNorm {
         rows(count(in.inverse.shape())),
         n(in.gamma.shape()[0]) {}
 
-  __device__ norm_gradient::Normal<C> normal_of(int64_t row) const {
+  __device__ Normal<C> normal_of(int64_t row) const {
     return {layer_norm_detail::Split<C>(means ? means[row] : 0.0), inverses[row]};
   }
 };
 
-static_assert(row_threads(kMostSummedColumns) * kRowPack == kMostSummedColumns);
 static_assert(kMostHeld == int64_t{kHeld} * kHeldThreads * kTogether);
 
 // sums: [blocks, {dgamma, dbeta}, n], without dbeta where there are no means. Which elements a
-// thread has depends on n alone; `packs` says how they are moved.
+// thread has depends on n alone; `packs` says how they are moved. Products are added by fma: left
+// to the compiler, kernels would contract differently.
 template <bool kCentred>
 __global__ void __launch_bounds__(kHeldThreads)
     held_rows_kernel(RowNorm<float> in, Elements<float> dx, bool packs, float* sums) {
@@ -73,30 +82,33 @@ __global__ void __launch_bounds__(kHeldThreads)
   for (int64_t row = blockIdx.x; row < in.rows; row += gridDim.x) {
     const auto normal = in.normal_of(row);
     Several dy[kHeld] = {}, xhat[kHeld] = {};
-    const auto each = [&](const auto& f) {
+    float mean_g = 0, mean_gx = 0;
 #pragma unroll
-      for (int h = 0; h < kHeld; ++h) {
-        if (first(h) >= in.n) continue;
-        dy[h] = get(in.dy, row * in.n + first(h));
-        const Several x = get(in.x, row * in.n + first(h));
+    for (int h = 0; h < kHeld; ++h) {
+      if (first(h) >= in.n) continue;
+      dy[h] = get(in.dy, row * in.n + first(h));
+      const Several x = get(in.x, row * in.n + first(h));
 #pragma unroll
-        for (int j = 0; j < kTogether; ++j) {
-          if (j >= width) continue;
-          xhat[h].at[j] = normal.of(x.at[j]);
-          f(dy[h].at[j], xhat[h].at[j], gamma[h].at[j]);
-          dgamma[h].at[j] = std::fma(dy[h].at[j], xhat[h].at[j], dgamma[h].at[j]);
-          dbeta[h].at[j] += dy[h].at[j];
-        }
+      for (int j = 0; j < kTogether; ++j) {
+        if (j >= width) continue;
+        const float d = dy[h].at[j], v = normal.of(x.at[j]);
+        xhat[h].at[j] = v;
+        if constexpr (kCentred) mean_g = std::fma(d, gamma[h].at[j], mean_g);
+        mean_gx = std::fma(d * gamma[h].at[j], v, mean_gx);
+        dgamma[h].at[j] = std::fma(d, v, dgamma[h].at[j]);
+        dbeta[h].at[j] += d;
       }
-    };
-    const norm_gradient::GradientMeans<kCentred, float> means(each, in.n);
+    }
+    if constexpr (kCentred) mean_g = over_block(mean_g, Plus()) / static_cast<float>(in.n);
+    mean_gx = over_block(mean_gx, Plus()) / static_cast<float>(in.n);
 #pragma unroll
     for (int h = 0; h < kHeld; ++h) {
       if (first(h) >= in.n) continue;
       Several result;
 #pragma unroll
       for (int j = 0; j < kTogether; ++j)
-        result.at[j] = means.gradient(dy[h].at[j], xhat[h].at[j], gamma[h].at[j], normal.inverse);
+        result.at[j] = normal.inverse * std::fma(-xhat[h].at[j], mean_gx,
+                                                 std::fma(dy[h].at[j], gamma[h].at[j], -mean_g));
       const int64_t i = row * in.n + first(h);
       if (packs) {
         dx.set_several(i, result);

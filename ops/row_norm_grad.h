@@ -2,7 +2,8 @@
 // rule for workspace must know, in every build.
 #pragma once
 
-#include "core/column_sums.h"
+#include <span>
+
 #include "ops/columns.h"
 
 namespace plimsoll::cuda {
@@ -11,7 +12,10 @@ namespace plimsoll::cuda {
 constexpr int kHeld = 2, kHeldThreads = 512;
 constexpr int64_t kMostHeld = int64_t{kHeld} * kHeldThreads * 4;
 
-// What blocks leave of `sums` sums of each column (core/column_sums.h), and what adds it up.
+// Blocks that share the rows: a few for each multiprocessor of a large GPU.
+inline int64_t row_blocks(int64_t rows) { return std::min<int64_t>(rows, int64_t{132} * 4); }
+
+// What blocks leave of `sums` sums of each column, f32 [blocks, sums, columns], and what adds it up.
 inline int64_t left_bytes(int64_t rows, int64_t columns, int sums) {
   return block_bytes(row_blocks(rows) * sums * columns * int64_t{sizeof(float)});
 }
@@ -25,5 +29,11 @@ inline int64_t row_norm_grad_bytes(int64_t rows, int64_t columns, int sums) {
   return std::max(columns <= kMostHeld ? block_sums_bytes(rows, columns, sums) : 0,
                   ColumnCut(rows, columns).sums_bytes(sums));
 }
+
+// The second stage: one or two totals, f32 [columns]. `workspace` begins with what the
+// row_blocks(rows) blocks left, and has block_sums_bytes(). What is added to what depends on the
+// sizes alone.
+void add_block_sums(std::span<std::byte> workspace, int64_t rows, int64_t columns,
+                    std::span<float* const> totals);
 
 }  // namespace plimsoll::cuda

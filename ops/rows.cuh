@@ -16,7 +16,6 @@
 
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
-#include "core/row_threads.h"
 
 namespace plimsoll::cuda {
 
@@ -49,16 +48,6 @@ __device__ void read_row(int64_t n, bool packs, const F& f, const Row<C>& in, co
     else
       for (int64_t j = i; j < i + together; ++j) f(j, in.get(j), more.get(j)...);
   }
-}
-
-// each(f) calls f(in[i]...) for the same elements: so formulas of rows (ops/layer_norm/row.cuh),
-// which do not know where a row lies, see it.
-template <class... Rows>
-__device__ auto each_of(int64_t n, bool packs, const Rows&... in) {
-  return [=](const auto& f) {
-    read_row(
-        n, packs, [&](int64_t, auto... v) { f(v...); }, in...);
-  };
 }
 
 // out[i] = f(i, in[i]...) for the same elements.
@@ -102,7 +91,9 @@ inline int whole_warps(int64_t pieces, int most) {
   return kWarp *
          static_cast<int>(std::clamp<int64_t>((pieces + kWarp - 1) / kWarp, 1, most / kWarp));
 }
-static_assert(kTogether == kRowPack && row_threads(1 << 20) == kThreads);
+
+// Of a block that has a row of n to itself: one for each pack of neighbours.
+inline int row_threads(int64_t n) { return whole_warps((n + kTogether - 1) / kTogether, kThreads); }
 
 template <class... Views>
 bool in_packs(int64_t n, const Views&... views) {

@@ -20,6 +20,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/step_count.h"
 
@@ -94,8 +95,7 @@ struct Update {
                             .infer = infer,
                             .cpu = cpu,
                             .cuda = update_cuda<F>,
-                            .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4),
-                            .joins = true};
+                            .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4)};
 };
 
 template <class F, class... Slots>

@@ -1,7 +1,6 @@
 #include "optim/accumulation.h"
 
 #include "autograd/no_grad.h"
-#include "core/joined_calls.h"
 #include "core/trace.h"
 #include "ops/compare/compare.h"
 #include "ops/copy/copy.h"
@@ -48,12 +47,10 @@ std::vector<Tensor> Accumulation::add(std::vector<Tensor> grads, const Tensor& c
                     "accumulation: the number of gradients is wrong: ", grads.size(), " for ",
                     totals_.size(), " parameters. Pass one for each, in the same order.");
   const NoGrad scope;
-  join_calls([&] {
-    for (size_t i = 0; i < grads.size(); ++i) {
-      accumulate(totals_[i], grads[i], count, counts_, phase_);
-      grads[i] = {};
-    }
-  });
+  for (size_t i = 0; i < grads.size(); ++i) {
+    accumulate(totals_[i], grads[i], count, counts_, phase_);
+    grads[i] = {};
+  }
   if (phase_.last) {
     for (size_t i = 0; i < grads.size(); ++i) grads[i] = cast(totals_[i], dtypes_[i]);
   } else {

@@ -1,8 +1,7 @@
 #include "optim/clip.h"
 
 #include "autograd/no_grad.h"
-#include "core/joined_calls.h"
-#include "ops/extrema/clip_value.h"
+#include "ops/extrema/extrema.h"
 #include "ops/global_norm/global_norm.h"
 
 namespace plimsoll::optim {
@@ -11,10 +10,8 @@ Clipped clip_by_global_norm(std::span<const Tensor> grads, double max_norm) {
   const NoGrad scope;
   Clipped result;
   result.norm = global_norm(grads);
-  join_calls([&] {
-    for (const Tensor& grad : grads)
-      result.grads.push_back(scale_to_norm(grad, result.norm, max_norm));
-  });
+  for (const Tensor& grad : grads)
+    result.grads.push_back(scale_to_norm(grad, result.norm, max_norm));
   return result;
 }
 
@@ -23,9 +20,7 @@ std::vector<Tensor> clip_grad_value(std::span<const Tensor> grads, double limit)
                     ". Use a number above 0.");
   const NoGrad scope;
   std::vector<Tensor> clipped;
-  join_calls([&] {
-    for (const Tensor& grad : grads) clipped.push_back(clip_value(grad, limit));
-  });
+  for (const Tensor& grad : grads) clipped.push_back(clamp(grad, -limit, limit));
   return clipped;
 }
 

@@ -4,7 +4,6 @@
 
 #include "autograd/no_grad.h"
 #include "core/apply.h"
-#include "core/joined_calls.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
@@ -46,9 +45,7 @@ LossScaler::Unscaled LossScaler::unscale(std::vector<Tensor> grads) const {
   if (!scale_.defined()) return {std::move(grads), {}};
   const NoGrad scope;
   Tensor skip = nonfinite(grads);
-  join_calls([&] {
-    for (Tensor& grad : grads) grad = plimsoll::unscale(grad, scale_);
-  });
+  for (Tensor& grad : grads) grad = plimsoll::unscale(grad, scale_);
   return {std::move(grads), std::move(skip)};
 }
 

@@ -4,7 +4,6 @@
 
 #include "autograd/autocast.h"
 #include "autograd/no_grad.h"
-#include "core/joined_calls.h"
 #include "ops/full/full.h"
 #include "ops/increment/increment.h"
 #include "ops/update.h"
@@ -75,10 +74,8 @@ void Optimizer::update(std::span<const Tensor> grads, const Tensor& skip) {
   const NoGrad scope;
   const Autocast off(Precision::f32);
   increment(steps_, skip);
-  join_calls([&] {
-    for (size_t i = 0; i < grads.size(); ++i)
-      rule_({parameters_[i], grads[i], slots_[i], learning_rate_, steps_, skip});
-  });
+  for (size_t i = 0; i < grads.size(); ++i)
+    rule_({parameters_[i], grads[i], slots_[i], learning_rate_, steps_, skip});
 }
 
 void Optimizer::set_learning_rate(double learning_rate) {

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "autograd/no_grad.h"
-#include "core/joined_calls.h"
 #include "core/trace.h"
 #include "ops/apply_mask/apply_mask.h"
 #include "ops/full/full.h"
@@ -153,9 +152,7 @@ bool Pruner::prune(int64_t step) {
 
 void Pruner::apply() const {
   const NoGrad scope;
-  join_calls([&] {
-    for (size_t i = 0; i < masks_.size(); ++i) apply_mask(weights_[i].tensor, masks_[i]);
-  });
+  for (size_t i = 0; i < masks_.size(); ++i) apply_mask(weights_[i].tensor, masks_[i]);
 }
 
 void Pruner::strip() {

@@ -1,11 +1,10 @@
-"""Byte pair encoding by tokenizers and tiktoken (pip), for data_bpe_test.cpp to compare with.
+"""Byte pair encoding by tokenizers (pip), for data_bpe_test.cpp to compare with.
 
   bpe_reference.py train TEXT FOLDER      trains a small vocabulary: vocab.json, merges.txt, and the
                                           same with added tokens: tokenizer.json; where merges are
                                           missing, but not the tokens that they make: ignoring.json
   bpe_reference.py characters TEXTS       texts with every character that Unicode has assigned
-  bpe_reference.py LIBRARY PATH TEXTS IDS   encodes; LIBRARY is tokenizers (PATH: a folder, or a
-                                          tokenizer.json) or tiktoken (a folder, or a *.tiktoken)
+  bpe_reference.py encode PATH TEXTS IDS  encodes; PATH is a folder, or a tokenizer.json
 
 A file of texts holds, for each, the number of its bytes in 32 bits, little-endian, and its UTF-8; a
 file of ids the same with ids of 32 bits.
@@ -15,8 +14,6 @@ import os
 import struct
 import sys
 import unicodedata
-
-GPT2 = r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 
 
 def read_texts(path):
@@ -34,27 +31,16 @@ def write_records(path, records):
             file.write(struct.pack("<I", len(record)) + record)
 
 
-def encoder(library, path):
-    vocabulary, merges = os.path.join(path, "vocab.json"), os.path.join(path, "merges.txt")
-    if library == "tokenizers":
-        from tokenizers import Tokenizer, models, pre_tokenizers
+def encoder(path):
+    from tokenizers import Tokenizer, models, pre_tokenizers
 
-        if path.endswith(".json"):
-            tokenizer = Tokenizer.from_file(path)
-        else:
-            tokenizer = Tokenizer(models.BPE.from_file(vocabulary, merges))
-            tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        return lambda text: tokenizer.encode(text).ids
-    os.environ["TIKTOKEN_CACHE_DIR"] = ""  # its names are paths, which others may have used
-    import tiktoken
-    from tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe
-
-    if path.endswith(".tiktoken"):
-        ranks = load_tiktoken_bpe(path)
+    if path.endswith(".json"):
+        tokenizer = Tokenizer.from_file(path)
     else:
-        ranks = data_gym_to_mergeable_bpe_ranks(merges, vocabulary)
-    encoding = tiktoken.Encoding("gpt2", pat_str=GPT2, mergeable_ranks=ranks, special_tokens={})
-    return encoding.encode_ordinary
+        vocabulary, merges = os.path.join(path, "vocab.json"), os.path.join(path, "merges.txt")
+        tokenizer = Tokenizer(models.BPE.from_file(vocabulary, merges))
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return lambda text: tokenizer.encode(text).ids
 
 
 def train(text, folder):
@@ -93,7 +79,7 @@ def main(command, *arguments):
         characters(*arguments)
     else:
         path, texts, ids = arguments
-        encode = encoder(command, path)
+        encode = encoder(path)
         rows = [encode(text) for text in read_texts(texts)]
         with open(ids, "wb") as file:
             for row in rows:

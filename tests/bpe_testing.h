@@ -1,7 +1,7 @@
-// What the tests of byte pair encoding share: texts, and ids as the pip packages tokenizers and
-// tiktoken give them (tests/bpe_reference.py).
+// What the tests of byte pair encoding share: texts, and ids as the pip package tokenizers gives
+// them (tests/bpe_reference.py).
 //
-//   expect_same_ids("tokenizers", folder, many_texts(dir), dir);   // skips the test without it
+//   expect_same_ids(folder, many_texts(dir), dir);   // skips the test without it
 #pragma once
 
 #include "data/bpe_files.h"
@@ -67,12 +67,12 @@ inline std::vector<std::string> many_texts(const TemporaryFolder& dir) {
   return texts;
 }
 
-// Ids of `texts`, ours and those that `library` of Python gives, with the files in `path`; unless
-// an added token stands for other bytes, the ids become the texts again.
-inline void expect_same_ids(const std::string& library, const std::filesystem::path& path,
+// Ids of `texts`, ours and those that tokenizers gives, with the files in `path`; unless an added
+// token stands for other bytes, the ids become the texts again.
+inline void expect_same_ids(const std::filesystem::path& path,
                             const std::vector<std::string>& texts, const TemporaryFolder& dir,
                             bool and_back = true) {
-  NEEDS_PYTHON(library);
+  NEEDS_PYTHON("tokenizers");
   std::string packed;
   for (const std::string& text : texts) {
     const auto size = static_cast<uint32_t>(text.size());
@@ -80,7 +80,7 @@ inline void expect_same_ids(const std::string& library, const std::filesystem::p
     packed += text;
   }
   dir.write("texts", packed);
-  refer({library, path.string(), dir.text("texts"), dir.text("ids")});
+  refer({"encode", path.string(), dir.text("texts"), dir.text("ids")});
   const BytePairEncoding bpe = load_tokenizer(path);
   const std::vector<std::string> expected = read_records(dir.text("ids"), 4);
   ASSERT_EQ(expected.size(), texts.size());

@@ -93,13 +93,14 @@ TEST(DataCifar10, RefusesAMissingFolderOrBatch) {
   const TemporaryFolder dir;
   EXPECT_EQ(error_of<DataError>([&] { load_cifar10(dir / "none", Split::train); }),
             "data: there is no such folder: " + dir.text("none") +
-                ". Check the path, or fetch the data with get_data.");
+                ". Check the path, or fetch the data with tools/get_data.sh.");
   const std::pair<Split, std::string> missing[] = {
       {Split::train, "data_batch_1.bin to data_batch_5.bin"}, {Split::test, "test_batch.bin"}};
   for (const auto& [split, names] : missing)
     EXPECT_EQ(error_of<DataError>([&, split = split] { load_cifar10(dir.path(), split); }),
-              "cifar10: no file " + names + ", with or without .gz, is in the folder: " +
-                  dir.path().string() + ". Check the path, or fetch the data with get_data.");
+              "cifar10: no file " + names +
+                  ", with or without .gz, is in the folder: " + dir.path().string() +
+                  ". Check the path, or fetch the data with tools/get_data.sh.");
 }
 
 TEST(DataCifar10, RefusesIncompleteRecords) {

@@ -34,7 +34,7 @@ TEST(DataFile, RefusesWhatIsNotAFile) {
   const TemporaryFolder dir;
   EXPECT_EQ(error_of<DataError>([&] { read_file(dir / "none"); }),
             "read_file: there is no such file: " + dir.text("none") +
-                ". Check the path, or fetch the data with get_data.");
+                ". Check the path, or fetch the data with tools/get_data.sh.");
   EXPECT_EQ(error_of<DataError>([&] { read_file(dir.path()); }),
             "read_file: this is not a regular file: " + dir.path().string() + ". Name a file.");
 }
@@ -120,10 +120,10 @@ TEST(DataFile, FindsAFileWithOrWithoutGz) {
   EXPECT_EQ(find_file(dir.path(), "a"), dir / "a");
   EXPECT_EQ(error_of<DataError>([&] { find_file(dir.path(), "b"); }),
             "data: neither b nor b.gz is in the folder: " + dir.path().string() +
-                ". Check the path, or fetch the data with get_data.");
+                ". Check the path, or fetch the data with tools/get_data.sh.");
   EXPECT_EQ(error_of<DataError>([&] { find_file(dir / "c", "b"); }),
             "data: there is no such folder: " + dir.text("c") +
-                ". Check the path, or fetch the data with get_data.");
+                ". Check the path, or fetch the data with tools/get_data.sh.");
 }
 
 }  // namespace

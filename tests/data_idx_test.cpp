@@ -49,7 +49,8 @@ TEST(DataIdx, TheTestSplitHasItsOwnFiles) {
   EXPECT_EQ(error_of<DataError>([&] { load_mnist(dir.path(), Split::train); }),
             "data: neither train-images-idx3-ubyte nor train-images-idx3-ubyte.gz is in the "
             "folder: " +
-                dir.path().string() + ". Check the path, or fetch the data with get_data.");
+                dir.path().string() +
+                ". Check the path, or fetch the data with tools/get_data.sh.");
 }
 
 TEST(DataIdx, RefusesATruncatedHeader) {

@@ -108,7 +108,7 @@ TEST(DataPipeline, StopsAtAnyMomentAndLeavesNothing) {
       auto stream = mapped(
           numbers(0, 6), [](int64_t) { return Counted(); }, way);
       auto outer = mapped(
-          prefetched(std::move(stream), 2), [](Counted c) { return c; }, way);
+          std::move(stream), [](Counted c) { return c; }, way);
       auto batches = batched(shuffled(std::move(outer), {.buffer = 3}), 2);
       for (int i = 0; i < taken; ++i) EXPECT_EQ(batches().has_value(), i < 3);
     }
@@ -147,25 +147,6 @@ TEST(DataPipeline, ABatchIsAGroup) {
   EXPECT_EQ(all(batched(numbers(3, 5), 2)), (Batches{{3, 4}}));
   EXPECT_EQ(error_of<ValueError>([] { batched(numbers(0, 5), 0); }),
             "batched: a batch needs at least one item: 0. Pass 1 or more.");
-}
-
-TEST(DataPipeline, WhatIsCachedIsMadeOnce) {
-  std::atomic<int> made = 0, failures = 1;
-  const auto item = cached<int64_t>(50, [&](int64_t i) {
-    check<DataError>(i != 7 || --failures < 0, "not yet.");
-    ++made;
-    return slow_square(i);
-  });
-  EXPECT_EQ(error_of<DataError>([&] { item(7); }), "not yet.");
-  for (int epoch = 0; epoch < 3; ++epoch) {
-    // Every item is asked for by two workers at about the same time.
-    const auto twice = mapped(numbers(0, 100), [&](int64_t i) { return *item(i / 2); },
-                              {.workers = 4, .ahead = 8});
-    for (int64_t i = 0; i < 100; ++i) EXPECT_EQ(twice(), i / 2 * (i / 2));
-  }
-  EXPECT_EQ(made, 50);
-  EXPECT_EQ(error_of<IndexError>([&] { item(50); }),
-            "cached: there is no such item: 50 of 50. Count from 0.");
 }
 
 }  // namespace

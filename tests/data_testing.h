@@ -1,5 +1,5 @@
 // What the tests of data/ share: a folder that goes away and what is in it, files made of bytes,
-// gzip and base64, a vocabulary of bytes, the text of an error.
+// gzip, a vocabulary of bytes, the text of an error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -68,19 +68,6 @@ inline Bytes gzip(const Bytes& bytes) {
   packed.resize(stream.total_out);
   deflateEnd(&stream);
   return packed;
-}
-
-inline std::string base64(std::string_view bytes) {
-  const char* const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t bits = 0;
-    for (size_t k = 0; k < 3; ++k)
-      bits = bits << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0);
-    for (size_t k = 0; k < 4; ++k)
-      text += i + k <= bytes.size() ? digits[bits >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
 }
 
 // How vocab.json writes a byte.

@@ -1,6 +1,4 @@
 // tokenizer.json: ids against those of the pip package tokenizers, and what is refused.
-#include "data/tokenizer_json.h"
-
 #include "tests/bpe_testing.h"
 
 namespace plimsoll::data {
@@ -109,7 +107,7 @@ TEST(DataTokenizerJson, AnAddedTokenIsFoundAsItIsWritten) {
   EXPECT_EQ(parse_tokenizer(with_token(257, "he"), "f").encode("hehe"), (Ids{257, 257}));
   const TemporaryFolder dir;
   for (const auto& [id, text] : {std::pair(0xE9 - 33, "é"), {256, "Ġt"}, {257, "he"}, {260, " t"}})
-    expect_same_ids("tokenizers", dir.write("tokenizer.json", with_token(id, text)),
+    expect_same_ids(dir.write("tokenizer.json", with_token(id, text)),
                     {"é", "hé the é", "Ġt t the", "hehe", " t the"}, dir, false);
 }
 
@@ -128,7 +126,7 @@ TEST(DataTokenizerJson, GivesTheIdsOfTokenizers) {
   refer({"train", dir.text("text"), dir.path().string()});
   const std::vector<std::string> texts = many_texts(dir);
   for (const char* file : {"tokenizer.json", "ignoring.json"})
-    expect_same_ids("tokenizers", dir / file, texts, dir);
+    expect_same_ids(dir / file, texts, dir);
 }
 
 TEST(DataTokenizerJson, RefusesWhatIsNotDoneHere) {
@@ -151,11 +149,11 @@ TEST(DataTokenizerJson, RefusesWhatIsNotDoneHere) {
   expect_not_done("\"use_regex\": true", "\"use_regex\": false", "pre_tokenizer.use_regex false");
   expect_not_done("\"post_processor\": null", "\"post_processor\": {\"type\": \"Template\"}",
                   "post_processor.type \"Template\"");
-  expect_not_done("\"decoder\": {", "\"decoder\": [{", "decoder [...]");
+  expect_not_done("\"decoder\": {", "\"decoder\": [], \"x\": {", "decoder [...]");
   expect_not_done("\"BPE\"", "\"Unigram\"", "model.type \"Unigram\"");
   expect_not_done("\"dropout\": null", "\"dropout\": 0.1", "model.dropout 0.1");
   expect_not_done("_prefix\": \"\"", "_prefix\": \"##\"", "model.continuing_subword_prefix \"##\"");
-  expect_not_done("\"vocab\": {", "\"vocab\": [{", "model.vocab [...]");
+  expect_not_done("\"vocab\": {", "\"vocab\": [], \"x\": {", "model.vocab [...]");
   expect_not_done("\"lstrip\": false", "\"lstrip\": true", "added_tokens.lstrip true");
   expect_not_done("\"ignore_merges\": false", "\"ignore_merges\": 1", "model.ignore_merges 1");
   // Where any value is taken too.
@@ -163,7 +161,7 @@ TEST(DataTokenizerJson, RefusesWhatIsNotDoneHere) {
   expect_not_done("\"fuse_unk\": false", "\"fuse_unk\": []", "model.fuse_unk [...]");
   expect_not_done("\"trim_offsets\": true", "\"trim_offsets\": []",
                   "pre_tokenizer.trim_offsets [...]");
-  expect_not_done("\"decoder\": {", "\"decoder\": {\"use_regex\": {\"a\": 1}, ",
+  expect_not_done("\"use_regex\": true}, \"model\"", "\"use_regex\": {\"a\": 1}}, \"model\"",
                   "decoder.use_regex {...}");
   expect_not_done("\"special\": true", "\"special\": {}", "added_tokens.special {...}");
   expect_not_done("\"id\": 259", "\"id\": [259]", "added_tokens.id [...]");
@@ -180,15 +178,15 @@ TEST(DataTokenizerJson, RefusesDamagedFiles) {
             "tokenizer: the JSON cannot be read: f at byte 501" + published);
   for (const std::string& text : {std::string(), std::string("[]"), std::string("7"),
                                   "\xEF\xBB\xBF" + file_with(), file_with() + '\0'})
-    EXPECT_EQ(refusal(text), "tokenizer: this is no JSON object: f. Use a tokenizer.json.");
+    EXPECT_EQ(refusal(text), "tokenizer: this is no JSON object: f" + published);
   EXPECT_EQ(refusal("{}"),
             "tokenizer: something is missing: f has no pre_tokenizer.type" + published);
   EXPECT_EQ(refusal(file_with("\"merges\"", "\"vocab\"")),
-            "tokenizer: a key is there twice: f has model.vocab" + published);
+            "tokenizer: a key is there twice: f has \"vocab\"" + published);
   EXPECT_EQ(refusal(file_with("\"padding\"", "\"truncation\"")),
-            "tokenizer: a key is there twice: f has truncation" + published);
+            "tokenizer: a key is there twice: f has \"truncation\"" + published);
   EXPECT_EQ(refusal(file_with("\"lstrip\"", "\"id\"")),
-            "tokenizer: a key is there twice: f has added_tokens.id" + published);
+            "tokenizer: a key is there twice: f has \"id\"" + published);
   EXPECT_EQ(refusal(file_with("\"fuse_unk\"", "\"fuse\\nunk\"")),
             "tokenizer: a key is not of the format: f has model.fuse?unk" + published);
   EXPECT_EQ(refusal(file_with("\"padding\"", "\"model.type\"")),
@@ -198,11 +196,19 @@ TEST(DataTokenizerJson, RefusesDamagedFiles) {
               "tokenizer: the id of a token is no whole number from 0 to 2^31 - 1: f after token "
               "\"he\"" +
                   published);
-  for (const char* merge : {"\"he\"", "\"h  e\"", "\" h e\"", "\"h e\\n\"", "[\"h\"]", "[]", "7",
-                            "[\"h\", \"e\", \"e\"]", "[\"h e\"]", "[[\"h\"]]", "{}"})
+  for (const char* merge : {"\"he\"", "\"h  e\"", "\" h e\"", "[\"h e\", \"e\"]"})
+    EXPECT_TRUE(refusal(file_with("[\"h\", \"e\"]", merge))
+                    .starts_with("tokenizer: this is not two words: f, merges, line 2: "))
+        << merge;
+  for (const char* merge :
+       {"[\"h\"]", "[]", "7", "[\"h\", \"e\", \"e\"]", "[\"h e\"]", "[[\"h\"]]", "{}", "[1, 2]"})
     EXPECT_TRUE(refusal(file_with("[\"h\", \"e\"]", merge))
                     .starts_with("tokenizer: a merge is not two words: f has "))
         << merge;
+  for (const char* more : {"\"h e\\n\"", "[\"h\", \"e\\r\"]"})
+    EXPECT_TRUE(refusal(file_with("[\"h\", \"e\"]", more))
+                    .starts_with("tokenizer: a merge is not of tokens in the vocabulary: f, "))
+        << more;
   EXPECT_EQ(refusal(file_with("[\"h\", \"e\"]", "\"h x\"")),
             "tokenizer: a merge is not of tokens in the vocabulary: f, merges, line 2: \"h x\". "
             "Use files that belong together.");
@@ -213,10 +219,11 @@ TEST(DataTokenizerJson, RefusesDamagedFiles) {
   EXPECT_EQ(refusal(file_with("\"!\": 0, ", "")),
             "tokenizer: f: bpe: there is no token for byte 33. "
             "Use a byte-level vocabulary, which has one for each.");
-  // Deep and long nonsense is refused where it begins.
+  // Deep and long nonsense is refused where it becomes too deep.
   EXPECT_EQ(refusal(file_with("\"vocab\": ", "\"vocab\": " + std::string(1 << 20, '['))),
-            "tokenizer: this is not done here: f asks for model.vocab [...]. "
-            "Use a byte-level BPE as GPT-2 has it.");
+            "tokenizer: the JSON is nested more than 8 deep: f" + published);
+  EXPECT_EQ(refusal(file_with("\"dropout\": null", "\"dropout\": 1e999")),
+            "tokenizer: a number is too large: in f" + published);
 }
 
 }  // namespace

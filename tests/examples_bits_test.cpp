@@ -1,6 +1,5 @@
 // Ten steps of training leave the same bits behind, whatever is made again or run together: eager
-// or captured, checkpointed or planned under budgets, fused, in each precision, running statistics
-// included.
+// or captured, checkpointed or planned under budgets, in each precision, running statistics included.
 #include <gtest/gtest.h>
 
 #include "tests/training.h"
@@ -43,9 +42,6 @@ TEST_P(ExamplesBits, DoNotDependOnWhatIsMadeAgain) {
   checkpointed.checkpoint = captured.captured = true;
   expect(checkpointed);
   expect(captured);
-  How fused = captured;
-  fused.fusion = kFuseAll;
-  expect(fused);
   const BudgetPlanner planner = plain.planner();
   const int64_t least = planner.smallest(), most = planner.largest();
   for (const int64_t budget : {most, (least + most) / 2, least}) {
@@ -54,10 +50,6 @@ TEST_P(ExamplesBits, DoNotDependOnWhatIsMadeAgain) {
     EXPECT_LE(tight.planned_bytes(), budget);
     EXPECT_EQ(tight.plan().recompute.repetitions > 0, budget < most) << name_of(captured);
     EXPECT_TRUE(after_ten_steps(tight) == expected) << name_of(captured);
-    fused.budget = budget;
-    Training tight_and_fused(fused);
-    EXPECT_LE(tight_and_fused.planned_bytes(), budget) << name_of(fused);
-    EXPECT_TRUE(after_ten_steps(tight_and_fused) == expected) << name_of(fused);
   }
   checkpointed.captured = true;
   expect(checkpointed);

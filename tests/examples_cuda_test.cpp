@@ -42,38 +42,6 @@ TEST(ExamplesCuda, ATransformerTrainsAsOnTheCpu) {
   }
 }
 
-// The generated kernels of whole steps, compiled by the host's compiler.
-TEST(ExamplesCuda, FusedStepsHaveTheBitsOfPlainOnes) {
-  const data::TemporaryFolder dir;
-  std::ofstream(dir / "text") << data::read_text(PLIMSOLL_SOURCE_DIR "/README.md").substr(0, 6000);
-  write_small_images(dir, 6, 2);
-  const std::string gpt =
-      "simulated_train_transformer --layers 1 --width 16 --heads 2 --context 16 --batch 3 "
-      "--steps 6 --eval-every 6 --dropout 0.1 --data text:" +
-      dir.text("text");
-  const std::string net = "simulated_train_cnn --model resnet8 --batch 2 --epochs 1 --data mnist:" +
-                          dir.path().string();
-  for (const std::string& train :
-       {gpt, gpt + " --precision bf16 --accumulate 2", net + " --precision f16"}) {
-    SCOPED_TRACE(train);
-    const auto plain = figures(train + " --device cuda"),
-               fused = figures(train + " --device cuda --fuse all");
-    ASSERT_FALSE(plain.is_null() || fused.is_null());
-    EXPECT_EQ(fused["final"]["loss"], plain["final"]["loss"]);
-    EXPECT_EQ(fused["final"]["val_loss"], plain["final"]["val_loss"]);
-    EXPECT_EQ(fused["final"]["peak_bytes"], fused["final"]["planned_bytes"]);
-    EXPECT_LE(fused["final"]["planned_bytes"], plain["final"]["planned_bytes"]);
-    const auto instructions = [&](const char* fuse) {
-      const std::string plan = run(train + " --device cuda --plan-only --fuse " + fuse).output;
-      std::smatch found;
-      return std::regex_search(plan, found, std::regex("plan: ([0-9]+) instructions"))
-                 ? std::stoi(found[1])
-                 : -1;
-    };
-    EXPECT_LT(instructions("all"), instructions("none"));
-  }
-}
-
 // Batches by the loader, its workers among them, and losses that are looked at late.
 TEST(ExamplesCuda, ACnnTrainsAsOnTheCpu) {
   const data::TemporaryFolder dir;

@@ -196,7 +196,7 @@ TEST(TrainCnn, StopsAtANonFiniteLossAndNamesTheOpOnRequest) {
 }
 
 TEST(Examples, HelpSucceeds) {
-  for (const char* program : {"train_cnn", "train_transformer", "compare_memory", "get_data"})
+  for (const char* program : {"train_cnn", "train_transformer", "compare_memory"})
     EXPECT_EQ(run(std::string(program) + " --help").code, 0) << program;
 }
 

@@ -3,6 +3,7 @@
 
 #include "ops/ops.h"
 #include "tests/data_testing.h"
+#include "tests/npz_testing.h"
 #include "tests/python.h"
 
 namespace plimsoll::formats {
@@ -192,6 +193,93 @@ TEST(Npy, WhatCannotBeWrittenLeavesTheOldFile) {
     EXPECT_THROW(write_npz("/dev/full", {{{"a", x}}}), DataError);
     EXPECT_THROW(write_npy("/dev/full", x), DataError);
   }
+}
+
+std::string content_of(const Tensor& x) {
+  std::string content;
+  write_npy(
+      [&](std::span<const std::byte> part) {
+        content.append(reinterpret_cast<const char*>(part.data()), part.size());
+      },
+      x);
+  return content;
+}
+
+TEST(Npz, ReadsDeflatedArrays) {
+  const TemporaryFolder dir;
+  const Tensor x = counted(DType::f32, {300, 100});
+  const std::string bytes = deflated_npz("x.npy", content_of(x));
+  EXPECT_LT(bytes.size(), 60'000U);
+  dir.write("x.npz", bytes);
+  const auto read = read_npz(dir / "x.npz", 120'128);
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_EQ(read[0].name, "x");
+  expect_same(read[0].tensor, x, "deflated");
+  EXPECT_EQ(error_of<DataError>([&] { read_npz(dir / "x.npz", 120'127); }),
+            "npz: the arrays of " + dir.text("x.npz") +
+                " unpack to more than 120127 bytes. Write several files, or pass a higher limit.");
+  const auto refused = [&](size_t at, char value) {
+    std::string changed = bytes;
+    changed[at] = value;
+    dir.write("bad.npz", changed);
+    return error_of<DataError>([&] { read_npz(dir / "bad.npz"); });
+  };
+  const std::string damaged = "npz: the archive is damaged: " + dir.text("bad.npz");
+  const size_t central = bytes.find("PK\1\2");
+  EXPECT_TRUE(refused(100, '\x7f').starts_with(damaged));
+  EXPECT_EQ(refused(0, 'Q'), damaged + " (an entry). Fetch it again.");
+  EXPECT_EQ(refused(central, 'Q'), damaged + " (its directory). Fetch it again.");
+  EXPECT_EQ(refused(central + 24, 0), damaged + " (an entry). Fetch it again.");     // the size
+  EXPECT_EQ(refused(central + 20, 0), damaged + " (an entry). Fetch it again.");     // packed
+  EXPECT_EQ(refused(central + 45, 0x7f), damaged + " (an entry). Fetch it again.");  // the place
+  for (const auto& [at, value] : {std::pair(8, 1), {10, 12}})
+    EXPECT_TRUE(refused(central + at, static_cast<char>(value))
+                    .starts_with("npz: an entry is encrypted or packed in a way that is not read"));
+}
+
+// What 32 bits do not hold has a field of 64 somewhere else.
+TEST(Npz, ReadsWhatOnlyFieldsOf64BitsHold) {
+  const TemporaryFolder dir;
+  const auto number = [](uint64_t value, size_t bytes) {
+    return std::string(reinterpret_cast<const char*>(&value), bytes);
+  };
+  std::string bytes = deflated_npz("x.npy", content_of(counted(DType::f32, {5})));
+  const size_t central = bytes.find("PK\1\2"), end = bytes.find("PK\5\6");
+  const std::string sizes = bytes.substr(central + 24, 4) + number(0, 4) +
+                            bytes.substr(central + 20, 4) + number(0, 4) + number(0, 8);
+  std::string entry = bytes.substr(central, end - central) + number(7, 2) + number(3, 2) + "abc" +
+                      number(1, 2) + number(24, 2) + sizes;
+  entry.replace(20, 8, 8, '\xff').replace(30, 2, number(35, 2)).replace(42, 4, 4, '\xff');
+  bytes.resize(central);
+  bytes += entry;
+  const auto ends = [&](uint64_t count, uint64_t place) {
+    return "PK\6\6" + number(44, 8) + number(45, 4) + number(0, 8) + number(count, 8) +
+           number(count, 8) + number(entry.size(), 8) + number(place, 8) + "PK\6\7" + number(0, 4) +
+           number(central + entry.size(), 8) + number(1, 4) + "PK\5\6" + number(0, 4) +
+           std::string(12, '\xff') + number(0, 2);
+  };
+  dir.write("x.npz", bytes + ends(1, central));
+  const auto read = read_npz(dir / "x.npz");
+  ASSERT_EQ(read.size(), 1U);
+  expect_same(read[0].tensor, counted(DType::f32, {5}), "zip64");
+  for (const auto& [count, place] : {std::pair(uint64_t{2}, uint64_t{central}),
+                                     {uint64_t{1}, uint64_t{central + 1}},
+                                     {UINT64_MAX, UINT64_MAX}}) {
+    dir.write("x.npz", bytes + ends(count, place));
+    EXPECT_TRUE(error_of<DataError>([&] {
+                  read_npz(dir / "x.npz");
+                }).starts_with("npz: the archive is damaged: "));
+  }
+}
+
+TEST(Npz, MoreArraysThan16BitsCountComeBack) {
+  const TemporaryFolder dir;
+  std::vector<NamedTensor> tensors;
+  for (int i = 0; i < 65'540; ++i) tensors.push_back({cat(i), Tensor::of<uint8_t>({7}, {})});
+  write_npz(dir / "x.npz", tensors);
+  const auto read = read_npz(dir / "x.npz");
+  ASSERT_EQ(read.size(), tensors.size());
+  EXPECT_EQ(read.back().name, "65539");
 }
 
 TEST(Npz, RefusesDamagedArchives) {

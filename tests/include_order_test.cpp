@@ -79,6 +79,24 @@ TEST(Architecture, OnlyTestsIncludeEigen) {
       EXPECT_TRUE(!line.starts_with("#include <Eigen") || source.folder == "tests") << source.path;
 }
 
+// Whoever else differs by device asks core/cuda.h.
+TEST(Architecture, DevicesAreNamedByThePoolAlone) {
+  const std::set<std::string> folders{"autograd", "memory", "optim"};
+  size_t named = 0;
+  for (const Source& source : all_sources()) {
+    const std::string stem = source.path.stem();
+    const bool pool = stem == "pooled_allocator" || stem == "provider";
+    for (const std::string& line : source.lines) {
+      if (line.find("Device::cuda") == std::string::npos || !folders.contains(source.folder))
+        continue;
+      named += pool;
+      EXPECT_TRUE(pool)
+          << source.path << ": " << line;
+    }
+  }
+  EXPECT_GT(named, 0U) << "the pool was not found";
+}
+
 TEST(Architecture, FilesAreShort) {
   std::vector<size_t> lengths;
   for (const Source& source : all_sources()) {

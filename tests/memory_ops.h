@@ -1,6 +1,5 @@
 // Ops for the tests of memory/: as few as show every declaration the planner reads. They compute in
-// f32 on the cpu; on Device::null they only have shapes. Some say that they join, which matters to
-// no kernel here.
+// f32 on the cpu; on Device::null they only have shapes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,8 +35,7 @@ constexpr OpDef plus_op{.name = "plus",
                               const float *a = call.in[0].as<float>(), *b = call.in[1].as<float>();
                               each(call, 0, [&](int64_t i) { return a[i] + b[i]; });
                             },
-                        .inplace = 0,
-                        .tiling = Tiling::elements};
+                        .inplace = 0};
 
 // out = factor * x, and may lie on x.
 constexpr OpDef scale_op{.name = "scale",
@@ -48,20 +46,14 @@ constexpr OpDef scale_op{.name = "scale",
                                            factor = call.attrs.as<Factor>().value;
                                each(call, 0, [&](int64_t i) { return factor * x[i]; });
                              },
-                         .inplace = 0,
-                         .tiling = Tiling::elements,
-                         .joins = true};
+                         .inplace = 0};
 
 // out = x backwards: would be wrong in place, and is not declared so.
-constexpr OpDef flip_op{.name = "flip",
-                        .infer = same_as_input,
-                        .cpu =
-                            [](const Call& call) {
-                              const float* x = call.in[0].as<float>();
-                              const int64_t n = count(call.out[0].shape());
-                              each(call, 0, [&](int64_t i) { return x[n - 1 - i]; });
-                            },
-                        .joins = true};
+constexpr OpDef flip_op{.name = "flip", .infer = same_as_input, .cpu = [](const Call& call) {
+                          const float* x = call.in[0].as<float>();
+                          const int64_t n = count(call.out[0].shape());
+                          each(call, 0, [&](int64_t i) { return x[n - 1 - i]; });
+                        }};
 
 // Two outputs: x + 1 and x - 1.
 constexpr OpDef split_op{.name = "split",
@@ -102,8 +94,7 @@ constexpr OpDef add_to_op{.name = "add_to",
                                 for (int64_t i = 0; i < n; ++i)
                                   call.in[0].as<float>()[i] += call.in[1].as<float>()[i];
                               },
-                          .mutates = bits(0),
-                          .joins = true};
+                          .mutates = bits(0)};
 
 // Rows begin..end-1 of axis 0, a view.
 constexpr OpDef rows_op{.name = "rows",

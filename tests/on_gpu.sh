@@ -16,7 +16,7 @@ bin=$(cd "${1:-build}" && pwd)/bin || exit 1
 rows=${2:-.}
 logs=$bin/../on_gpu
 mkdir -p "$logs"
-rm -rf "$logs/plans" "$logs"/*.log
+rm -f "$logs"/*.log
 from_pip=$("${PYTHON:-python3}" - 2>/dev/null <<'END'
 import glob, nvidia
 print(":".join(folder for path in nvidia.__path__ for folder in glob.glob(path + "/*/lib")))
@@ -34,15 +34,14 @@ fi
 
 # row NAME PATTERN COMMAND...: runs it, and shows the last line of its output that matches.
 row() {
-  local name=$1 pattern=$2 start=$SECONDS verdict=ok limit=(timeout "${LIMIT:-500}")
+  local name=$1 pattern=$2 start=$SECONDS verdict=ok
   shift 2
   [[ $name =~ $rows ]] || return
-  if [ "$(type -t "$1")" = function ]; then limit=(); fi
-  "${limit[@]}" "$@" >"$logs/$name.log" 2>&1 || verdict=FAILED
+  timeout "${LIMIT:-500}" "$@" >"$logs/$name.log" 2>&1 || verdict=FAILED
   if [ $verdict = ok ] && grep -q SKIPPED "$logs/$name.log"; then verdict=partly; fi
-  if grep -qE 'is missing: there is no|Steps are not fused' "$logs/$name.log"; then
+  if grep -q 'is missing: there is no' "$logs/$name.log"; then
     verdict=FAILED
-    pattern='is missing|not fused'
+    pattern='is missing'
   fi
   if [ $verdict = FAILED ]; then failed=$((failed + 1)); fi
   printf '%-28s %-6s %4d s  %s\n' "$name" "$verdict" $((SECONDS - start)) \
@@ -56,7 +55,7 @@ fi
 echo "libraries: ${PLIMSOLL_CUDA_LIBRARIES:-the toolkit and the system have them}"
 row kernels 'PASSED' "$bin/op_tests" --gtest_brief=1 --gtest_filter='*Cuda*'
 row device 'PASSED' "$bin/unit_tests" --gtest_brief=1 \
-  --gtest_filter='CudaDevice.*:CudaJoinedCalls.*:CudaLateCount.*:CudaPrefetch.*:*CudaNorms.*'
+  --gtest_filter='CudaDevice.*:CudaLateCount.*:CudaPrefetch.*'
 row steps 'PASSED' "$bin/unit_tests" --gtest_brief=1 --gtest_filter='CudaSteps.*'
 for precision in f32 bf16 f16; do
   row "lenet_$precision" 'test accuracy' "$bin/train_cnn" --device cuda --model lenet \
@@ -68,34 +67,6 @@ row resnet8_checkpoint 'test accuracy' "$bin/train_cnn" --device cuda --model re
   --checkpoint
 row gpt_no_graph 'validation loss' "$bin/train_transformer" --device cuda --model gpt \
   --data "$text" --no-graph
-# The first times algorithms, the second finds them: the same loss.
-for again in first again; do
-  row "autotune_$again" 'validation loss' env PLIMSOLL_CUDA_PLANS="$logs/plans" \
-    "$bin/train_transformer" --device cuda --model gpt --data "$text" --steps 200 \
-    --precision bf16 --autotune
-  row "autotune_cnn_$again" 'test accuracy' env PLIMSOLL_CUDA_PLANS="$logs/plans" \
-    "$bin/train_cnn" --device cuda --model resnet8 --epochs 1 --precision bf16 --autotune
-done
-figures() { grep -E 'validation loss|test accuracy' "$logs/$1.log" | tail -n 1; }
-same_choices() {
-  for name in autotune autotune_cnn; do
-    if [ -z "$(figures ${name}_first)" ] ||
-      [ "$(figures ${name}_first)" != "$(figures ${name}_again)" ]; then
-      echo "$name: $(figures ${name}_first) / $(figures ${name}_again)"
-      return 1
-    fi
-  done
-  echo 'the same figures'
-}
-row same_choices 'figures|/' same_choices
-# Products with what follows them: the losses differ by the rounding of bf16.
-for fuse in none epilogues; do
-  row "gpt2_$fuse" 'validation loss' "$bin/train_transformer" --device cuda --model gpt2-124M \
-    --batch 4 --steps 50 --precision bf16 --fuse $fuse
-done
-row gpt2_epilogues_timed 'validation loss' env PLIMSOLL_CUDA_PLANS="$logs/plans" \
-  "$bin/train_transformer" --device cuda --model gpt2-124M --batch 4 --steps 50 \
-  --precision bf16 --fuse epilogues --autotune
 row eager 'validation loss' "$bin/train_transformer" --device cuda --model gpt --steps 100 --mode eager
 row planned_is_measured 'captured' "$bin/compare_memory" --device cuda --models lenet,resnet8,gpt \
   --batches 32

@@ -73,7 +73,6 @@ TEST(ClipValue, CanBeCaptured) {
   const Program program =
       capture([](auto in) { return optim::clip_grad_value(in, 1); }, Metas(3, Meta{{3}}));
   EXPECT_EQ(program.instructions.size(), 3u);
-  EXPECT_EQ(joined_until(program, make_plan(program), 0), 3);  // one launch on a GPU
 }
 
 TEST(ClipValue, RefusesALimitThatIsNotPositive) {

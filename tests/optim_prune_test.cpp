@@ -229,7 +229,7 @@ TEST(Prune, MasksRunTogether) {
   const Plan plan = make_plan(together);
   std::vector<std::string> ends;
   for (int i = 0, end = 0; i < plan.instructions; i = end) {
-    end = joined_until(together, plan, i);
+    end = joined_until(together, i);
     ends.push_back(cat(end - i, " ", together.instructions[i].op->name));
   }
   ASSERT_GE(ends.size(), 2u);

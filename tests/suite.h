@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "autograd/gradients.h"
 #include "core/apply.h"
+#include "core/cpu/parallel.h"
 #include "tests/op_case.h"
 
 namespace plimsoll {
@@ -26,6 +29,19 @@ std::vector<Tensor> outputs_and_gradients(const OpCase& op_case, std::span<const
 
 // The same tensor at other addresses or strides: equal values, storage of its own.
 Tensor as_strided_copy(const Tensor& tensor);
+
+// Until its end kernels cut their work into pieces of so many elements: small tensors into many.
+class PieceScope {
+ public:
+  explicit PieceScope(int64_t elements)
+      : before_(std::exchange(detail::piece_elements, elements)) {}
+  ~PieceScope() { detail::piece_elements = before_; }
+  PieceScope(const PieceScope&) = delete;
+  PieceScope& operator=(const PieceScope&) = delete;
+
+ private:
+  int64_t before_;
+};
 
 // Bitwise equality of metas and elements.
 bool same_bits(const Tensor& a, const Tensor& b);

@@ -207,9 +207,8 @@ PLIMSOLL_SUITE(Cuda) {
   const OpCase& c = GetParam().op_case;
   for (const DType dtype : c.dtypes) compare_devices(c, dtype);
   SCOPED_TRACE("in small pieces");  // which large tensors are cut into
-  const int64_t piece = std::exchange(detail::piece_elements, 4);
+  const PieceScope pieces(4);
   compare_devices(c, c.dtypes.front());
-  detail::piece_elements = piece;
 }
 
 // What a call throws on the CPU, and what its instructions throw on the device.

@@ -37,7 +37,7 @@ PLIMSOLL_SUITE(Guards) {
 PLIMSOLL_SUITE(Threads) {
   const OpCase& c = GetParam().op_case;
   const int before = num_threads();
-  const int64_t piece = std::exchange(detail::piece_elements, 4);  // many pieces, even here
+  const PieceScope pieces(4);  // many of them, even here
   const std::vector<Tensor> inputs = make_inputs(c, c.dtypes.back());
   set_num_threads(1);
   const std::vector<Tensor> expected = outputs_and_gradients(c, inputs);
@@ -46,7 +46,6 @@ PLIMSOLL_SUITE(Threads) {
     expect_same_bits(outputs_and_gradients(c, inputs), expected, cat(threads, " threads"));
   }
   set_num_threads(before);
-  detail::piece_elements = piece;
 }
 
 // Inputs that are strided views give what contiguous ones give.

@@ -8,11 +8,8 @@
 #include "core/cpu/parallel.h"
 #include "core/trace.h"
 #include "memory/dead_code.h"
-#include "memory/fusion/fuse.h"
-#include "memory/fusion/fused.h"
 #include "memory/step.h"
 #include "ops/ops.h"
-#include "tests/fused_kernels.h"
 #include "tests/suite.h"
 
 namespace plimsoll {
@@ -182,65 +179,6 @@ OpCase chained(const OpCase& c) {
     return outputs;
   };
   return result;
-}
-
-// Every op that declares a tiling is run tile by tile, together with what it can be and else alone.
-PLIMSOLL_SUITE(Fused) {
-  const OpCase c = chained(GetParam().op_case);
-  const int64_t piece = std::exchange(detail::piece_elements, 4 * fusion::kUnit);
-  for (const DType dtype : c.dtypes) {
-    const std::vector<Tensor> inputs = make_inputs(c, dtype);
-    const Program program = remove_dead(captured_case(c, inputs));
-    const Program tiled =
-        fusion::rewrite(program, fusion::find_groups(program, kFuseAll, /*least_members=*/1));
-    const Interpreter plain(program, inputs, false), whole(tiled, inputs, false),
-        in_place(tiled, inputs, true);
-    for (size_t k = 0; k < program.results.size(); ++k) {
-      const View expected = plain.view(program.results[k]);
-      expect_same_views(expected, whole.view(tiled.results[k]), "fused");
-      expect_same_views(expected, in_place.view(tiled.results[k]), "fused in place");
-    }
-  }
-  detail::piece_elements = piece;
-}
-
-// The same in tiles of 5 elements, so that all cases are cut: now vector loops end elsewhere, and
-// bits may differ by a rounding, but not more.
-PLIMSOLL_SUITE(FusedInSmallTiles) {
-  const OpCase c = chained(GetParam().op_case);
-  const std::vector<Tensor> inputs = make_inputs(c, c.dtypes.front());
-  const int64_t piece = std::exchange(detail::piece_elements, 20);
-  const Program program = remove_dead(captured_case(c, inputs));
-  const Program tiled = fusion::rewrite(program, fusion::find_groups(program, kFuseAll, 1));
-  const Interpreter plain(program, inputs, false), in_place(tiled, inputs, true);
-  for (size_t k = 0; k < program.results.size(); ++k) {
-    const View a = plain.view(program.results[k]), b = in_place.view(tiled.results[k]);
-    visit_any(a.dtype(), [&]<class T>() {
-      for_each_offset(a.shape(), a.strides, [&](int64_t i) {
-        const auto x = static_cast<double>(a.as<T>()[i]), y = static_cast<double>(b.as<T>()[i]);
-        const bool same = x == y || (std::isnan(x) && std::isnan(y));
-        EXPECT_TRUE(same || std::abs(x - y) <= 2e-6 * (1 + std::abs(x)))
-            << k << ": " << x << " " << y;
-      });
-    });
-  }
-  detail::piece_elements = piece;
-}
-
-// What declares a tiling is fused with another op by some case.
-TEST(Coverage, EveryTilingIsUsed) {
-  std::set<std::string> reached;
-  for (const SuiteParam& param : all_cases()) {
-    const OpCase c = chained(param.op_case);
-    const Program program = remove_dead(captured_case(c, make_inputs(c, c.dtypes.front())));
-    const Program fused = fusion::rewrite(program, fusion::find_groups(program, kFuseAll));
-    for (const Instruction& i : fused.instructions)
-      if (fusion::is_fused(i))
-        for (const fusion::Member& member : i.attrs.as<fusion::Fused>().members)
-          reached.insert(member.op->name);
-  }
-  for (const OpDef* op : all_ops())
-    EXPECT_EQ(reached.contains(op->name), op->tiling != Tiling::none) << op->name;
 }
 
 // Every op of the engine is reached by some case, forward or backward.

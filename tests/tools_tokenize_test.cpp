@@ -11,15 +11,21 @@ using examples::run;
 class ToolsTokenize : public testing::Test {
  protected:
   void SetUp() override {
-    std::string ranks;
-    for (int byte = 0; byte < 256; ++byte)
-      ranks += cat(base64(std::string(1, static_cast<char>(byte))), " ", byte, "\n");
-    dir_.write("ranks", ranks + cat(base64(" t"), " 256\n", base64("he"), " 257\n"));
+    write_tokenizer({"Ġt", "he"}, "", R"("Ġ t", "h e")");
     dir_.write("a.txt", std::string("the the"));
     dir_.write("b.txt", gzip({'h', 'e'}));
   }
+  // With `more` beside the bytes.
+  void write_tokenizer(const std::vector<std::string>& more, const std::string& added,
+                       const std::string& merges) const {
+    dir_.write("tokenizer.json",
+               cat(R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, )",
+                   R"("added_tokens": [)", added, R"(], "model": {"merges": [)", merges,
+                   R"(], "vocab": )", byte_vocabulary(more), "}}"));
+  }
   std::string tokenize(const std::string& more) const {
-    return cat("tokenize --tokenizer ", dir_.text("ranks"), " --output ", dir_.text("out"), more);
+    return cat("tokenize --tokenizer ", dir_.text("tokenizer.json"), " --output ", dir_.text("out"),
+               more);
   }
   const TemporaryFolder dir_;
 };
@@ -33,15 +39,12 @@ TEST_F(ToolsTokenize, WritesTheTokensOfAllTexts) {
   const TokenFile file(dir_ / "out");
   std::vector<int64_t> ids(5);
   file.tokens().copy(0, file.tokens().size(), ids.data());
-  EXPECT_EQ(ids, (std::vector<int64_t>{'t', 257, 256, 257, 257}));
+  EXPECT_EQ(ids, (std::vector<int64_t>{'t' - 33, 257, 256, 257, 257}));
   EXPECT_EQ(file.vocabulary(), 258);
 }
 
-TEST_F(ToolsTokenize, TakesATokenizerJson) {
-  dir_.write("ranks",
-             cat(R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, )",
-                 R"("added_tokens": [{"id": 257, "content": "<|endoftext|>"}], )",
-                 R"("model": {"merges": ["h e"], "vocab": )", byte_vocabulary({"he"}), "}}"));
+TEST_F(ToolsTokenize, SeparatesTexts) {
+  write_tokenizer({"he"}, R"({"id": 257, "content": "<|endoftext|>"})", R"("h e")");
   const auto outcome = run(tokenize(cat(" --separate --input ", dir_.text("a.txt"))));
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.output,
@@ -61,8 +64,8 @@ TEST_F(ToolsTokenize, RefusesAndLeavesNothing) {
   expect(good + " --input " + dir_.text("none"), 3, "there is no such file: " + dir_.text("none"));
   dir_.write("empty", std::string());
   expect(" --input " + dir_.text("empty"), 3, "--input: there is no text: " + dir_.text("empty"));
-  dir_.write("ranks", std::string("AA== 0\n"));
-  expect(good, 3, "bpe: there is no token for byte 1. ");
+  dir_.write("tokenizer.json", std::string("{}"));
+  expect(good, 3, "tokenizer: something is missing: ");
 }
 
 TEST_F(ToolsTokenize, TrainingReadsItsFilesAndRawOnes) {

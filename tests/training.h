@@ -32,9 +32,8 @@ struct How {
   bool sgd = false;        // instead of Adam
   int64_t accumulate = 1;  // batches per update
   int64_t budget = 0;      // bytes
-  Fusion fusion{};
-  int batches = 3;      // different ones, over and over
-  double max_norm = 0;  // of the gradients together; 0: any
+  int batches = 3;         // different ones, over and over
+  double max_norm = 0;     // of the gradients together; 0: any
   Device device = Device::cpu;
   bool graph = true;  // on a GPU
 };
@@ -48,7 +47,6 @@ inline std::string name_of(const How& how) {
   if (how.sgd) name += " sgd";
   if (how.accumulate > 1) name += cat(" accumulate ", how.accumulate);
   if (how.budget > 0) name += cat(" budget ", how.budget);
-  if (how.fusion == kFuseAll) name += " fused";
   if (how.device == Device::cuda) name += how.graph ? " graph" : " loop";
   return name;
 }
@@ -101,7 +99,6 @@ class Training {
     if (!how_.captured) return;
     step_.emplace(function(), StepOptions{.budget = how_.budget,
                                           .planning = kPlanning,
-                                          .fusion = how_.fusion,
                                           .graph = how_.graph,
                                           .variant = [this] { return window_->phase(); }});
   }

@@ -4,7 +4,6 @@
 //
 // Exit code: 0 every buffer of the input is placed, at 0 or above, below the capacity, and no two
 // that live at the same time share a byte; 1 that is not so; 2 a file cannot be read.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -14,6 +13,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "examples/common/command_line.h"
 
 namespace {
 
@@ -122,7 +123,7 @@ std::string fault(const std::map<std::string, Row>& input, const std::map<std::s
 
 int main(int argc, char** argv) {
   std::string input, output, given = std::to_string(INT64_MAX);
-  CLI::App app("Checks a placement of buffers.");
+  plimsoll::examples::CommandLine app("Checks a placement of buffers.");
   app.add_option("--input", input, "what was asked: id,lower,upper,size")->required();
   app.add_option("--output", output, "what was answered: id,lower,upper,size,offset")->required();
   app.add_option("--capacity", given, "bytes of the arena");
@@ -140,8 +141,8 @@ int main(int argc, char** argv) {
     else
       std::cout << "wrong: " << wrong << "\n";
     return wrong.empty() ? 0 : 1;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const plimsoll::examples::Exit& exit) {
+    return exit.print();
   } catch (const Unreadable& error) {
     std::cerr << error.what() << "\n";
     return 2;

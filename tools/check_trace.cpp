@@ -5,7 +5,6 @@
 // Every op must run, in the order of the trace; what it reads must be there with the contents the
 // trace gave it; results must be there at the end. Says the most bytes alive and the added time.
 // Exit code: 0 the plan is right and within the budget; 1 it is not; 2 bad input.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,6 +16,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "examples/common/command_line.h"
 
 namespace {
 
@@ -261,7 +262,7 @@ int64_t peak_when_kept(const Trace& trace) {
 int main(int argc, char** argv) {
   std::string input, plan;
   double ratio = 0;
-  CLI::App app{"Replays a plan of plan_trace against its trace."};
+  plimsoll::examples::CommandLine app{"Replays a plan of plan_trace against its trace."};
   app.add_option("--input", input, "The trace")->required();
   app.add_option("--plan", plan, "The plan")->required();
   app.add_option("--budget-ratio", ratio, "Bytes allowed, of those that keeping all takes")
@@ -276,14 +277,11 @@ int main(int argc, char** argv) {
     std::cout << "peak " << replay.peak << " of " << budget << " bytes; added time " << replay.added
               << " s to " << replay.total << " s\n";
     return replay.peak <= budget ? 0 : 1;
-  } catch (const CLI::CallForHelp& e) {
-    return app.exit(e);
+  } catch (const plimsoll::examples::Exit& exit) {
+    return exit.print();
   } catch (const Wrong& e) {
     std::cout << "wrong: " << e.what() << "\n";
     return 1;
-  } catch (const CLI::ParseError& e) {
-    app.exit(e);
-    return 2;
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
     return 2;

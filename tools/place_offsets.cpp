@@ -7,14 +7,13 @@
 // Reads `id,lower,upper,size`, writes the same with `offset`. Exit code: 0 a placement was written;
 // 1 there is none within the capacity or none was found in time, and nothing was written; 2 bad
 // input.
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
 #include <limits>
 #include <thread>
 
 #include "core/error.h"
-#include "examples/common/checks.h"
+#include "examples/common/command_line.h"
 #include "examples/common/output_file.h"
 #include "memory/exact_offsets.h"
 #include "tools/buffers_csv.h"
@@ -95,7 +94,7 @@ int place_file(const Options& options) {
 
 int run(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  examples::CommandLine app(
       "Places buffers with lifetimes in one arena, so that none that live together overlap.");
   app.add_option("--input", options.input, "CSV file: id,lower,upper,size")->required();
   app.add_option("--output", options.output, "CSV file to write: the same and offset")
@@ -114,8 +113,8 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
     return place_file(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;  // --help is no error
+  } catch (const examples::Exit& exit) {
+    return exit.print();
   } catch (const std::bad_alloc&) {
     std::cerr << "out of memory: the machine has no more\n";
     return 1;

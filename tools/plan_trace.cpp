@@ -5,14 +5,13 @@
 //
 // The ratio is of the most bytes alive when everything is kept, inputs aside. Exit code: 0 a plan
 // was written; 1 none was found, and nothing was written; 2 bad input. docs/traces.md has the forms.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <numeric>
 
 #include "core/error.h"
-#include "examples/common/checks.h"
+#include "examples/common/command_line.h"
 #include "examples/common/output_file.h"
 #include "memory/recompute/certificate.h"
 #include "memory/recompute/search.h"
@@ -97,24 +96,22 @@ int plan_file(const Options& options) {
 int main(int argc, char** argv) {
   using namespace plimsoll;
   tools::Options options;
-  CLI::App app{"Plans what to compute again so that a sequence of ops fits into less memory."};
+  examples::CommandLine app{
+      "Plans what to compute again so that a sequence of ops fits into less memory."};
   app.add_option("--input", options.input, "The trace")->required();
   app.add_option("--output", options.output, "The plan to write")->required();
   app.add_option("--budget-ratio", options.ratio, "Bytes allowed, of those that keeping all takes")
-      ->check(CLI::Range(1e-9, 1.0) & examples::positive_number())  // a range lets NaN through
+      ->check(examples::number_between(1e-9, 1))
       ->required();
   app.add_option("--seconds", options.seconds,
                  "How long to search, in seconds of a core of 2025; more finds better plans")
-      ->check(CLI::Range(1e-3, 1e6) & examples::positive_number())
+      ->check(examples::number_between(1e-3, 1e6))
       ->capture_default_str();
   try {
     app.parse(argc, argv);
     return tools::plan_file(options);
-  } catch (const CLI::CallForHelp& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    app.exit(e);
-    return 2;
+  } catch (const examples::Exit& exit) {
+    return exit.print();
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
     return 2;

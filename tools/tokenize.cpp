@@ -3,9 +3,9 @@
 //   tokenize --tokenizer gpt2 --input a.txt --output a.tokens
 //   tokenize --tokenizer gpt2 --input a.txt --input b.txt --separate --output all.tokens
 //
-// The tokenizer is a folder with vocab.json and merges.txt, a tokenizer.json, or a .tiktoken file
-// of ranks (data/bpe_files.h); a text may be packed with gzip. Exit code: 0 written, 2 usage, 3 a
-// file that cannot be used; then nothing was written.
+// The tokenizer is a folder with vocab.json and merges.txt, or a tokenizer.json (data/bpe_files.h);
+// a text may be packed with gzip. Exit code: 0 written, 2 usage, 3 a file that cannot be used; then
+// nothing was written.
 #include "data/bpe_files.h"
 #include "data/file.h"
 #include "data/token_file.h"
@@ -49,7 +49,7 @@ void tokenize(const TokenizeOptions& options) {
 int main(int argc, char** argv) {
   using namespace plimsoll;
   tools::TokenizeOptions options;
-  CLI::App app{"Turns texts into one file of token ids."};
+  examples::CommandLine app{"Turns texts into one file of token ids."};
   app.add_option("--tokenizer", options.tokenizer, "Folder or file of the tokenizer")
       ->required()
       ->check(examples::not_empty());

@@ -1,17 +1,16 @@
 """Training steps of Plimsoll and of PyTorch on one GPU, in turns: A B A B, three rounds.
 
     compare_gpu.py --train-steps build/bin/train_steps [--cases gpt2-124M-b4,resnet50]
-    compare_gpu.py --train-steps build/bin/train_steps --ours autotuned --variants default
+    compare_gpu.py --train-steps build/bin/train_steps --variants default
     compare_gpu.py --train-steps build/bin/train_steps --smoke    # small and on the CPU: it runs
 
 Both start from the same weights and eat the same batches. A turn is a process of its own, so that
 each has the GPU's memory for itself: 30 steps that nobody times and 100 that are timed, PyTorch's
 by the GPU's events, Plimsoll's by its own clock with the wait for each loss. PyTorch comes with its
 fused optimizer, scaled_dot_product_attention, cudnn.benchmark, channels_last for images, and
---variants of torch.compile; Plimsoll as it is, with --fuse all, and with --autotune besides, as
---ours says. Times are medians over all rounds; memory is the most that the two allocators had given
-out (on a CPU the peak of the process); ratios are the share of the first of --ours. The losses of
-the first step, before anything was learnt, have to agree in all turns (LOSS_TOLERANCE): else the
+--variants of torch.compile. Times are medians over all rounds; memory is the most that the two
+allocators had given out (on a CPU the peak of the process); ratios are the share of ours. The losses
+of the first step, before anything was learnt, have to agree in all turns (LOSS_TOLERANCE): else the
 exit code is 1.
 """
 import argparse
@@ -31,7 +30,6 @@ CASES = {"gpt2-124M-b64": ("gpt2-124M", ["--batch", "64"], "bf16"),
 SMALL = {"gpt2-124M-b4": ("gpt2-124M", ["--batch", "2", "--context", "32", "--layers", "2"], "f32"),
          "resnet50": ("resnet50", ["--batch", "4", "--image-size", "64"], "f32"),
          "resnet18-cifar": ("resnet18-cifar", ["--batch", "8"], "bf16")}
-OURS = {"plain": [], "fused": ["--fuse", "all"], "autotuned": ["--fuse", "all", "--autotune"]}
 VARIANTS = ("eager", "default", "max-autotune", "reduce-overhead")
 SHOWN_LOSSES = (1, 10, 100)
 LOSS_TOLERANCE = {"f32": 1e-3, "bf16": 2e-2, "f16": 2e-2}  # relative, of the first step
@@ -74,15 +72,13 @@ def compare(case, options):
         common += ["--read", folder, "--device", options.device, "--precision", precision]
         torch = [sys.executable, os.path.join(here, "torch_steps.py"), *common]
         torch += ["--channels-last"] if model in IMAGE_MODELS else []
-        ours = {"ours " + name: [options.train_steps, *common, *size, *OURS[name]]
-                for name in options.ours.split(",")}
-        commands = dict(ours)
+        commands = {"ours": [options.train_steps, *common, *size]}
         for variant in options.variants.split(","):
             commands[variant] = torch + ([] if variant == "eager" else ["--compile", variant])
         turns = {name: [] for name in commands}
         for _ in range(options.rounds):
             for name, command in commands.items():
-                environment = {} if name in ours else MALLOC
+                environment = {} if name == "ours" else MALLOC
                 turns[name].append(turn(name, command, environment, options))
 
     shown = [n for n in SHOWN_LOSSES if n <= options.warm + options.steps]
@@ -92,12 +88,11 @@ def compare(case, options):
     medians = {name: statistics.median(ms for t in all for ms in t[0])
                for name, all in turns.items()}
     peaks = {name: max(t[2] for t in all) for name, all in turns.items()}
-    base = next(iter(ours))
     for name, all in turns.items():
         rounds = " ".join(f"{statistics.median(t[0]):.1f}" for t in all)
         losses = " ".join(f"{all[0][1][n - 1]:10.5f}" for n in shown)
-        print(f"{name:16} {medians[name]:9.2f} {medians[base] / medians[name]:6.2f}   "
-              f"({rounds:18}) {peaks[name]:9.0f} {peaks[base] / peaks[name]:6.2f}  {losses}",
+        print(f"{name:16} {medians[name]:9.2f} {medians['ours'] / medians[name]:6.2f}   "
+              f"({rounds:18}) {peaks[name]:9.0f} {peaks['ours'] / peaks[name]:6.2f}  {losses}",
               flush=True)
     wrong = other_losses(turns, precision)
     for sentence in wrong:
@@ -111,25 +106,24 @@ def main():
     parser.add_argument("--cases")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--device", help="cuda; with --smoke cpu")
-    parser.add_argument("--ours", help=", ".join(OURS))
     parser.add_argument("--variants", help="eager and modes of torch.compile")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--warm", type=int)
     parser.add_argument("--steps", type=int)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    usual = {"device": "cuda", "ours": ",".join(OURS), "variants": ",".join(VARIANTS), "rounds": 3,
+    usual = {"device": "cuda", "variants": ",".join(VARIANTS), "rounds": 3,
              "warm": 30, "steps": 100, "cases": ",".join(CASES)}
     if options.smoke:
-        usual = {"device": "cpu", "ours": "plain,fused", "variants": "eager", "rounds": 2,
+        usual = {"device": "cpu", "variants": "eager", "rounds": 2,
                  "warm": 2, "steps": 8, "cases": ",".join(SMALL)}
     for name, value in usual.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
-    for option, known in (("ours", OURS), ("cases", SMALL if options.smoke else CASES)):
-        for name in getattr(options, option).split(","):
-            if name not in known:
-                parser.error(f"--{option}: {name} is none of {', '.join(known)}.")
+    known = SMALL if options.smoke else CASES
+    for name in options.cases.split(","):
+        if name not in known:
+            parser.error(f"--cases: {name} is none of {', '.join(known)}.")
     agree = [compare(case, options) for case in options.cases.split(",")]
     sys.exit(0 if all(agree) else 1)
 

@@ -5,9 +5,9 @@
 //                                         stdin, runs n captured steps and answers with one line of
 //                                         JSON: {"ms": [...], "loss": [...], "peak_kib": ...}
 //
-// --device, --precision, --fuse, --autotune, and for other sizes --batch, --context, --image-size
-// and --layers, which both calls have to name, are as elsewhere. On a GPU the peak is that of the
-// pool. --budget-percent trains within that part of the bytes that a step is planned for otherwise.
+// --device, --precision, and for other sizes --batch, --context, --image-size and --layers, which
+// both calls have to name, are as elsewhere. On a GPU the peak is that of the pool. --budget-percent
+// trains within that part of the bytes that a step is planned for otherwise.
 //
 // F holds each tensor as a file of raw little-endian elements, f32 or i64, and index.json, which
 // lists their names and shapes. torch_steps.py reads the same folder and speaks the same lines.
@@ -176,7 +176,7 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
     return loss;
   };
   const int64_t start_kib = memory_kib();
-  StepOptions step_options{.fusion = fusion_named(options.fuse)};
+  StepOptions step_options;
   if (options.budget_percent < 100) {
     const Tensor& x = batches[0].tensor;
     const Plan all = Step(train, step_options).plan(x, batches[1].tensor, make_key(1, 0, device));
@@ -211,13 +211,11 @@ int main(int argc, char** argv) {
   using namespace plimsoll::examples;
   SizedOptions options;
   std::string write, read;
-  CLI::App app{"Whole training steps, timed on request."};
+  CommandLine app{"Whole training steps, timed on request."};
   app.add_option("--model", options.model)->required();
   app.add_option("--threads", options.threads);
   app.add_option("--device", options.device);
-  app.add_option("--precision", options.precision)->check(CLI::IsMember(precision_names()));
-  add_fuse_option(app, options);
-  app.add_flag("--autotune", options.autotune);
+  app.add_option("--precision", options.precision)->check(one_of(precision_names()));
   app.add_option("--batch", options.batch)->check(whole_number(1, kLargestBatch));
   app.add_option("--context", options.context)->check(whole_number(1, kGpt2.context));
   app.add_option("--image-size", options.image_size)->check(whole_number(1, 4096));

@@ -20,7 +20,8 @@ int num_threads();  // 1 on threads that share a loop
 inline int64_t pieces(int64_t n, int64_t grain) { return (n + grain - 1) / grain; }
 
 namespace detail {
-// Tests make it small, so that their small tensors are cut into many pieces as well.
+// Only tests change it, by a PieceScope (tests/suite.h), so that their small tensors are cut into
+// many pieces as well.
 inline int64_t piece_elements = 16384;
 }  // namespace detail
 

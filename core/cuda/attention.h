@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,14 +32,13 @@ constexpr int64_t kMostAttentionScratch = int64_t{2} << 30;
 // As convolution_plan() and convolution_plan_for() of core/cuda/convolution.h.
 [[gnu::weak]] std::optional<LibraryPlan> attention_plan(const Attention& attention);
 [[gnu::weak]] std::optional<LibraryPlan> attention_plan_for(const Attention& attention,
-                                                            const std::string& description,
-                                                            const PlanClock& clock = {});
+                                                            const std::string& description);
 
-// What queues it: q, k, v, out, log_sum_exp [B, H, T] in f32; for the gradient q, k, v, out, dout,
-// log_sum_exp, dq, dk, dv and scratch of the size of log_sum_exp. Empty: there is no plan, it needs
+// Runs it: q, k, v, out, log_sum_exp [B, H, T] in f32; for the gradient q, k, v, out, dout,
+// log_sum_exp, dq, dk, dv and scratch of the size of log_sum_exp. False: there is no plan, it needs
 // more workspace than this, or a tensor does not lie on a boundary of 16 bytes.
-[[gnu::weak]] std::function<void()> attend_by_library(const Attention& attention, float scale,
-                                                      std::span<void* const> tensors,
-                                                      std::span<std::byte> workspace);
+[[gnu::weak]] bool attend_by_library(const Attention& attention, float scale,
+                                     std::span<void* const> tensors,
+                                     std::span<std::byte> workspace);
 
 }  // namespace plimsoll::cuda

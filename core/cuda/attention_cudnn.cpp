@@ -3,7 +3,6 @@
 // is virtual.
 #include "core/cuda/attention.h"
 
-#include <cmath>
 #include <limits>
 
 #include "core/cuda/graph_cudnn.h"
@@ -32,16 +31,16 @@ class Builder {
 
   void forward() {
     Tensor q = operand(a_.q), k = transposed(a_.k), v = operand(a_.v), out = operand(a_.dense());
-    Tensor log_sum_exp = column(), scale = this->scale(), lowest = this->lowest();
+    Tensor log_sum_exp = column(), scale = graph_.number(), lowest = graph_.number();
     Tensor s = masked(pointwise(CUDNN_POINTWISE_MUL, product(q, k), scale), lowest);
     Tensor highest = reduced(CUDNN_REDUCE_TENSOR_MAX, s);
     Tensor e = pointwise(CUDNN_POINTWISE_EXP, pointwise(CUDNN_POINTWISE_SUB, s, highest));
     Tensor total = reduced(CUDNN_REDUCE_TENSOR_ADD, e);
     Tensor log = virtual_column();
-    point(CUDNN_POINTWISE_LOG, total, nullptr, log);
-    point(CUDNN_POINTWISE_ADD, highest, &log, log_sum_exp);
+    graph_.pointwise(CUDNN_POINTWISE_LOG, total, nullptr, log);
+    graph_.pointwise(CUDNN_POINTWISE_ADD, highest, &log, log_sum_exp);
     Tensor p = virtual_scores(type_);
-    point(CUDNN_POINTWISE_DIV, e, &total, p);
+    graph_.pointwise(CUDNN_POINTWISE_DIV, e, &total, p);
     multiply(p, v, out);
   }
 
@@ -50,11 +49,11 @@ class Builder {
     Tensor q = operand(a_.q), k = transposed(a_.k), v = transposed(a_.v);
     Tensor out = operand(a_.dense()), dout = operand(a_.dense()), log_sum_exp = column();
     Tensor dq = operand(a_.dense()), dk = operand(a_.dense()), dv = operand(a_.dense());
-    Tensor delta = column(), scale = this->scale(), lowest = this->lowest();
-    Tensor one = graph_.number(1);
+    Tensor delta = column(), scale = graph_.number(), lowest = graph_.number();
+    Tensor one = graph_.number();
     Tensor both = virtual_tensor(rows_);
-    point(CUDNN_POINTWISE_MUL, dout, &out, both);
-    point(CUDNN_POINTWISE_MUL, reduced(CUDNN_REDUCE_TENSOR_ADD, both), &one, delta);
+    graph_.pointwise(CUDNN_POINTWISE_MUL, dout, &out, both);
+    graph_.pointwise(CUDNN_POINTWISE_MUL, reduced(CUDNN_REDUCE_TENSOR_ADD, both), &one, delta);
     Tensor s = pointwise(CUDNN_POINTWISE_MUL, product(q, k), scale);
     Tensor p = pointwise(CUDNN_POINTWISE_EXP,
                          masked(pointwise(CUDNN_POINTWISE_SUB, s, log_sum_exp), lowest));
@@ -79,8 +78,6 @@ class Builder {
                          Sizes{s[0], s[2], 1, s[1]}, type_);
   }
   Tensor column() { return graph_.tensor(column_, row_major_strides(column_), CUDNN_DATA_FLOAT); }
-  Tensor scale() { return graph_.number(1 / std::sqrt(static_cast<float>(a_.features))); }
-  Tensor lowest() { return graph_.number(hidden_score()); }
   Tensor virtual_tensor(const Sizes& sizes, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
     return graph_.tensor(sizes, row_major_strides(sizes), type, Graph::kVirtual);
   }
@@ -120,42 +117,25 @@ class Builder {
     return y;
   }
 
-  // y = x mode b; computed in `type`. `choice` picks between x and b; `axis` is what is counted.
-  void point(cudnnPointwiseMode_t mode, Tensor x, const Descriptor* b, Tensor y,
-             cudnnDataType_t type = CUDNN_DATA_FLOAT, const Descriptor* choice = nullptr,
-             int64_t axis = -1) {
-    Tensor kind = graph_.part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, [&](Descriptor& d) {
-      d.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
-      d.set(CUDNN_ATTR_POINTWISE_MATH_PREC, type);
-      if (axis >= 0) d.set(CUDNN_ATTR_POINTWISE_AXIS, axis);
-    });
-    graph_.operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, [&](Descriptor& op) {
-      op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kind);
-      op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
-      if (b) op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
-      if (choice) op.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, *choice);
-      op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-    });
-  }
   Tensor pointwise(cudnnPointwiseMode_t mode, Tensor x, Tensor b) {
     Tensor y = virtual_scores();
-    point(mode, x, &b, y);
+    graph_.pointwise(mode, x, &b, y);
     return y;
   }
   Tensor pointwise(cudnnPointwiseMode_t mode, Tensor x) {
     Tensor y = virtual_scores();
-    point(mode, x, nullptr, y);
+    graph_.pointwise(mode, x, nullptr, y);
     return y;
   }
 
   // s where the query does not lie before the key, else `lowest`.
   Tensor masked(Tensor s, Tensor lowest) {
     Tensor row = virtual_scores(CUDNN_DATA_INT32), key = virtual_scores(CUDNN_DATA_INT32);
-    point(CUDNN_POINTWISE_GEN_INDEX, s, nullptr, row, CUDNN_DATA_INT32, nullptr, 2);
-    point(CUDNN_POINTWISE_GEN_INDEX, s, nullptr, key, CUDNN_DATA_INT32, nullptr, 3);
+    graph_.pointwise(CUDNN_POINTWISE_GEN_INDEX, s, nullptr, row, CUDNN_DATA_INT32, nullptr, 2);
+    graph_.pointwise(CUDNN_POINTWISE_GEN_INDEX, s, nullptr, key, CUDNN_DATA_INT32, nullptr, 3);
     Tensor seen = virtual_scores(CUDNN_DATA_BOOLEAN), y = virtual_scores();
-    point(CUDNN_POINTWISE_CMP_GE, row, &key, seen, CUDNN_DATA_BOOLEAN);
-    point(CUDNN_POINTWISE_BINARY_SELECT, s, &lowest, y, CUDNN_DATA_FLOAT, &seen);
+    graph_.pointwise(CUDNN_POINTWISE_CMP_GE, row, &key, seen, CUDNN_DATA_BOOLEAN);
+    graph_.pointwise(CUDNN_POINTWISE_BINARY_SELECT, s, &lowest, y, CUDNN_DATA_FLOAT, &seen);
     return y;
   }
 
@@ -179,15 +159,7 @@ class Builder {
       column_{a_.batch, a_.heads, a_.length, 1};
 };
 
-std::string name_of(const Attention& a) {
-  std::string name = cat("attention ", a.gradient ? "gradient" : "forward", " ", a.dtype);
-  for (const int64_t size : {a.batch, a.heads, a.length, a.features}) name += cat(" ", size);
-  for (const Attention::Strides& strides : {a.q, a.k, a.v})
-    for (const int64_t stride : strides) name += cat(" ", stride);
-  return name;
-}
-
-std::optional<Plan> plan_of(const Attention& a, const Target& target) {
+std::optional<Plan> plan_of(const Attention& a, const std::string& description) {
   // cuDNN's heuristics divide by all sizes.
   if (a.batch * a.heads * a.length * a.features == 0) return std::nullopt;
   Graph graph;
@@ -197,36 +169,31 @@ std::optional<Plan> plan_of(const Attention& a, const Target& target) {
   } catch (const DeviceError&) {  // sizes that cuDNN cannot describe
     return std::nullopt;
   }
-  return best_plan(graph, name_of(a), target, Rounding::any, kMostAttentionScratch);
+  return best_plan(graph, description, Rounding::any, kMostAttentionScratch);
 }
 
 // Never destroyed: when a process ends the library may have gone before.
-Plans<Attention>& plans =
-    *new Plans<Attention>([](const Attention& a) { return plan_of(a, {.clock = device_clock()}); });
+Plans<Attention>& plans = *new Plans<Attention>(plan_of);
 
 }  // namespace
 
 std::optional<LibraryPlan> attention_plan(const Attention& a) { return summary(plans.find(a)); }
 
-std::optional<LibraryPlan> attention_plan_for(const Attention& a, const std::string& description,
-                                              const PlanClock& clock) {
-  const std::optional<Plan> plan = plan_of(a, {description, clock_of(clock)});
+std::optional<LibraryPlan> attention_plan_for(const Attention& a, const std::string& description) {
+  const std::optional<Plan> plan = plan_of(a, description);
   return summary(plan ? &*plan : nullptr);
 }
 
-std::function<void()> attend_by_library(const Attention& a, float scale,
-                                        std::span<void* const> tensors,
-                                        std::span<std::byte> workspace) {
+bool attend_by_library(const Attention& a, float scale, std::span<void* const> tensors,
+                       std::span<std::byte> workspace) {
   const Plan* const plan = plans.find(a);
-  if (!can_execute(plan, tensors, workspace)) return {};
-  const std::vector<void*> in_memory(tensors.begin(), tensors.end());
-  return [=, gradient = a.gradient] {
-    float factor = scale, lowest = hidden_score(), one = 1;
-    std::vector<void*> all = in_memory;
-    all.insert(all.end(), {&factor, &lowest});
-    if (gradient) all.push_back(&one);
-    execute(*plan, all, workspace);
-  };
+  if (!can_execute(plan, tensors, workspace)) return false;
+  float lowest = hidden_score(), one = 1;
+  std::vector<void*> all(tensors.begin(), tensors.end());
+  all.insert(all.end(), {&scale, &lowest});
+  if (a.gradient) all.push_back(&one);
+  execute(*plan, all, workspace);
+  return true;
 }
 
 }  // namespace plimsoll::cuda

@@ -1,5 +1,4 @@
-// What the threads of a block do together. Kernels that are compiled at run time read this header
-// too.
+// What the threads of a block do together.
 //
 //   const float total = over_block(mine, Plus());   // every thread of the block calls it
 //
@@ -7,9 +6,7 @@
 // the same in every run.
 #pragma once
 
-#ifndef __CUDACC_RTC__  // NVRTC knows its own words
 #include <cuda_runtime.h>
-#endif
 
 namespace plimsoll::cuda {
 

@@ -1,12 +1,10 @@
 // Single elements between memory and what kernels compute with: f16 and bf16 in float, integers and
-// bool in int64_t. Kernels that are compiled at run time read this header too.
+// bool in int64_t.
 //
 //   y[i] = to_memory<Half>(2 * to_register<float>(x[i]));
 #pragma once
 
-#ifndef __CUDACC_RTC__  // NVRTC knows its own words
 #include <cuda_runtime.h>
-#endif
 
 #include <cstdint>
 #include <type_traits>

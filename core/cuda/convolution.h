@@ -24,18 +24,14 @@ struct Convolution {
 };
 
 // The plan for the device; nothing where cuDNN is missing, or does not do it within kMostScratch
-// bytes of workspace. The first call for a convolution asks cuDNN, and times its proposals where
-// autotune() is on (core/autotune.h), later ones remember. From any thread; different convolutions
-// are asked about at the same time. This and convolve_by_library() set tf32 themselves: it is what
-// PLIMSOLL_TF32 says.
+// bytes of workspace. The first call for a convolution asks cuDNN, later ones remember. From any
+// thread. This and convolve_by_library() set tf32 themselves: it is what PLIMSOLL_TF32 says.
 constexpr int64_t kMostScratch = int64_t{256} << 20;
 [[gnu::weak]] std::optional<LibraryPlan> convolution_plan(const Convolution& convolution);
 
-// The same for a device described in JSON, which need not be there. With a clock, which says how
-// long each of the plans takes, it is the fastest() of them. DeviceError without cuDNN.
+// The same for a device described in JSON, which need not be there. DeviceError without cuDNN.
 [[gnu::weak]] std::optional<LibraryPlan> convolution_plan_for(const Convolution& convolution,
-                                                              const std::string& description,
-                                                              const PlanClock& clock = {});
+                                                              const std::string& description);
 
 // 91900 is 9.19.0. DeviceError without cuDNN.
 [[gnu::weak]] int64_t cudnn_version();

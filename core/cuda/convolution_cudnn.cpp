@@ -100,17 +100,7 @@ void build(Graph& graph, const Convolution& v) {
   graph.pointwise(CUDNN_POINTWISE_ADD, sum, &bias, out);
 }
 
-std::string name_of(const Convolution& v) {
-  const char* const kinds[] = {"forward", "input gradient", "weight gradient"};
-  std::string name = cat("convolution ", kinds[static_cast<int>(v.kind)], " ", v.dtype);
-  for (const int64_t size :
-       {v.n, v.h, v.w, v.c, v.o, v.kh, v.kw, v.p, v.q, v.stride[0], v.stride[1], v.padding[0],
-        v.padding[1], v.dilation[0], v.dilation[1], v.groups})
-    name += cat(" ", size);
-  return name + (v.bias ? " bias" : "");
-}
-
-std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
+std::optional<Plan> plan_of(const Convolution& v, const std::string& description) {
   const bool empty =
       v.n * v.h * v.w * v.c * v.o * v.p * v.q == 0;  // which cuDNN's heuristics divide by
   if (v.dtype == DType::f64 || empty) return std::nullopt;
@@ -121,13 +111,11 @@ std::optional<Plan> plan_of(const Convolution& v, const Target& target) {
     return std::nullopt;
   }
   const Rounding f32 = v.tf32 ? Rounding::tf32 : Rounding::none;
-  return best_plan(graph, name_of(v), target, v.dtype == DType::f32 ? f32 : Rounding::any,
-                   kMostScratch);
+  return best_plan(graph, description, v.dtype == DType::f32 ? f32 : Rounding::any, kMostScratch);
 }
 
 // Never destroyed: when a process ends the library may have gone before.
-Plans<Convolution>& plans = *new Plans<Convolution>(
-    [](const Convolution& v) { return plan_of(v, {.clock = device_clock()}); });
+Plans<Convolution>& plans = *new Plans<Convolution>(plan_of);
 
 const Plan* plan_for(Convolution v) {
   v.tf32 = v.dtype == DType::f32 && tf32_wanted();
@@ -139,9 +127,8 @@ const Plan* plan_for(Convolution v) {
 std::optional<LibraryPlan> convolution_plan(const Convolution& v) { return summary(plan_for(v)); }
 
 std::optional<LibraryPlan> convolution_plan_for(const Convolution& v,
-                                                const std::string& description,
-                                                const PlanClock& clock) {
-  const std::optional<Plan> plan = plan_of(v, {description, clock_of(clock)});
+                                                const std::string& description) {
+  const std::optional<Plan> plan = plan_of(v, description);
   return summary(plan ? &*plan : nullptr);
 }
 

@@ -18,16 +18,18 @@ struct Kind {
 std::mutex mutex;
 std::vector<Kind> kinds;
 uint64_t* words = nullptr;                           // kMostFaults of them, on the device
-int64_t forgotten = 0;                               // faults that were thrown
-std::array<int64_t, kMostFaults> forgotten_at = {};  // the last of them in each word
+int64_t forgotten = 0;                               // how many faults were thrown
+std::array<int64_t, kMostFaults> forgotten_at = {};  // the number of the last one, of each word
 
 void clear(size_t first, size_t n) {
   check_cuda(cudaMemsetAsync(words + first, 0xff, n * sizeof(uint64_t), stream()),
              "cudaMemsetAsync");
 }
 
-// Of words that were read when so many faults had been forgotten. Words after those may hold what
-// kernels noted since: only what is thrown is forgotten, or all when the device is idle.
+// Throws the first fault that `noted`, a copy of the words, holds and that was not thrown since the
+// copy was made; `before` is how many had been thrown by then. While the device works, the words may
+// hold what kernels noted after the copy, so only the fault that is thrown is cleared; on an idle
+// device all are.
 void throw_first(std::span<const uint64_t> noted, int64_t before, bool idle) {
   for (size_t k = 0; k < noted.size(); ++k) {
     if (noted[k] == kNoFault || forgotten_at[k] > before) continue;

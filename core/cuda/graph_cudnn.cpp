@@ -2,33 +2,24 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 
 #include "core/cuda/runtime.h"
 
 namespace plimsoll::cuda {
 namespace {
 
-std::mutex handles;
-// Guarded by it. Never destroyed: when a process ends the library may have gone before.
-std::vector<cudnnHandle_t>& free_handles = *new std::vector<cudnnHandle_t>;
+std::mutex handle_in_use;
 
 }  // namespace
 
-Handle::Handle() {
+Handle::Handle() : lock_(handle_in_use) {
   stream();  // makes the device this thread's
-  const std::lock_guard lock(handles);
-  if (free_handles.empty()) {
-    cudnn().run(cudnn().cudnnCreate(&handle_), "cudnnCreate");
-  } else {
-    handle_ = free_handles.back();
-    free_handles.pop_back();
-  }
-}
-
-Handle::~Handle() {
-  const std::lock_guard lock(handles);
-  free_handles.push_back(handle_);
+  static const cudnnHandle_t opened = [] {
+    cudnnHandle_t made = nullptr;
+    cudnn().run(cudnn().cudnnCreate(&made), "cudnnCreate");
+    return made;
+  }();
+  handle_ = opened;
 }
 
 Cudnn::Cudnn() {
@@ -102,11 +93,6 @@ const Descriptor& Graph::tensor(std::span<const int64_t> sizes, std::span<const 
                                 cudnnDataType_t type, Place place) {
   const int64_t number = next_++;
   if (place != kVirtual) numbers_.push_back(number);
-  if (place == kMemory) {
-    int64_t last = 0;  // element
-    for (size_t axis = 0; axis < sizes.size(); ++axis) last += (sizes[axis] - 1) * strides[axis];
-    bytes_.push_back((last + 1) * (type == CUDNN_DATA_FLOAT ? 4 : 2));
-  }
   return part(CUDNN_BACKEND_TENSOR_DESCRIPTOR, [&](Descriptor& t) {
     t.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type);
     t.set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes);
@@ -119,25 +105,24 @@ const Descriptor& Graph::tensor(std::span<const int64_t> sizes, std::span<const 
 }
 
 void Graph::pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
-                      const Descriptor& y) {
+                      const Descriptor& y, cudnnDataType_t type, const Descriptor* choice,
+                      int64_t axis) {
   const Descriptor& how = part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, [&](Descriptor& d) {
     d.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
-    d.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
-    const cudnnNanPropagation_t through = CUDNN_PROPAGATE_NAN;
-    if (mode == CUDNN_POINTWISE_RELU_FWD)
-      d.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &through);
+    d.set(CUDNN_ATTR_POINTWISE_MATH_PREC, type);
+    if (axis >= 0) d.set(CUDNN_ATTR_POINTWISE_AXIS, axis);
   });
   operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, [&](Descriptor& op) {
     op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
     op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
     if (b) op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
+    if (choice) op.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, *choice);
     op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
   });
 }
 
-const Descriptor& Graph::number(float usual) {
+const Descriptor& Graph::number() {
   constexpr std::array<int64_t, 4> ones{1, 1, 1, 1};
-  usual_values_.push_back(usual);
   return tensor(ones, ones, CUDNN_DATA_FLOAT, kValue);
 }
 
@@ -156,11 +141,7 @@ void execute(const Plan& plan, std::span<void* const> tensors, std::span<std::by
            tensors.data());
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &scratch);
   pack.finalize("the tensors of a cuDNN plan");
-  static std::mutex one_at_a_time;  // not all plans may be run by two threads
-  const std::lock_guard lock(one_at_a_time);
-  // Kept for this: to make one takes memory, which a step that is being recorded may not. Only what
-  // has run at these addresses before is recorded (replay.h), so by then it is there.
-  static const Handle& handle = *new Handle;
+  const Handle handle;  // was opened when the plan was made: a step that is recorded cannot
   cudnn().run(cudnn().cudnnSetStream(handle.raw(), stream()), "cudnnSetStream");
   cudnn().run(cudnn().cudnnBackendExecute(handle.raw(), plan.descriptor->raw(), pack.raw()),
               "cudnnBackendExecute");

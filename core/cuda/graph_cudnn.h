@@ -5,8 +5,8 @@
 //   const Descriptor& op = graph.operation(CUDNN_BACKEND_OPERATION_..., [&](Descriptor& op) {
 //     op.set(CUDNN_ATTR_OPERATION_..., x);
 //   });
-//   const Plan plan = best_plan(graph, target, limit);
-//   execute(plan, {x_data, ...}, workspace);                                // in their order
+//   const auto plan = best_plan(graph, "", Rounding::any, limit);
+//   execute(*plan, {x_data, ...}, workspace);                              // in their order
 //
 // Included by *_cudnn.cpp only.
 #pragma once
@@ -15,7 +15,9 @@
 
 #include <concepts>
 #include <deque>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,9 +25,7 @@
 
 #include "core/cuda/libraries.h"
 #include "core/cuda/library_plan.h"
-#include "core/cuda/tuning.h"
 #include "core/dtype.h"
-#include "core/once_map.h"
 
 namespace plimsoll::cuda {
 
@@ -53,17 +53,15 @@ const Cudnn& cudnn();
 // Whether it can be had; why not is said once.
 bool cudnn_usable();
 
-// A handle of the library, which one thread may use at a time. The next one has it afterwards: it
+// The handle of the process, which one thread may use at a time: this one, until the scope ends. It
 // stays open, as plans refer to it.
 class Handle {
  public:
   Handle();
-  ~Handle();
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
   cudnnHandle_t raw() const { return handle_; }
 
  private:
+  std::unique_lock<std::mutex> lock_;
   cudnnHandle_t handle_ = nullptr;
 };
 
@@ -104,8 +102,8 @@ class Graph {
   enum Place { kMemory, kVirtual, kValue };
   const Descriptor& tensor(std::span<const int64_t> sizes, std::span<const int64_t> strides,
                            cudnnDataType_t type, Place place = kMemory);
-  // One number of f32 on the host, behind all in memory; `usual`: what it is where plans are timed.
-  const Descriptor& number(float usual);
+  // One number of f32 on the host, behind all in memory.
+  const Descriptor& number();
   // One that is no operation itself, and one that is; `fill` sets its attributes.
   template <class F>
   const Descriptor& part(cudnnBackendDescriptorType_t type, const F& fill) {
@@ -119,21 +117,20 @@ class Graph {
     operations_.push_back(part(type, fill).raw());
   }
 
-  // y = mode(x, b), or mode(x) without b, in f32. NaN goes through relu.
+  // y = mode(x, b), or mode(x) without b, computed in `type`. `choice` picks between x and b; `axis`
+  // is what is counted.
   void pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
-                 const Descriptor& y);
+                 const Descriptor& y, cudnnDataType_t type = CUDNN_DATA_FLOAT,
+                 const Descriptor* choice = nullptr, int64_t axis = -1);
 
   std::span<const cudnnBackendDescriptor_t> operations() const { return operations_; }
-  // Of all tensors but the virtual ones; of those in memory.
+  // Of all tensors but the virtual ones.
   std::span<const int64_t> numbers() const { return numbers_; }
-  std::span<const int64_t> bytes() const { return bytes_; }
-  std::span<const float> usual_values() const { return usual_values_; }
 
  private:
   std::deque<Descriptor> parts_;
   std::vector<cudnnBackendDescriptor_t> operations_;
-  std::vector<int64_t> numbers_, bytes_;
-  std::vector<float> usual_values_;
+  std::vector<int64_t> numbers_;
   int64_t next_ = 1;
 };
 
@@ -146,58 +143,37 @@ struct Plan {
   int64_t engine, workspace;
 };
 
-// How long some plans for a graph take.
-using Clock = std::function<Times(const Graph& graph, std::span<const Plan> candidates)>;
-
-// On the device, in memory from the current pool. What needs more workspace than that has is left
-// out, and everything where it has none for the operands, which is said once.
-Times time_on_device(const Graph& graph, std::span<const Plan> candidates);
-// The same where autotune() is on (core/autotune.h), else empty.
-Clock device_clock();
-// One that asks this one, if it is not empty.
-Clock clock_of(const PlanClock& clock);
-
-// What a plan is for: the device that is open, or one that is only described, in JSON, on a machine
-// that may have none; such plans cannot be executed.
-struct Target {
-  std::string description{};  // empty: the device
-  Clock clock{};              // empty: plans are taken as cuDNN orders them
-};
-
 // What a plan may do to its operands: nothing; round f32 to TF32, of 10 bits, for the tensor cores;
 // or whatever costs no more than 16 bits have.
 enum class Rounding { none, tf32, any };
 
 // The first of the plans that cuDNN's heuristics propose which it can build, which gives the same
 // result in every run, rounds no more than it may, and needs no more workspace than `limit` bytes.
-// With a clock the fastest of the first kMostCandidates such plans. Nothing: there is none.
-// From any thread; while one times, no other one builds.
-//
-// Plans are kept on disk (core/cache.h), by all of this, the device and the version of cuDNN: the
-// next process neither searches nor compiles nor times, and runs the same algorithm.
-// PLIMSOLL_CUDA_PLANS is their folder, else $XDG_CACHE_HOME/plimsoll or ~/.cache/plimsoll. "none":
-// they are not kept. `name` says what the graph computes, sizes included: equal names are equal
-// graphs.
-std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const Target& target,
-                              Rounding rounding, int64_t limit);
+// Nothing: there is none. For the device that is open, or for one that is only described, in JSON,
+// on a machine that may have none; such plans cannot be executed. From any thread.
+std::optional<Plan> best_plan(const Graph& graph, const std::string& description, Rounding rounding,
+                              int64_t limit);
 
 // Of what was asked for once, for the device; from any thread.
 template <class Key>
 class Plans {
  public:
-  using Make = std::optional<Plan> (*)(const Key& key);
+  using Make = std::optional<Plan> (*)(const Key& key, const std::string& description);
   explicit Plans(Make make) : make_(make) {}
 
-  // Made when it is asked for first. nullptr: there is none.
+  // Made when it is asked for first; good for the process. nullptr: there is none.
   const Plan* find(const Key& key) {
     if (!cudnn_usable()) return nullptr;
-    const std::optional<Plan>& plan = plans_.find(key, make_);
-    return plan ? &*plan : nullptr;
+    const std::lock_guard lock(mutex_);
+    auto known = plans_.find(key);
+    if (known == plans_.end()) known = plans_.emplace(key, make_(key, {})).first;
+    return known->second ? &*known->second : nullptr;
   }
 
  private:
   const Make make_;
-  OnceMap<Key, std::optional<Plan>> plans_;
+  std::mutex mutex_;
+  std::map<Key, std::optional<Plan>> plans_;
 };
 
 inline std::optional<LibraryPlan> summary(const Plan* plan) {

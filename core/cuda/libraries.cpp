@@ -4,15 +4,14 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <vector>
-
-#include "core/cuda/runtime.h"
 
 namespace plimsoll::cuda {
 namespace {
 
-std::string setting(const char* name = "PLIMSOLL_CUDA_LIBRARIES") {
-  const char* value = std::getenv(name);
+std::string setting() {
+  const char* value = std::getenv("PLIMSOLL_CUDA_LIBRARIES");
   return value ? value : "";
 }
 
@@ -39,8 +38,8 @@ std::vector<std::string> folders() {
   return found;
 }
 
-// NVRTC opens its builtins by their name alone, and cuDNN does NVRTC. The loader finds them so once
-// they are loaded, wherever they lie.
+// cuDNN compiles some plans by NVRTC, which it opens by its name alone, and NVRTC its builtins. The
+// loader finds them so once they are loaded, wherever they lie.
 void load_nvrtc() {
   for (const std::string& folder : folders()) {
     const std::string nvrtc = folder + "/libnvrtc.so.13";
@@ -70,21 +69,6 @@ bool tf32_wanted() {
     return value && std::string(value) == "1";
   }();
   return wanted;
-}
-
-std::filesystem::path cache_folder() {
-  if (const std::string named = setting("PLIMSOLL_CUDA_PLANS"); !named.empty())
-    return named == "none" ? "" : named;
-  if (const std::string caches = setting("XDG_CACHE_HOME"); !caches.empty())
-    return caches + "/plimsoll";
-  const std::string home = setting("HOME");
-  return home.empty() ? "" : home + "/.cache/plimsoll";
-}
-
-std::string device_identity() {
-  const cudaDeviceProp& p = device_properties();
-  return cat(p.name, " ", p.major, ".", p.minor, " ", p.multiProcessorCount, " ",
-             p.sharedMemPerBlockOptin, " ", p.l2CacheSize);
 }
 
 Library::Library(const LibraryName& name) : name_(name) {

@@ -13,7 +13,6 @@
 // PLIMSOLL_CUDA_LIBRARIES=none stands for no libraries at all.
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include "core/error.h"
@@ -47,13 +46,6 @@ bool libraries_forbidden();
 
 // Whether they may round operands of f32 to TF32, of 10 bits: PLIMSOLL_TF32=1, read once.
 bool tf32_wanted();
-
-// Where plans and compiled kernels are kept (core/cache.h): what PLIMSOLL_CUDA_PLANS names, or
-// `plimsoll` in $XDG_CACHE_HOME or ~/.cache. Empty, for PLIMSOLL_CUDA_PLANS=none: nowhere.
-std::filesystem::path cache_folder();
-
-// What a choice for the device depends on: not only its name, as a part of one may be lent.
-std::string device_identity();
 
 // Says once, on stderr, that a library cannot be used and what that means.
 void report_missing(const std::string& why);

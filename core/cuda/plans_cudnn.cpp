@@ -1,27 +1,21 @@
-// Which plan cuDNN runs a graph by: asked of its heuristics, timed where that is wanted, and kept.
+// Which plan cuDNN runs a graph by: the first of its heuristics' that will do.
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
-#include <shared_mutex>
 
-#include "core/autotune.h"
-#include "core/cache.h"
 #include "core/cuda/graph_cudnn.h"
-#include "core/storage.h"
 
 namespace plimsoll::cuda {
 namespace {
 
-// What plans of one graph are asked from and made with.
+// What plans of one graph are asked from and made with: the device, or a description of one.
 class Search {
  public:
-  Search(const Graph& graph, const Target& target) : graph_(graph) {
-    if (target.description.empty()) {
+  Search(const Graph& graph, const std::string& description) : graph_(graph) {
+    if (description.empty()) {
       handle_.emplace();
     } else {
       device_ = std::make_unique<Descriptor>(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
       device_->set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                   static_cast<int64_t>(target.description.size()), target.description.data());
+                   std::ssize(description), description.data());
       device_->finalize("the description of a device");
     }
     const auto operations = graph.operations();
@@ -55,7 +49,9 @@ class Search {
   }
 
   std::optional<Plan> plan_of(const Descriptor& configuration, int64_t engine) const {
-    auto made = empty_plan();
+    auto made = std::make_unique<Descriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    set_handle(*made, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+    if (device_) made->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device_);
     made->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
     int64_t workspace = 0;
     const cudnnStatus_t status = made->finalize();
@@ -66,37 +62,12 @@ class Search {
       configuration.get(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
     else
       return std::nullopt;
-    return finished(std::move(made), engine, workspace);
-  }
-
-  // One that was written by contents_of() before; nothing when cuDNN does not take it.
-  std::optional<Plan> plan_of(const std::string& json, int64_t engine) const {
-    auto made = empty_plan();
-    int64_t workspace = 0;
-    try {
-      made->set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, std::ssize(json),
-                json.data());
-      made->finalize("a cuDNN plan");
-      made->get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
-    } catch (const DeviceError&) {
-      return std::nullopt;
-    }
-    return finished(std::move(made), engine, workspace);
+    if (workspace > 0) workspace += kWorkspaceBoundary;
+    const auto numbers = graph_.numbers();
+    return Plan{std::move(made), {numbers.begin(), numbers.end()}, engine, workspace};
   }
 
  private:
-  std::unique_ptr<Descriptor> empty_plan() const {
-    auto made = std::make_unique<Descriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    set_handle(*made, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
-    if (device_) made->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device_);
-    return made;
-  }
-  Plan finished(std::unique_ptr<Descriptor> made, int64_t engine, int64_t workspace) const {
-    if (workspace > 0) workspace += kWorkspaceBoundary;
-    const auto numbers = graph_.numbers();
-    return {std::move(made), {numbers.begin(), numbers.end()}, engine, workspace};
-  }
-
   void set_handle(Descriptor& of, cudnnBackendAttributeName_t name) const {
     if (!handle_) return;
     const cudnnHandle_t raw = handle_->raw();
@@ -131,10 +102,12 @@ bool acceptable(const Descriptor& engine, Rounding rounding) {
   });
 }
 
-// The first `most` plans that will do, as the heuristics order them.
-std::vector<Plan> candidates(Search& search, Rounding rounding, int64_t limit, size_t most) {
-  std::vector<Plan> found;
-  if (!search.start()) return found;
+}  // namespace
+
+std::optional<Plan> best_plan(const Graph& graph, const std::string& description, Rounding rounding,
+                              int64_t limit) {
+  Search search(graph, description);
+  if (!search.start()) return std::nullopt;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
     for (const auto& configuration : search.proposals(mode)) {
       const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
@@ -144,145 +117,9 @@ std::vector<Plan> candidates(Search& search, Rounding rounding, int64_t limit, s
       int64_t index = 0;
       engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
       auto plan = search.plan_of(*configuration, index);
-      if (!plan || plan->workspace > limit) continue;
-      found.push_back(*std::move(plan));
-      if (found.size() == most) return found;
+      if (plan && plan->workspace <= limit) return plan;
     }
-  return found;
-}
-
-struct NotKept {};  // thrown where there is nothing to keep
-
-// Of a file: the number of the engine, a line, and cuDNN's own text.
-CachedBytes contents_of(const Plan& plan) {
-  constexpr auto attribute = CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
-  std::string json;
-  try {
-    json.resize(static_cast<size_t>(plan.descriptor->get(attribute, CUDNN_TYPE_CHAR, 0, nullptr)));
-    json.resize(static_cast<size_t>(
-        plan.descriptor->get(attribute, CUDNN_TYPE_CHAR, std::ssize(json), json.data())));
-  } catch (const DeviceError&) {
-    throw NotKept();
-  }
-  const std::string text = cat(plan.engine, "\n", json);
-  return {text.begin(), text.end()};
-}
-
-std::optional<Plan> plan_in(const CachedBytes& contents, const Search& search) {
-  const auto end_of_line = std::ranges::find(contents, '\n');
-  int64_t engine = 0;
-  const std::string number(contents.begin(), end_of_line);
-  std::from_chars(number.data(), number.data() + number.size(), engine);
-  if (end_of_line == contents.end()) return std::nullopt;
-  return search.plan_of(std::string(end_of_line + 1, contents.end()), engine);
-}
-
-// What a plan depends on.
-std::string device_of(const Target& target) {
-  return target.description.empty() ? device_identity() : target.description;
-}
-
-// Held by all who build plans, alone by who times some: to load a kernel disturbs those that run.
-std::shared_mutex quiet;
-
-// The largest workspace that can be had, of those that candidates ask for.
-std::shared_ptr<Storage> largest_workspace(std::span<const Plan> candidates) {
-  std::vector<int64_t> sizes{0};
-  for (const Plan& plan : candidates) sizes.push_back(plan.workspace);
-  std::ranges::sort(sizes, std::greater());
-  for (const int64_t bytes : sizes) try {
-      return Storage::allocate(Device::cuda, bytes, MemoryClass::workspace, "autotune");
-    } catch (const OutOfMemory&) {  // a smaller one
-    }
-  return nullptr;
-}
-
-}  // namespace
-
-Times time_on_device(const Graph& graph, std::span<const Plan> candidates) try {
-  const std::unique_lock alone(quiet);
-  std::vector<std::shared_ptr<Storage>> blocks;
-  std::vector<void*> tensors;
-  for (const int64_t bytes : graph.bytes()) {
-    blocks.push_back(Storage::allocate(Device::cuda, bytes, MemoryClass::workspace, "autotune"));
-    tensors.push_back(blocks.back()->data());
-    fill_noise(tensors.back(), bytes);
-  }
-  const auto usual = graph.usual_values();
-  std::vector<float> values(usual.begin(), usual.end());
-  std::vector<void*> all = tensors;
-  for (float& value : values) all.push_back(&value);
-  const auto block = largest_workspace(candidates);
-  const std::span<std::byte> workspace(block->data(), static_cast<size_t>(block->bytes()));
-  return time_candidates(candidates.size(), [&](size_t i) {
-    check<DeviceError>(can_execute(&candidates[i], tensors, workspace),
-                       "autotune: an algorithm needs more workspace than there is: ",
-                       candidates[i].workspace, " bytes. Allow more memory.");
-    execute(candidates[i], all, workspace);
-  });
-} catch (const OutOfMemory& error) {
-  static std::once_flag said;
-  std::call_once(said, [&] {
-    std::fprintf(stderr, "%s What does not fit is not timed: cuDNN's first choice is taken.\n",
-                 error.what());
-  });
-  return Times(candidates.size());
-}
-
-Clock device_clock() { return autotune() ? time_on_device : Clock(); }
-
-Clock clock_of(const PlanClock& clock) {
-  if (!clock) return {};
-  return [clock](const Graph&, std::span<const Plan> candidates) {
-    std::vector<LibraryPlan> summaries;
-    for (const Plan& plan : candidates) summaries.push_back(*summary(&plan));
-    return clock(summaries);
-  };
-}
-
-std::string plan_library() {
-  return cudnn_usable() ? cat("cuDNN ", cudnn().cudnnGetVersion()) : "";
-}
-
-// Of the code that makes graphs, names them and chooses among their plans: a kept plan knows
-// tensors by the order in which the graph was built. To be raised with every change there.
-constexpr const char* kGraphs = "graphs 1";
-
-std::optional<Plan> best_plan(const Graph& graph, const std::string& name, const Target& target,
-                              Rounding rounding, int64_t limit) {
-  std::shared_lock building(quiet);
-  Search search(graph, target);
-  std::optional<Plan> plan;
-  const auto make = [&] {
-    std::vector<Plan> found =
-        candidates(search, rounding, limit, target.clock ? kMostCandidates : 1);
-    if (found.empty()) throw NotKept();
-    std::optional<size_t> choice = 0;
-    if (found.size() > 1) {
-      building.unlock();
-      choice = fastest(target.clock(graph, found));
-      building.lock();
-    }
-    plan = std::move(found[choice.value_or(0)]);
-    return choice ? contents_of(*plan) : throw NotKept();
-  };
-  const auto usable = [&](const CachedBytes& contents) {
-    plan = plan_in(contents, search);
-    return plan.has_value();
-  };
-  const std::string timed = target.clock ? cat(" fastest of ", kMostCandidates) : "";
-  const std::filesystem::path folder = cache_folder();
-  try {
-    if (folder.empty())
-      make();
-    else
-      cached_file(folder,
-                  {kGraphs, plan_library(), device_of(target), name,
-                   cat(static_cast<int>(rounding), " ", limit, timed)},
-                  make, usable);
-  } catch (const NotKept&) {
-  }
-  return plan;
+  return std::nullopt;
 }
 
 }  // namespace plimsoll::cuda

@@ -64,7 +64,8 @@ inline int64_t product_bytes(int64_t batch, int64_t m, int64_t n, int64_t k, DTy
 // rounded to TF32 unless PLIMSOLL_TF32=1.
 void product(const Product& product, std::span<std::byte> workspace);
 
-// By cuBLAS alone; false: not by it. Null where the build has no vendor's libraries.
+// By cuBLAS alone, by the algorithm that its heuristic prefers; false: not by it. Null where the
+// build has no vendor's libraries.
 [[gnu::weak]] bool product_by_library(const Product& product, std::span<std::byte> workspace);
 
 }  // namespace plimsoll::cuda

@@ -1,15 +1,220 @@
-// Matrix products by cuBLASLt: ours, in rows, as it wants them, in columns.
+// Matrix products by cuBLASLt: ours, in rows, as it wants them, in columns. Descriptors and the
+// algorithm of a product are made when it is first asked for and kept for the process.
+#include <cublasLt.h>
+
 #include <bit>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "core/cuda/libraries.h"
-#include "core/cuda/plans_cublas.h"
+#include "core/cuda/product.h"
+#include "core/cuda/runtime.h"
 
 namespace plimsoll::cuda {
 namespace {
 
-using Matrix = CublasMatrix;
+// The functions of the library, and the one handle of the process.
+struct CublasLt {
+  Library library{{.name = "cuBLAS 13", .file = "libcublasLt.so.13", .package = "nvidia-cublas"}};
+#define PLIMSOLL_FUNCTION(name) decltype(::name)* name = library.function<decltype(::name)>(#name)
+  PLIMSOLL_FUNCTION(cublasLtGetVersion);
+  PLIMSOLL_FUNCTION(cublasLtGetStatusString);
+  PLIMSOLL_FUNCTION(cublasLtCreate);
+  PLIMSOLL_FUNCTION(cublasLtMatmul);
+  PLIMSOLL_FUNCTION(cublasLtMatmulAlgoGetHeuristic);
+  PLIMSOLL_FUNCTION(cublasLtMatmulDescCreate);
+  PLIMSOLL_FUNCTION(cublasLtMatmulDescDestroy);
+  PLIMSOLL_FUNCTION(cublasLtMatmulDescSetAttribute);
+  PLIMSOLL_FUNCTION(cublasLtMatrixLayoutCreate);
+  PLIMSOLL_FUNCTION(cublasLtMatrixLayoutDestroy);
+  PLIMSOLL_FUNCTION(cublasLtMatrixLayoutSetAttribute);
+  PLIMSOLL_FUNCTION(cublasLtMatmulPreferenceCreate);
+  PLIMSOLL_FUNCTION(cublasLtMatmulPreferenceDestroy);
+  PLIMSOLL_FUNCTION(cublasLtMatmulPreferenceSetAttribute);
+#undef PLIMSOLL_FUNCTION
+  cublasLtHandle_t handle = nullptr;
+
+  CublasLt() {
+    check<DeviceError>(cublasLtGetVersion() / 10000 == 13, "cuda: cuBLAS 13 is needed: found ",
+                       cublasLtGetVersion(), ". Install it (pip install nvidia-cublas).");
+    stream();
+    run(cublasLtCreate(&handle), "cublasLtCreate");
+  }
+  void run(cublasStatus_t status, const char* call) const {
+    check<DeviceError>(status == CUBLAS_STATUS_SUCCESS, "cuda: ", call,
+                       " failed: ", cublasLtGetStatusString(status),
+                       ". PLIMSOLL_CUDA_LIBRARIES=none does without cuBLAS.");
+  }
+};
+
+// nullptr when it cannot be had, which is said once.
+const CublasLt* cublas() {
+  static const std::unique_ptr<const CublasLt> opened = []() -> std::unique_ptr<const CublasLt> {
+    try {
+      return std::make_unique<const CublasLt>();
+    } catch (const DeviceError& error) {
+      report_missing(error.what());
+      return nullptr;
+    }
+  }();
+  return opened.get();
+}
+
+// As cuBLAS sees a matrix, in columns: rows x columns, `leading` apart; perhaps turned.
+struct Matrix {
+  cudaDataType_t type;
+  int64_t rows, columns, leading, batch_step;
+  bool turned;
+  int alignment;  // of its address: a power of two
+  auto operator<=>(const Matrix&) const = default;
+};
+
+// What an algorithm is chosen by.
+struct Key {
+  Matrix a, b, c;
+  int64_t batch;
+  int bias;  // its alignment; 0: there is none
+  uint64_t workspace;
+  auto operator<=>(const Key&) const = default;
+};
+
+// The operands of a call.
+struct Operands {
+  const void *a, *b;
+  void* c;
+  const void* bias;
+  bool accumulate;
+  std::span<std::byte> workspace;
+};
+
+template <class T>
+using Owned = std::unique_ptr<T, cublasStatus_t (*)(T*)>;
+
+// A product made ready: descriptors, and the algorithm that the heuristic prefers.
+class Plan {
+ public:
+  Plan(const CublasLt& lt, const Key& key, const Operands& operands)
+      : lt_(lt),
+        key_(key),
+        operation_(operation()),
+        a_(layout(key.a)),
+        b_(layout(key.b)),
+        c_(layout(key.c)) {
+    set(CUBLASLT_MATMUL_DESC_TRANSA, key.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, key.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE,
+        key.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
+    set_bias(operands);
+    algorithm_ = first_choice();
+  }
+
+  // The caller holds the lock under which descriptors are used. False: cuBLAS has no algorithm.
+  bool run(const Operands& o) const {
+    if (!algorithm_) return false;
+    set_bias(o);
+    const double one64 = 1, zero64 = 0;
+    const float one32 = 1, zero32 = 0;
+    const void* one = wide() ? static_cast<const void*>(&one64) : &one32;
+    const void* zero = wide() ? static_cast<const void*>(&zero64) : &zero32;
+    lt_.run(lt_.cublasLtMatmul(lt_.handle, operation_.get(), one, o.a, a_.get(), o.b, b_.get(),
+                               o.accumulate ? one : zero, o.c, c_.get(), o.c, c_.get(),
+                               &*algorithm_, o.workspace.data(), o.workspace.size(), stream()),
+            "cublasLtMatmul");
+    return true;
+  }
+
+ private:
+  using Operation = Owned<std::remove_pointer_t<cublasLtMatmulDesc_t>>;
+  using Layout = Owned<std::remove_pointer_t<cublasLtMatrixLayout_t>>;
+  using Preference = Owned<std::remove_pointer_t<cublasLtMatmulPreference_t>>;
+
+  bool wide() const { return key_.c.type == CUDA_R_64F; }
+
+  // Algorithms are proposed for pointers as they are aligned.
+  void set_bias(const Operands& operands) const {
+    if (key_.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
+  }
+
+  std::optional<cublasLtMatmulAlgo_t> first_choice() const {
+    cublasLtMatmulPreference_t made = nullptr;
+    lt_.run(lt_.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
+    const Preference preference(made, lt_.cublasLtMatmulPreferenceDestroy);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, const auto& value) {
+      lt_.run(lt_.cublasLtMatmulPreferenceSetAttribute(made, name, &value, sizeof value),
+              "cublasLtMatmulPreferenceSetAttribute");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, key_.workspace);
+    // Sums that are cut are added in order, in the type that they are computed in.
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(key_.a.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(key_.b.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<uint32_t>(key_.c.alignment));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(key_.c.alignment));
+    cublasLtMatmulHeuristicResult_t found{};
+    int n = 0;
+    const cublasStatus_t status = lt_.cublasLtMatmulAlgoGetHeuristic(
+        lt_.handle, operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(), made, 1, &found, &n);
+    if (status != CUBLAS_STATUS_SUCCESS || n == 0 || found.state != CUBLAS_STATUS_SUCCESS)
+      return std::nullopt;
+    return found.algo;
+  }
+
+  void set(cublasLtMatmulDescAttributes_t name, const auto& value) const {
+    lt_.run(lt_.cublasLtMatmulDescSetAttribute(operation_.get(), name, &value, sizeof value),
+            "cublasLtMatmulDescSetAttribute");
+  }
+
+  Operation operation() const {
+    const cublasComputeType_t compute =
+        wide() ? CUBLAS_COMPUTE_64F
+               : (key_.a.type == CUDA_R_32F && tf32_wanted() ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                             : CUBLAS_COMPUTE_32F);
+    cublasLtMatmulDesc_t made = nullptr;
+    lt_.run(lt_.cublasLtMatmulDescCreate(&made, compute, wide() ? CUDA_R_64F : CUDA_R_32F),
+            "cublasLtMatmulDescCreate");
+    return {made, lt_.cublasLtMatmulDescDestroy};
+  }
+
+  Layout layout(const Matrix& x) const {
+    cublasLtMatrixLayout_t made = nullptr;
+    lt_.run(lt_.cublasLtMatrixLayoutCreate(&made, x.type, static_cast<uint64_t>(x.rows),
+                                           static_cast<uint64_t>(x.columns), x.leading),
+            "cublasLtMatrixLayoutCreate");
+    Layout result(made, lt_.cublasLtMatrixLayoutDestroy);
+    const auto set = [&](cublasLtMatrixLayoutAttribute_t name, const auto& value) {
+      lt_.run(lt_.cublasLtMatrixLayoutSetAttribute(made, name, &value, sizeof value),
+              "cublasLtMatrixLayoutSetAttribute");
+    };
+    set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<int32_t>(key_.batch));
+    set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, x.batch_step);
+    return result;
+  }
+
+  const CublasLt& lt_;
+  const Key key_;
+  Operation operation_;
+  Layout a_, b_, c_;
+  std::optional<cublasLtMatmulAlgo_t> algorithm_;
+};
+
+std::mutex mutex;
+// Guarded by it. Never destroyed: when a process ends the library may have gone before.
+std::map<Key, Plan>& plans = *new std::map<Key, Plan>;
+
+bool run_plan(const CublasLt& lt, const Key& key, const Operands& operands) {
+  const std::lock_guard lock(mutex);
+  auto known = plans.find(key);
+  if (known == plans.end())
+    known = plans
+                .emplace(std::piecewise_construct, std::forward_as_tuple(key),
+                         std::forward_as_tuple(lt, key, operands))
+                .first;
+  return known->second.run(operands);
+}
 
 std::optional<cudaDataType_t> type_of(DType dtype) {
   switch (dtype) {
@@ -75,57 +280,16 @@ void* at(const Matrices& x, int64_t offset) {
   return static_cast<std::byte*>(x.data) + offset * size_of(x.dtype);
 }
 
-// Whether an epilogue is given what its kind takes, and nothing else: bias and sums are one pointer
-// of cuBLAS'.
-bool is_complete(const Product& p, const Epilogue& e) {
-  switch (e.kind) {
-    case Epilogue::Kind::none:
-      return !e.before && !e.sums;
-    case Epilogue::Kind::gelu_tanh:
-      return !e.sums;
-    case Epilogue::Kind::gelu_tanh_grad:
-      return e.before && !p.bias;
-    case Epilogue::Kind::row_sums:
-      return e.sums && !e.before && !p.bias;
-  }
-  return false;
-}
-
-// Whether cuBLAS may be asked for it: gelu_tanh at the precision of what it is rounded to, and
-// `before` with the leading dimension that it demands: rows that begin on boundaries of 16 bytes.
-bool is_offered(const Product& p, const Epilogue& e) {
-  if (!is_complete(p, e)) return false;
-  if (e.kind == Epilogue::Kind::none) return true;
-  const DType dtype = p.c.dtype;
-  const auto fits = [&](const View* view) { return !view || view->dtype() == dtype; };
-  return (dtype == DType::f16 || dtype == DType::bf16) && !p.accumulate && count(p.batch) == 1 &&
-         fits(e.before) && fits(e.sums) &&
-         (!e.before || (p.n % 8 == 0 && alignment_of(e.before->data) >= 16));
-}
-
 }  // namespace
 
 bool product_by_library(const Product& p, std::span<std::byte> workspace) {
-  return product_with_epilogue(p, {}, workspace);
-}
-
-std::string product_library() {
-  const CublasLt* const lt = libraries_forbidden() ? nullptr : cublas();
-  return lt ? cat("cuBLAS ", version_of(*lt)) : "";
-}
-
-bool product_with_epilogue(const Product& p, const Epilogue& epilogue,
-                           std::span<std::byte> workspace) {
   if (p.a.dtype != p.b.dtype || p.m * p.n * p.k == 0) return false;
   // Its epilogue takes a bias like the result, and none in f64.
   if (p.bias && (p.bias->dtype() != p.c.dtype || p.c.dtype == DType::f64)) return false;
-  if (!is_offered(p, epilogue)) return false;
   const CublasLt* const lt = libraries_forbidden() ? nullptr : cublas();
   if (!lt) return false;
   const std::span<std::byte> scratch = aligned(workspace);
-  const View* const row_view = p.bias ? p.bias : epilogue.sums;
-  const void* const row = row_view ? row_view->data : nullptr;
-  const void* const before = epilogue.before ? epilogue.before->data : nullptr;
+  const void* const bias = p.bias ? p.bias->data : nullptr;
   std::vector<BatchAxis> outer = axes_of(p);
   BatchAxis inner{1, 0, 0};
   if (!outer.empty()) {
@@ -151,18 +315,14 @@ bool product_with_epilogue(const Product& p, const Epilogue& epilogue,
     if (!left || !right) return false;
     const Matrix result{*type_of(p.c.dtype),      p.n, p.m, p.n, p.m * p.n, false,
                         alignment_of(part.c.data)};
-    const CublasKey key{.a = *left,
-                        .b = *right,
-                        .c = result,
-                        .batch = inner.size,
-                        .row = row ? alignment_of(row) : 0,
-                        .workspace = scratch.size(),
-                        .accumulate = p.accumulate,
-                        .epilogue = epilogue.kind,
-                        .before = before ? alignment_of(before) : 0};
+    const Key key{.a = *left,
+                  .b = *right,
+                  .c = result,
+                  .batch = inner.size,
+                  .bias = bias ? alignment_of(bias) : 0,
+                  .workspace = scratch.size()};
     // Otherwise whoever asks does the whole batch again.
-    if (!run_plan(*lt, key,
-                  {part.b.data, part.a.data, part.c.data, row, before, p.accumulate, scratch}))
+    if (!run_plan(*lt, key, {part.b.data, part.a.data, part.c.data, bias, p.accumulate, scratch}))
       return false;
   }
   return true;

@@ -175,8 +175,6 @@ dim3 grid_of(int64_t blocks) {
   return dim3(static_cast<unsigned>(blocks));
 }
 
-const cudaDeviceProp& device_properties() { return device().properties; }
-
 }  // namespace plimsoll::cuda
 
 namespace plimsoll {

@@ -26,9 +26,4 @@ int64_t waits();
 // ShapeError when there are more blocks than a grid holds.
 dim3 grid_of(int64_t blocks);
 
-const cudaDeviceProp& device_properties();
-
-// Compute capability times ten: 90 is Hopper.
-inline int architecture() { return device_properties().major * 10 + device_properties().minor; }
-
 }  // namespace plimsoll::cuda

@@ -6,7 +6,7 @@
 namespace plimsoll::examples {
 namespace {
 
-CLI::Validator budget() {
+Check budget() {
   return {[](std::string& text) -> std::string {
             if (text == "auto") return "";
             try {
@@ -46,7 +46,7 @@ int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& 
 
 }  // namespace
 
-void add_budget_options(CLI::App& app, Options& options) {
+void add_budget_options(CommandLine& app, Options& options) {
   app.add_option("--budget", options.budget,
                  "Bytes that training may hold, as in 300MiB; auto: what is free")
       ->check(budget());
@@ -59,21 +59,17 @@ void add_budget_options(CLI::App& app, Options& options) {
   app.add_option("--cost", options.cost,
                  "What recompute is weighed by: measured times, or a model that is the same "
                  "everywhere")
-      ->check(CLI::IsMember({"measured", "model"}))
+      ->check(one_of({"measured", "model"}))
       ->capture_default_str();
-  add_fuse_option(app, options);
 }
 
 Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options), pool_(pool) {
-  check<UsageError>(options.captured() || options.fuse == "none",
-                    "--fuse: only a captured step is fused: --mode ", options.mode,
-                    ". Use --mode captured.");
   if (options.plan_only || !options.budget.empty())
     check<UsageError>(options.captured(), options.plan_only ? "--plan-only" : "--budget",
                       ": only a captured step is planned: --mode ", options.mode,
                       ". Use --mode captured.");
   if (options.budget.empty()) return;
-  const Provider memory = pool.device() == Device::cuda ? cuda_provider() : host_provider();
+  const Provider memory = provider_of(pool.device());
   bytes_ = options.budget == "auto" ? memory.available() : parse_bytes(options.budget);
   // A limit that nothing meets: what is cut before there is one would stay cut.
   pool_.set_limit(PooledAllocator::kUnlimited - 1);
@@ -81,10 +77,7 @@ Budget::Budget(const Options& options, PooledAllocator& pool) : options_(options
 
 StepOptions Budget::step_options(int64_t host_bytes) {
   host_bytes_ = host_bytes;
-  return {.budget = step_budget(),
-          .planning = planning(options_),
-          .fusion = fusion_named(options_.fuse),
-          .graph = !options_.no_graph};
+  return {.budget = step_budget(), .planning = planning(options_), .graph = !options_.no_graph};
 }
 
 int64_t Budget::host_share() const { return pool_.device() == Device::cpu ? host_bytes_ : 0; }

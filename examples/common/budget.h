@@ -13,8 +13,8 @@
 
 namespace plimsoll::examples {
 
-// --budget, --plan-only, --plan-seconds, --cost, --fuse.
-void add_budget_options(CLI::App& app, Options& options);
+// --budget, --plan-only, --plan-seconds, --cost.
+void add_budget_options(CommandLine& app, Options& options);
 
 // What a training program runs, in a precision (runner.h).
 using Typed = std::function<StepFunction(Precision)>;
@@ -25,7 +25,7 @@ struct Functions {
 
 class Budget {
  public:
-  // UsageError for --budget, --plan-only or --fuse without --mode captured. `auto` is what the
+  // UsageError for --budget or --plan-only without --mode captured. `auto` is what the
   // device has free now. With a budget the pool is exact from here on.
   Budget(const Options& options, PooledAllocator& pool);
 

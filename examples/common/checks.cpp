@@ -1,5 +1,6 @@
 #include "examples/common/checks.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -18,11 +19,11 @@ bool parse(const std::string& text, T& value) {
 
 // Refuses what is not a T for which `good` holds.
 template <class T, class Good>
-CLI::Validator accept(const std::string& what, Good good) {
+Check accept(const std::string& what, Good good) {
   return {[what, good](std::string& text) -> std::string {
             T value{};
             if (parse(text, value) && good(value)) {
-              // "010" is ten, and CLI11 would read it as eight.
+              // "010" is ten, and the parser would read it as eight.
               if constexpr (std::is_integral_v<T>) text = std::to_string(value);
               return "";
             }
@@ -33,27 +34,32 @@ CLI::Validator accept(const std::string& what, Good good) {
 
 }  // namespace
 
-CLI::Validator whole_number(int64_t least, int64_t most) {
+Check whole_number(int64_t least, int64_t most) {
   return accept<int64_t>(cat("a whole number from ", least, " to ", most),
                          [=](int64_t value) { return least <= value && value <= most; });
 }
 
-CLI::Validator positive_number() {
+Check positive_number() {
   return accept<double>("a number above 0",
                         [](double value) { return value > 0 && std::isfinite(value); });
 }
 
-CLI::Validator plan_seconds() {
+Check plan_seconds() {
   return accept<double>("a number above 0 and below 1e9",
                         [](double value) { return value > 0 && value < 1e9; });
 }
 
-CLI::Validator probability() {
+Check probability() {
   return accept<double>("a number from 0 to below 1",
                         [](double value) { return value >= 0 && value < 1; });
 }
 
-CLI::Validator loss_scale() {
+Check number_between(double least, double most) {
+  return accept<double>(cat("a number from ", least, " to ", most),
+                        [=](double value) { return least <= value && value <= most; });
+}
+
+Check loss_scale() {
   return {[](std::string& text) -> std::string {
             double value = 0;
             const bool number =
@@ -66,9 +72,27 @@ CLI::Validator loss_scale() {
           ""};
 }
 
-CLI::Validator not_empty() {
+Check not_empty() {
   return {[](std::string& text) -> std::string { return text.empty() ? "the name is empty" : ""; },
           ""};
+}
+
+Check one_of(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "{" : ",") + name;
+  all += "}";
+  return {[names, all](std::string& text) -> std::string {
+            return std::ranges::count(names, text) > 0 ? "" : cat(text, " not in ", all);
+          },
+          all};
+}
+
+Check operator|(const Check& a, const Check& b) {
+  return {[a, b](std::string& text) -> std::string {
+            const std::string one = a.fault(text), other = b.fault(text);
+            return one.empty() || other.empty() ? "" : cat("(", one, ") OR (", other, ")");
+          },
+          b.shown};
 }
 
 }  // namespace plimsoll::examples

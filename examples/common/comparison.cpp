@@ -80,8 +80,7 @@ uint64_t digest(const Tensor& tensor, uint64_t hash) {
 
 Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   const int64_t resident_before = begin_growth();
-  const auto pool =
-      std::make_shared<PooledAllocator>(device == Device::cuda ? cuda_provider() : host_provider());
+  const auto pool = std::make_shared<PooledAllocator>(provider_of(device));
   const AllocatorScope scope(pool);
   Row row{.digest = kFnvStart};
   const Subject subject = make_subject(c, device, seed);

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <new>
 
-#include "core/autotune.h"
 #include "core/cpu/parallel.h"
 #include "core/cuda.h"
 #include "core/error.h"
@@ -14,10 +13,10 @@
 
 namespace plimsoll::examples {
 
-void add_options(CLI::App& app, Options& options, const std::vector<std::string>& models) {
+void add_options(CommandLine& app, Options& options, const std::vector<std::string>& models) {
   options.model = models.front();
   app.add_option("--model", options.model, "Model to train")
-      ->check(CLI::IsMember(models))
+      ->check(one_of(models))
       ->capture_default_str();
   app.add_option("--device", options.device, "cpu, cuda, or cuda:1 and so on")
       ->capture_default_str();
@@ -37,17 +36,15 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
       ->check(positive_number())
       ->capture_default_str();
   app.add_option("--mode", options.mode, "eager: op by op; captured: planned once, then replayed")
-      ->check(CLI::IsMember({"eager", "captured"}))
+      ->check(one_of({"eager", "captured"}))
       ->capture_default_str();
   app.add_flag("--no-graph", options.no_graph,
                "On a GPU, start the kernels of a captured step one by one, not as one graph");
   app.add_flag("--no-prefetch", options.no_prefetch,
                "On a GPU, copy each batch before its step, not during the one before");
-  app.add_flag("--autotune", options.autotune,
-               "On a GPU, time algorithms of cuBLAS, cuDNN and ours and keep the fastest");
   app.add_option("--precision", options.precision,
                  "What activations are kept in; parameters and losses are f32")
-      ->check(CLI::IsMember(precision_names()))
+      ->check(one_of(precision_names()))
       ->capture_default_str();
   app.add_option("--loss-scale", options.loss_scale,
                  "dynamic, none or a number; default: dynamic for f16, else none")
@@ -66,38 +63,15 @@ void add_options(CLI::App& app, Options& options, const std::vector<std::string>
   app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());
 }
 
-void add_fuse_option(CLI::App& app, Options& options) {
-  app.add_option(
-         "--fuse", options.fuse,
-         "Ops of a captured step that run together, in the cache or in one kernel of a GPU: chains "
-         "of pointwise ones (elements), norms over rows with those around them (rows), batch norms "
-         "with the sum and relu behind them (norms), these three (chains), on a GPU products of 16 "
-         "bits with what follows them (epilogues), all or none")
-      ->check(CLI::IsMember({"none", "elements", "rows", "norms", "chains", "epilogues", "all"}))
-      ->capture_default_str();
-}
-
-Fusion fusion_named(const std::string& name) {
-  const auto is = [&](const char* other) { return name == other || name == "all"; };
-  return {.elements = is("elements") || is("chains"),
-          .rows = is("rows") || is("chains"),
-          .norms = is("norms") || is("chains"),
-          .epilogues = is("epilogues")};
-}
-
-int run_example(CLI::App& app, int argc, char** argv, Options& options,
+int run_example(CommandLine& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body) {
   try {
     if (!parse_command_line(app, argc, argv, options)) return 0;
     if (options.threads > 0) set_num_threads(options.threads);
-    set_autotune(options.autotune);
     body();
     return 0;
-  } catch (const CLI::CallForHelp& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    app.exit(e);
-    return 2;
+  } catch (const Exit& exit) {
+    return exit.print();
   } catch (const UsageError& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;
@@ -116,7 +90,7 @@ int run_example(CLI::App& app, int argc, char** argv, Options& options,
   }
 }
 
-void takes_none(const CLI::App& app, const std::string& model, const char* has,
+void takes_none(const CommandLine& app, const std::string& model, const char* has,
                 std::initializer_list<const char*> names) {
   for (const char* name : names)
     check<UsageError>(app.count(name) == 0, name, ": --model ", model, " has ", has,

@@ -1,19 +1,17 @@
 // The command line that the examples share.
 //
 //   Options options;
-//   CLI::App app{"Trains a convolution net on images."};
+//   CommandLine app{"Trains a convolution net on images."};
 //   add_options(app, options, {"lenet", "resnet8"});
 //   return run_example(app, argc, argv, options, [&] { train(options); });
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "autograd/autocast.h"
-#include "examples/common/checks.h"
+#include "examples/common/command_line.h"
 #include "memory/budget.h"
-#include "memory/fusion/options.h"
 #include "optim/loss_scaler.h"
 
 namespace plimsoll::examples {
@@ -30,7 +28,6 @@ struct Options {
   std::string mode = "captured";
   bool no_graph = false;     // on a GPU: kernel by kernel
   bool no_prefetch = false;  // on a GPU: the next batch is not copied while the step runs
-  bool autotune = false;     // on a GPU: algorithms of libraries are timed
   std::string precision = "f32";
   std::string loss_scale;               // empty: dynamic for f16, else none
   std::string json;                     // file for the figures; empty: none
@@ -46,12 +43,11 @@ struct Options {
   double learning_rate = 0;
   bool checkpoint = false;
   bool find_nan = false;
-  std::string fuse = "none";  // passes of fusion
-  double prune = 0;           // share of the weights that are 0 in the end
-  std::string tensorboard;    // folder for event files; empty: none
-  int64_t histograms = 0;     // updates between those in the event files; 0: none
-  std::string run;            // folder of the run; empty: none
-  bool resume = false;        // from resume_from: the folder of a run, or a file that it saved
+  double prune = 0;         // share of the weights that are 0 in the end
+  std::string tensorboard;  // folder for event files; empty: none
+  int64_t histograms = 0;   // updates between those in the event files; 0: none
+  std::string run;          // folder of the run; empty: none
+  bool resume = false;      // from resume_from: the folder of a run, or a file that it saved
   std::string resume_from;
   int64_t save_every = 0, log_every = 50;  // batches; 0: only at evaluations
   int64_t keep = 3, patience = 0;          // saves; evaluations, 0: for ever
@@ -64,20 +60,16 @@ struct Options {
 
 // Options that every training example has; `models` are the names --model accepts, the first is
 // the default.
-void add_options(CLI::App& app, Options& options, const std::vector<std::string>& models);
-
-// --fuse, which add_budget_options() adds too, and the passes that it names.
-void add_fuse_option(CLI::App& app, Options& options);
-Fusion fusion_named(const std::string& name);
+void add_options(CommandLine& app, Options& options, const std::vector<std::string>& models);
 
 // Parses, sets the number of threads, runs `body` and turns errors into one sentence and an exit
 // code: 0 done, 2 usage, 3 data, 130 stopped by Ctrl-C, 1 anything else.
-int run_example(CLI::App& app, int argc, char** argv, Options& options,
+int run_example(CommandLine& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body);
 
 // Refuses those of `names` that were given: UsageError "--width: --model lenet has a fixed size: it
 // takes no --width. Leave it out.", where `has` is "a fixed size".
-void takes_none(const CLI::App& app, const std::string& model, const char* has,
+void takes_none(const CommandLine& app, const std::string& model, const char* has,
                 std::initializer_list<const char*> names);
 
 // read(), with the option in front of what is wrong with its data: "--data text:a.txt: text: ...".

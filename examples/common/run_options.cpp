@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <span>
-#include <sstream>
 #include <string_view>
 
 #include "data/file.h"
@@ -32,42 +31,6 @@ void resolve_resume(Options& options) {
   if (options.run.empty() && fs::is_directory(from, none)) options.run = options.resume_from;
 }
 
-// All options that have a value. CLI11 writes the others as "", which is none of theirs.
-std::string config_of(const CLI::App& app) {
-  std::istringstream all(app.config_to_str(/*default_also=*/true, /*write_description=*/false));
-  std::string config;
-  for (std::string line; std::getline(all, line);)
-    if (!line.ends_with("=\"\"")) config += line + '\n';
-  return config;
-}
-
-// CLI11's reader, for files that may hold anything. It takes each dot in a name for one more level,
-// and keeps them all at each level: n dots are n * n names. Options have none.
-class ConfigFile : public CLI::ConfigTOML {
- public:
-  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    constexpr size_t kMost = size_t{1} << 20;
-    std::string text;
-    char part[4096];
-    while (text.size() <= kMost && (input.read(part, sizeof part), input.gcount() > 0))
-      text.append(part, static_cast<size_t>(input.gcount()));
-    check<UsageError>(text.size() <= kMost, "--config: the file is too large: more than ", kMost,
-                      " bytes. --print-config prints one.");
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-      CLI::detail::trim(line);  // and then as it looks for names
-      if (line.starts_with('#') || line.starts_with(';')) continue;
-      const bool section = line.starts_with('[') && line.ends_with(']');
-      const char end = line.find('=') != line.npos ? '=' : '#';
-      const std::string name = section ? line : line.substr(0, line.find(end));
-      check<UsageError>(name.find('.') == name.npos, "--config: there is no such option: ",
-                        data::shown(CLI::detail::trim_copy(name)), ". --print-config lists them.");
-    }
-    std::istringstream all(text);
-    return CLI::ConfigTOML::from_config(all);
-  }
-};
-
 // The config of the run that is resumed, where it has one.
 std::string config_of_resumed(const Options& options) {
   if (!options.resume) return "";
@@ -80,21 +43,14 @@ std::string config_of_resumed(const Options& options) {
   return fs::exists(config, none) ? config.string() : "";
 }
 
-// What a config has for an option; "" where it has nothing.
-std::string value_in(const std::string& config, const std::string& option) {
-  if (config.empty()) return "";
-  for (const CLI::ConfigItem& item : ConfigFile().from_file(config))
-    if (item.name == option && !item.inputs.empty()) return item.inputs.front();
-  return "";
-}
-
 // --weights as they were given, before the run's config is read. A command that is repeated until
 // training is over names those that the run began with: they are read no more.
 void check_weights(const Options& options, const std::string& run_config) {
   if (options.weights.empty() || !goes_on(options)) return;
-  check<UsageError>(options.weights == value_in(run_config, "weights"),
-                    "--weights: training goes on from ", options.resume_from,
-                    ", which did not begin with these: ", options.weights, ". Leave it out.");
+  check<UsageError>(
+      !run_config.empty() && options.weights == value_in_config(run_config, "weights"),
+      "--weights: training goes on from ", options.resume_from,
+      ", which did not begin with these: ", options.weights, ". Leave it out.");
 }
 
 // A config may have it, for the training that is planned.
@@ -117,7 +73,7 @@ bool goes_on(const Options& options) {
   return !train::list_saves(train::RunFolder::saves_of(from)).empty();
 }
 
-void add_run_options(CLI::App& app, Options& options) {
+void add_run_options(CommandLine& app, Options& options) {
   app.add_option("--run", options.run, "Folder for the config, the log and the saves of this run")
       ->check(not_empty())
       ->configurable(false);
@@ -144,47 +100,27 @@ void add_run_options(CLI::App& app, Options& options) {
                  "Batches between rows of the log; 0: a row at each evaluation")
       ->check(whole_number(0, kMany))
       ->capture_default_str();
-  app.config_formatter(std::make_shared<ConfigFile>());
-  app.set_config("--config", "",
-                 "Read options from a TOML file: as on the command line, no dashes")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);  // the last one counts most
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.add_config_option();
   app.add_flag("--print-config", options.print_config, "Print all options as such a file and stop")
       ->configurable(false);
 }
 
-bool parse_command_line(CLI::App& app, int argc, char** argv, Options& options) {
-  // `run_config`: a config that counts less than everything else.
-  const auto parse = [&](const std::string& run_config) {
-    std::vector<std::string> words(argv + 1, argv + argc);
-    if (!run_config.empty()) words.insert(words.begin(), "--config=" + run_config);
-    std::ranges::reverse(words);  // as CLI11 wants them
-    try {
-      app.parse(std::move(words));
-    } catch (const CLI::ConfigError& e) {
-      const std::string text = e.what(), unknown = "INI was not able to parse ";
-      if (!text.starts_with(unknown)) throw;
-      fail<UsageError>("--config: there is no such option: ", text.substr(unknown.size()),
-                       ". --print-config lists them.");
-    }
-  };
-  app.name(argv[0]);
-  parse("");
-  const CLI::Option* const resume = app.get_option_no_throw("--resume");
-  if (!resume) return true;  // a program without runs
-  options.resume = resume->count() > 0;
+bool parse_command_line(CommandLine& app, int argc, char** argv, Options& options) {
+  app.parse(argc, argv);
+  if (!app.has("--resume")) return true;  // a program without runs
+  options.resume = app.count("--resume") > 0;
   resolve_resume(options);
   const std::string config = config_of_resumed(options);
   check_weights(options, config);
   check_export(options, {argv + 1, argv + argc});
   if (!config.empty()) {
     const Options resolved = options;
-    parse(config);
+    app.parse(argc, argv, config);
     options.resume = true;
     options.run = resolved.run;
     options.resume_from = resolved.resume_from;
   }
-  options.config = config_of(app);
+  options.config = app.config();
   if (options.print_config) std::printf("%s", options.config.c_str());
   return !options.print_config;
 }

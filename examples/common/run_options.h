@@ -11,14 +11,14 @@ namespace plimsoll::examples {
 
 // --run, --resume, --save-every, --keep, --patience, --stop-after, --log-every, --config and
 // --print-config.
-void add_run_options(CLI::App& app, Options& options);
+void add_run_options(CommandLine& app, Options& options);
 
 // Parses. Values come from the command line, else from the TOML file of --config, else from the
 // config of the run that --resume names, else they are the program's. Sets options.config to all of
-// them. False when --print-config has printed that. Errors: CLI::ParseError; UsageError for keys
+// them. False when --print-config has printed that. Throws Exit; UsageError for keys
 // that are no options, for --resume without a run and for one that is not there, for other
 // --weights than those that a run which goes on began with, and for --export beside --plan-only.
-bool parse_command_line(CLI::App& app, int argc, char** argv, Options& options);
+bool parse_command_line(CommandLine& app, int argc, char** argv, Options& options);
 
 // Whether there is a state for --resume to go on from; where there is none, training begins.
 // DataError for saves that cannot be listed.

@@ -18,7 +18,7 @@ bool is_mask(const std::string& name) {
 
 }  // namespace
 
-void add_weight_options(CLI::App& app, Options& options) {
+void add_weight_options(CommandLine& app, Options& options) {
   app.add_option("--weights", options.weights,
                  "Begin with the weights of this safetensors file, named as PyTorch's")
       ->check(not_empty());

@@ -11,7 +11,7 @@
 
 namespace plimsoll::examples {
 
-void add_weight_options(CLI::App& app, Options& options);
+void add_weight_options(CommandLine& app, Options& options);
 
 class Weights {
  public:

@@ -25,7 +25,7 @@ std::string about(const Options& options) {
 
 }  // namespace
 
-void add_picture_options(CLI::App& app, Options& options) {
+void add_picture_options(CommandLine& app, Options& options) {
   app.add_option("--report", options.report,
                  "Draw the memory of a step in this file: an HTML page for any browser")
       ->check(not_empty());

@@ -17,7 +17,7 @@
 namespace plimsoll::examples {
 
 // --report, --snapshot, --trace.
-void add_picture_options(CLI::App& app, Options& options);
+void add_picture_options(CommandLine& app, Options& options);
 
 class Pictures {
  public:

@@ -1,5 +1,6 @@
 #include "ops/accumulate/accumulate.h"
 
+#include "core/cuda_kernel.h"
 #include "ops/update.h"
 
 namespace plimsoll {
@@ -45,12 +46,8 @@ void cpu(const Call& call) {
   visit_floating(kName, call.in[1].dtype(), [&]<class T>() { accumulate_typed<T>(call); });
 }
 
-constexpr OpDef accumulate_op{.name = kName,
-                              .infer = infer,
-                              .cpu = cpu,
-                              .cuda = accumulate_cuda,
-                              .mutates = bits(0),
-                              .joins = true};
+constexpr OpDef accumulate_op{
+    .name = kName, .infer = infer, .cpu = cpu, .cuda = accumulate_cuda, .mutates = bits(0)};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/reduce.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/reduce_axes.h"

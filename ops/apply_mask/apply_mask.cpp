@@ -2,6 +2,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 
 namespace plimsoll {
@@ -34,12 +35,8 @@ void cpu(const Call& call) {
   visit_width(size_of(call.in[0].dtype()), [&]<class Word>() { mask_words<Word>(call); });
 }
 
-constexpr OpDef apply_mask_op{.name = "apply_mask",
-                              .infer = infer,
-                              .cpu = cpu,
-                              .cuda = apply_mask_cuda,
-                              .mutates = bits(0),
-                              .joins = true};
+constexpr OpDef apply_mask_op{
+    .name = "apply_mask", .infer = infer, .cpu = cpu, .cuda = apply_mask_cuda, .mutates = bits(0)};
 
 }  // namespace
 

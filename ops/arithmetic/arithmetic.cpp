@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "ops/arithmetic/formulas.h"
-#include "ops/arithmetic/quotient.h"
 #include "ops/pointwise.h"
 #include "ops/sum/sum.h"
 
@@ -67,9 +66,7 @@ constexpr OpDef binary_op(Vjp vjp, Saves saves) {
           .saves = saves,
           .inplace = 0,
           .strided = everything,
-          .cast = CastRule::widest,
-          .tiling = Tiling::elements,
-          .code = code_of<element::Binary<F>>};
+          .cast = CastRule::widest};
 }
 constexpr OpDef add_op = binary_op<Add>(add_vjp, {});
 constexpr OpDef sub_op = binary_op<Sub>(sub_vjp, {});
@@ -82,9 +79,7 @@ constexpr OpDef div_op{.name = Div::name,
                        .saves = {.inputs = bits(1), .outputs = bits(0)},
                        .inplace = 0,
                        .strided = everything,
-                       .cast = CastRule::widest,
-                       .tiling = Tiling::elements,
-                       .code = code_of<element::Binary<Div>>};
+                       .cast = CastRule::widest};
 
 void div_trunc_cpu(const Call& call) {
   visit_any(call.out[0].dtype(), [&]<class T>() {
@@ -112,8 +107,7 @@ constexpr OpDef div_trunc_op{.name = DivTrunc::name,
                              .cuda = binary_cuda<DivTrunc>,
                              .inplace = 0,
                              .strided = everything,
-                             .cast = CastRule::widest,
-                             .tiling = Tiling::elements};
+                             .cast = CastRule::widest};
 
 Metas affine_infer(std::span<const Meta> in, const Attrs&) {
   check<DTypeError>(is_floating(in[0].dtype), "affine: a floating type is needed: got ",
@@ -140,17 +134,13 @@ constexpr OpDef affine_op{.name = Affine::name,
                           .cpu = Unary<Affine>::cpu,
                           .cuda = unary_cuda<Affine>,
                           .vjp = affine_vjp,
-                          .inplace = 0,
-                          .tiling = Tiling::elements,
-                          .code = code_of<element::Unary<Affine>, AffineAttrs>};
+                          .inplace = 0};
 constexpr OpDef divide_op{.name = Divide::name,
                           .infer = divide_infer,
                           .cpu = Unary<Divide>::cpu,
                           .cuda = unary_cuda<Divide>,
                           .vjp = divide_vjp,
-                          .inplace = 0,
-                          .tiling = Tiling::elements,
-                          .code = code_of<element::Unary<Divide>, DivideAttrs>};
+                          .inplace = 0};
 
 }  // namespace
 

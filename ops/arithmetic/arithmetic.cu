@@ -1,6 +1,5 @@
 #include "core/cuda/faults.cuh"
 #include "ops/arithmetic/formulas.h"
-#include "ops/arithmetic/quotient.h"
 #include "ops/pointwise.cuh"
 
 namespace plimsoll {

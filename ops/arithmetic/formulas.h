@@ -65,6 +65,12 @@ constexpr T integer_quotient(T a, T b) {
 
 }  // namespace formulas
 
+// What integer division says on any device.
+[[noreturn]] inline void fail_divided_by_zero(int64_t dividend) {
+  fail<ValueError>("div_trunc: an integer is divided by zero: ", dividend,
+                   " / 0. Mask zeros out of the divisor.");
+}
+
 inline bool same_bits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }

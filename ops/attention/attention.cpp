@@ -1,6 +1,7 @@
 #include "ops/attention/attention.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/attention/on_cuda.h"
 #include "ops/copy/copy.h"
 #include "ops/full/full.h"
@@ -133,15 +134,15 @@ void attention_cpu(const Call& call) {
                             attention_detail::extras_of(call));
 }
 
-int64_t on_cuda(std::span<const Meta> in, const Attrs& attrs, bool gradient) {
-  const auto& [own, mask, dlog_sum_exp] = attrs.as<CallAttrs>();
-  return attention_detail::cuda_bytes(sizes_of(in, attrs), in[0].dtype, mask || dlog_sum_exp,
+int64_t on_cuda(const Call& call, bool gradient) {
+  const auto& [own, mask, dlog_sum_exp] = call.attrs.as<CallAttrs>();
+  return attention_detail::cuda_bytes(call, attention_detail::sizes_of(call), mask || dlog_sum_exp,
                                       gradient);
 }
 
-int64_t attention_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  if (in[0].device == Device::cuda) return on_cuda(in, attrs, false);
-  return attention_detail::forward_workspace(sizes_of(in, attrs), in[0].dtype);
+int64_t attention_workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda) return on_cuda(call, false);
+  return attention_detail::forward_workspace(attention_detail::sizes_of(call), call.in[0].dtype());
 }
 
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[0], in[1], in[2]}; }
@@ -151,9 +152,9 @@ void grad_cpu(const Call& call) {
                              attention_detail::extras_of_gradient(call));
 }
 
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  if (in[0].device == Device::cuda) return on_cuda(in, attrs, true);
-  return attention_detail::backward_workspace(sizes_of(in, attrs), in[0].dtype);
+int64_t grad_workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda) return on_cuda(call, true);
+  return attention_detail::backward_workspace(attention_detail::sizes_of(call), call.in[0].dtype());
 }
 
 Metas mask_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
@@ -165,10 +166,10 @@ void mask_grad_cpu(const Call& call) {
                                   attention_detail::extras_of_gradient(call));
 }
 
-int64_t mask_grad_workspace(std::span<const Meta> in, std::span<const Meta> out,
-                            const Attrs& attrs) {
-  if (in[0].device == Device::cuda) return on_cuda(in, attrs, true);
-  return attention_detail::mask_backward_workspace(sizes_of(in, attrs), in[0].dtype, out[0].shape);
+int64_t mask_grad_workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda) return on_cuda(call, true);
+  return attention_detail::mask_backward_workspace(attention_detail::sizes_of(call),
+                                                   call.in[0].dtype(), call.out[0].shape());
 }
 
 // Two products of queries and keys forward, five backward; causal attention does half of them.

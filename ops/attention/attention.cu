@@ -329,26 +329,25 @@ Gradients<C> start_gradients(const Call& call, const Sizes& s) {
 void attention_cuda(const Call& call) {
   const Sizes s = attention_detail::sizes_of(call);
   const Extras extras = attention_detail::extras_of(call);
-  attention_detail::run_forward(call, s, extras, [&] {
-    visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
-      const Scores<C> scores(call, s, extras);
-      launch(attention_kernel<C>, blocks_for(s.batch * s.heads * s.queries * kWarp), kThreads,
-             scores, heads<C>(call.out[0]), call.out[1].as<C>(),
-             reinterpret_cast<Softmax<C>*>(call.out[2].as<C>()));
-    });
+  if (attention_detail::forward_by_library(call, s, extras)) return;
+  visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
+    const Scores<C> scores(call, s, extras);
+    launch(attention_kernel<C>, blocks_for(s.batch * s.heads * s.queries * kWarp), kThreads, scores,
+           heads<C>(call.out[0]), call.out[1].as<C>(),
+           reinterpret_cast<Softmax<C>*>(call.out[2].as<C>()));
   });
 }
 
 void attention_grad_cuda(const Call& call) {
   const Sizes s = attention_detail::sizes_of(call);
-  attention_detail::run_backward(call, s, attention_detail::extras_of_gradient(call), [&] {
-    visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
-      const auto g = start_gradients<C>(call, s);
-      launch(query_grad_kernel<C>, blocks_for(s.batch * s.heads * s.queries * kWarp), kThreads, g,
-             heads<C>(call.out[0]));
-      launch(key_grad_kernel<C>, blocks_for(s.batch * s.kv_heads * s.keys * kWarp), kThreads, g,
-             heads<C>(call.out[1]), heads<C>(call.out[2]));
-    });
+  if (attention_detail::backward_by_library(call, s, attention_detail::extras_of_gradient(call)))
+    return;
+  visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
+    const auto g = start_gradients<C>(call, s);
+    launch(query_grad_kernel<C>, blocks_for(s.batch * s.heads * s.queries * kWarp), kThreads, g,
+           heads<C>(call.out[0]));
+    launch(key_grad_kernel<C>, blocks_for(s.batch * s.kv_heads * s.keys * kWarp), kThreads, g,
+           heads<C>(call.out[1]), heads<C>(call.out[2]));
   });
 }
 

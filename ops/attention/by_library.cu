@@ -1,8 +1,5 @@
 // The calls of attention that cuDNN does.
-#include <algorithm>
-
 #include "core/cuda/launch.cuh"
-#include "core/cuda/ways.h"
 #include "ops/attention/on_cuda.h"
 
 namespace plimsoll::attention_detail {
@@ -24,70 +21,40 @@ __global__ void log_sum_exps_kernel(const Softmax<float>* softmaxes, float scale
 std::optional<Attention> asked(const Call& call, const Sizes& s, const Extras& extras,
                                bool gradient) {
   if (!attend_by_library) return std::nullopt;
-  const std::array strides{call.in[0].strides, call.in[1].strides, call.in[2].strides};
   return library_attention(s, call.out[0].dtype(), extras.mask || extras.dlog_sum_exp, gradient,
-                           strides);
+                           call.in);
 }
 
-// What queues cuDNN's; empty where it does not do this call.
-std::function<void()> forward_by_library(const Attention& a, const Call& call, const Sizes& s) {
+}  // namespace
+
+bool forward_by_library(const Call& call, const Sizes& s, const Extras& extras) {
+  const auto a = asked(call, s, extras, false);
   float* const log_sum_exp = call.out[1].as<float>();
   void* const tensors[] = {call.in[0].data, call.in[1].data, call.in[2].data, call.out[0].data,
                            log_sum_exp};
-  auto library = attend_by_library(a, static_cast<float>(s.attrs.scale), tensors, call.workspace);
-  if (!library) return {};
-  return [=, &call] {
-    library();
-    const int64_t n = count(call.out[1].shape());
-    launch(softmaxes_kernel, blocks_for(n), kThreads, log_sum_exp, n,
-           reinterpret_cast<Softmax<float>*>(call.out[2].as<float>()));
-  };
+  if (!a || !attend_by_library(*a, static_cast<float>(s.attrs.scale), tensors, call.workspace))
+    return false;
+  const int64_t n = count(call.out[1].shape());
+  launch(softmaxes_kernel, blocks_for(n), kThreads, log_sum_exp, n,
+         reinterpret_cast<Softmax<float>*>(call.out[2].as<float>()));
+  return true;
 }
 
-std::function<void()> backward_by_library(const Attention& a, const Call& call, const Sizes& s) {
+bool backward_by_library(const Call& call, const Sizes& s, const Extras& extras) {
+  const auto a = asked(call, s, extras, true);
   const auto column = static_cast<size_t>(column_bytes(s, DType::f32));
-  if (call.workspace.size() < 2 * column) return {};
+  if (!a || call.workspace.size() < 2 * column) return false;  // there is no plan
   auto* const log_sum_exp = reinterpret_cast<float*>(call.workspace.data());
+  const int64_t n = s.batch * s.heads * s.queries;
+  const auto scale = static_cast<float>(s.attrs.scale);
+  launch(log_sum_exps_kernel, blocks_for(n), kThreads,
+         reinterpret_cast<const Softmax<float>*>(call.in[4].as<float>()), scale, n, log_sum_exp);
   void* const tensors[] = {call.in[0].data,  call.in[1].data,
                            call.in[2].data,  call.in[3].data,
                            call.in[5].data,  log_sum_exp,
                            call.out[0].data, call.out[1].data,
                            call.out[2].data, call.workspace.data() + column};
-  const auto scale = static_cast<float>(s.attrs.scale);
-  auto library = attend_by_library(a, scale, tensors, call.workspace.subspan(2 * column));
-  if (!library) return {};
-  return [=, &call, n = s.batch * s.heads * s.queries] {
-    launch(log_sum_exps_kernel, blocks_for(n), kThreads,
-           reinterpret_cast<const Softmax<float>*>(call.in[4].as<float>()), scale, n, log_sum_exp);
-    library();
-  };
-}
-
-void run(const char* op, const Call& call, const Attention& a, const std::function<void()>& library,
-         const std::function<void()>& own) {
-  if (!library) return own();
-  const bool dense = std::ranges::all_of(std::array{a.q, a.k, a.v},
-                                         [&](const auto& strides) { return strides == a.dense(); });
-  const Way ways[] = {[&] { return library(), true; }, [&] { return own(), true; }};
-  run_one_of({op, a.batch * a.heads, a.length, a.features, a.dtype,
-              static_cast<int>(call.in.size()), static_cast<int>(call.out.size()), dense},
-             plan_library, ways);
-}
-
-}  // namespace
-
-void run_forward(const Call& call, const Sizes& s, const Extras& extras,
-                 const std::function<void()>& own) {
-  const auto a = asked(call, s, extras, false);
-  if (!a) return own();
-  run("attention", call, *a, forward_by_library(*a, call, s), own);
-}
-
-void run_backward(const Call& call, const Sizes& s, const Extras& extras,
-                  const std::function<void()>& own) {
-  const auto a = asked(call, s, extras, true);
-  if (!a) return own();
-  run("attention_gradient", call, *a, backward_by_library(*a, call, s), own);
+  return attend_by_library(*a, scale, tensors, call.workspace.subspan(2 * column));
 }
 
 }  // namespace plimsoll::attention_detail

@@ -1,20 +1,16 @@
 // Which calls of attention cuDNN is asked to do, and the workspace of all kernels on a GPU.
 #pragma once
 
-#include <functional>
-
 #include "core/cuda/attention.h"
-#include "core/workspaces.h"
 #include "ops/attention/kernels.h"
 
 namespace plimsoll::attention_detail {
 
 // Nothing where only the kernels of attention.cu will do: options, f32, so few queries that nothing
 // would be gained, or strides that cuDNN does not read. `options`: there is a mask or a gradient of
-// log_sum_exp; `strides`: of the inputs, q, k and v first; empty: they are dense.
+// log_sum_exp; `in`: q, k and v first.
 inline std::optional<cuda::Attention> library_attention(const Sizes& s, DType dtype, bool options,
-                                                        bool gradient,
-                                                        std::span<const Strides> strides) {
+                                                        bool gradient, std::span<const View> in) {
   constexpr int64_t kFewestQueries = 64, kWidestHead = 128, kTogether = 8;
   const bool plain = !options && s.attrs.causal && s.attrs.past == 0 && s.attrs.softcap == 0 &&
                      s.attrs.dropout == 0;
@@ -30,9 +26,9 @@ inline std::optional<cuda::Attention> library_attention(const Sizes& s, DType dt
                     .features = s.features};
   a.q = a.k = a.v = a.dense();
   cuda::Attention::Strides* const all[] = {&a.q, &a.k, &a.v};
-  for (size_t i = 0; i < 3 && !strides.empty(); ++i)
+  for (size_t i = 0; i < 3; ++i)
     for (int axis = 0; axis < 3; ++axis) {
-      const int64_t step = strides[i][axis];
+      const int64_t step = in[i].strides[axis];
       if (step % kTogether != 0 || step == 0) return std::nullopt;
       (*all[i])[static_cast<size_t>(axis)] = step;
     }
@@ -45,19 +41,17 @@ inline int64_t column_bytes(const Sizes& s, DType dtype) {
 }
 
 // For the gradients: delta, and with cuDNN log_sum_exp before it; then what cuDNN asks for.
-inline int64_t cuda_bytes(const Sizes& s, DType dtype, bool options, bool gradient) {
+inline int64_t cuda_bytes(const Call& call, const Sizes& s, bool options, bool gradient) {
+  const DType dtype = call.in[0].dtype();
   const int64_t own = gradient ? column_bytes(s, dtype) : 0;
-  const auto a = library_attention(s, dtype, options, gradient, asked_strides());
+  const auto a = library_attention(s, dtype, options, gradient, call.in);
   if (!a || !cuda::attention_plan) return own;
   const auto plan = cuda::attention_plan(*a);
   return plan ? 2 * own + plan->workspace : own;
 }
 
-// By cuDNN or by own(), our kernels: by the faster one where ways are timed (core/cuda/ways.h), else
-// by cuDNN where it does this call (by_library.cu).
-void run_forward(const Call& call, const Sizes& s, const Extras& extras,
-                 const std::function<void()>& own);
-void run_backward(const Call& call, const Sizes& s, const Extras& extras,
-                  const std::function<void()>& own);
+// By cuDNN; false: not by it (by_library.cu).
+bool forward_by_library(const Call& call, const Sizes& s, const Extras& extras);
+bool backward_by_library(const Call& call, const Sizes& s, const Extras& extras);
 
 }  // namespace plimsoll::attention_detail

@@ -1,8 +1,9 @@
 #include "ops/batch_norm/batch_norm.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/arithmetic/arithmetic.h"
-#include "ops/batch_norm/on_cuda.h"
+#include "ops/batch_norm/kernels.h"
 #include "ops/column_packs.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
@@ -37,29 +38,12 @@ void check_channels(const char* name, std::span<const Meta> in) {
   }
 }
 
-int64_t workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  if (in[0].device == Device::cuda) {
-    const auto [rows, channels] = rows_of(in[0].shape);
-    return cuda::PackCut(rows, channels, in[0].dtype).sums_bytes(2);
+int64_t workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda) {
+    const auto [rows, channels] = rows_of(call.in[0].shape());
+    return cuda::PackCut(rows, channels, call.in[0].dtype()).sums_bytes(2);
   }
-  return scratch_bytes(in[0].shape);
-}
-
-namespace {
-int64_t with_library(std::span<const Meta> in, bool relu) {
-  const int64_t own = workspace(in, {}, {});
-  if (in[0].device != Device::cuda || !cuda::norm_plan) return own;
-  const auto norm = library_norm(in[0], in.size() > 3, relu);
-  const auto plan = norm ? cuda::norm_plan(*norm) : std::nullopt;
-  return plan ? std::max(own, plan->workspace) : own;
-}
-}  // namespace
-
-int64_t forward_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  return with_library(in, /*relu=*/false);
-}
-int64_t forward_relu_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  return with_library(in, /*relu=*/true);
+  return scratch_bytes(call.in[0].shape());
 }
 
 }  // namespace batch_norm_detail
@@ -99,7 +83,7 @@ constexpr OpDef batch_norm_op{.name = "batch_norm",
                               .cuda = batch_norm_cuda,
                               .vjp = batch_norm_vjp,
                               .saves = {.inputs = bits(0, 1), .outputs = bits(1, 3, 4)},
-                              .workspace = forward_workspace};
+                              .workspace = workspace};
 
 Metas running_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [momentum, n] = attrs.as<RunningAttrs>();
@@ -165,8 +149,6 @@ void update_running_stats(const Tensor& running_mean, const Tensor& running_vari
 }
 
 extern const std::vector<const OpDef*> batch_norm_ops;
-const std::vector<const OpDef*> batch_norm_ops{
-    &batch_norm_op,      &batch_norm_grad_op,      &running_op,
-    &batch_norm_relu_op, &batch_norm_relu_grad_op, &batch_norm_add_relu_grad_op};
+const std::vector<const OpDef*> batch_norm_ops{&batch_norm_op, &batch_norm_grad_op, &running_op};
 
 }  // namespace plimsoll

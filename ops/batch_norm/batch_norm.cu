@@ -1,8 +1,7 @@
 #include "core/cuda/elements.cuh"
-#include "ops/arithmetic/formulas.h"
-#include "ops/batch_norm/on_cuda.h"
+#include "ops/batch_norm/kernels.h"
 #include "ops/column_packs.cuh"
-#include "ops/relu/formulas.h"
+#include "ops/many.cuh"
 
 namespace plimsoll {
 namespace {
@@ -14,12 +13,6 @@ using batch_norm_detail::BatchNormAttrs, batch_norm_detail::RunningAttrs;
 // than to load one; the sums of several threads are in double.
 template <class T>
 using OwnSum = std::conditional_t<is_16_bit<T>, float, double>;
-
-// As an op leaves it in memory for the next one.
-template <class T, class C>
-__device__ C rounded(C value) {
-  return to_register<C>(to_memory<T>(value));
-}
 
 // Numbers of N neighbouring channels.
 template <class C, int N>
@@ -93,10 +86,9 @@ struct StoreStatistics {
   }
 };
 
-// kRelu: y = relu(normalised + residual), where a residual without data is left out.
-template <class C, int N, bool kRelu>
+template <class C, int N>
 struct Normalise {
-  Elements<C> x, y, residual;
+  Elements<C> x, y;
   const C *gamma, *beta, *mean, *inverse, *tail;
   __device__ void operator()(const PackRows& own) const {
     const Channels<C, N> m(mean, own.column), rest(tail, own.column), inv(inverse, own.column);
@@ -104,17 +96,9 @@ struct Normalise {
     own.visit<N>(x, [&]<class T, class P>() {
       for (int64_t i = own.first; i < own.last; i += own.stride) {
         auto pack = load<P>(at<T>(x) + i);
-        P more{};
-        if (kRelu && residual.data) more = load<P>(at<T>(residual) + i);
         for (int j = 0; j < N; ++j) {
           const C normal = (to_register<C>(pack.at[j]) - m.at[j] - rest.at[j]) * inv.at[j];
-          C value = normal * scale.at[j] + shift.at[j];
-          if constexpr (kRelu) {
-            if (residual.data)
-              value = formulas::Add::f(rounded<T>(value), to_register<C>(more.at[j]));
-            value = formulas::Relu::f(rounded<T>(value));
-          }
-          pack.at[j] = to_memory<T>(value);
+          pack.at[j] = to_memory<T>(normal * scale.at[j] + shift.at[j]);
         }
         store(at<T>(y) + i, pack);
       }
@@ -122,44 +106,12 @@ struct Normalise {
   }
 };
 
-// dy, as batch norm's own gradient gets it.
-template <class C>
-struct Given {
-  Elements<C> dy;
-  template <class T, class P>
-  __device__ P get(int64_t i) const {
-    return load<P>(at<T>(dy) + i);
-  }
-};
-
-// The same behind a relu whose output was y: dy, or dy + more, where y is positive; kept in g,
-// which may be dy.
-template <class C>
-struct BehindRelu {
-  Elements<C> dy, more, y, g;
-  template <class T, class P>
-  __device__ P get(int64_t i) const {
-    auto pack = load<P>(at<T>(dy) + i);
-    const auto output = load<P>(at<T>(y) + i);
-    P added{};
-    if (more.data) added = load<P>(at<T>(more) + i);
-    for (size_t j = 0; j < std::size(pack.at); ++j) {
-      C gradient = to_register<C>(pack.at[j]);
-      if (more.data) gradient = rounded<T>(formulas::Add::f(gradient, to_register<C>(added.at[j])));
-      pack.at[j] = to_memory<T>(formulas::Relu::grad(gradient, to_register<C>(output.at[j])));
-    }
-    store(at<T>(g) + i, pack);
-    return pack;
-  }
-};
-
 // The sums of dy and dy n. Those of a thread's rows r, in float, have errors below r 2^-24 of the
 // sum of absolute values: for up to 2^12 rows, which a thread has of 2^32 elements, no more than
 // rounding dy to 16 bits makes.
-template <class C, int N, class Dy>
+template <class C, int N>
 struct AddGradients {
-  Dy dy;
-  Elements<C> x;
+  Elements<C> dy, x;
   const C *mean, *inverse, *tail;
   __device__ void operator()(const PackRows& own, double (&total)[2][N]) const {
     const Channels<C, N> m(mean, own.column), rest(tail, own.column), inv(inverse, own.column);
@@ -167,7 +119,7 @@ struct AddGradients {
       using Sum = OwnSum<T>;
       Sum sums[2][N] = {};
       for (int64_t i = own.first; i < own.last; i += own.stride) {
-        const auto gradients = dy.template get<T, P>(i);
+        const auto gradients = load<P>(at<T>(dy) + i);
         const auto pack = load<P>(at<T>(x) + i);
         for (int j = 0; j < N; ++j) {
           const C g = to_register<C>(gradients.at[j]);
@@ -217,19 +169,18 @@ struct Gradient {
   }
 };
 
+// Of a chunk: the running mean and variance, and those of the batch.
 template <class C>
-__global__ void running_kernel(Elements<C> running_mean, Elements<C> running_variance,
-                               Elements<C> mean, Elements<C> variance, double momentum,
-                               double unbiased, int64_t channels) {
-  const auto blend = [&](const Elements<C>& running, const Elements<C>& now, int64_t c,
-                         double scale) {
+__global__ void running_kernel(Many<C, 4> many, double momentum, double unbiased) {
+  const auto chunk = many.chunk(blockIdx.x);
+  const auto blend = [&](const Row<C>& running, const Row<C>& now, int64_t c, double scale) {
     const double old = static_cast<double>(running.get(c));
     const double fresh = static_cast<double>(now.get(c)) * scale;
     running.set(c, static_cast<C>((1 - momentum) * old + momentum * fresh));
   };
-  for (int64_t c = first_index(); c < channels; c += total_threads()) {
-    blend(running_mean, mean, c, 1);
-    blend(running_variance, variance, c, unbiased);
+  for (int64_t c = threadIdx.x; c < chunk.n; c += blockDim.x) {
+    blend(chunk.row[0], chunk.row[2], c, 1);
+    blend(chunk.row[1], chunk.row[3], c, unbiased);
   }
 }
 
@@ -247,70 +198,38 @@ void with_cut(const View& x, std::initializer_list<View> moved, const F& f) {
   f.template operator()<1>(cut, false);
 }
 
-template <bool kRelu>
-void normalise(const Call& call) {
+}  // namespace
+
+void batch_norm_cuda(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
-  const View& residual = call.in.size() > 3 ? call.in[3] : x;
   visit_floating_elements(x.dtype(), [&]<class C>() {
     const auto in = [&](size_t k) { return call.in[k].as<C>(); };
     const auto out = [&](size_t k) { return call.out[k].as<C>(); };
-    with_cut<C>(x, {x, y, residual}, [&]<int N>(const PackCut& cut, bool packs) {
+    with_cut<C>(x, {x, y}, [&]<int N>(const PackCut& cut, bool packs) {
       sum_packs<2, N>(
           cut, packs, call.workspace.data(), AddDeviations<C, N>{elements<C>(x)},
           StoreStatistics<C>{elements<C>(x), out(1), out(2), out(3), out(4),
                              static_cast<double>(cut.rows), call.attrs.as<BatchNormAttrs>().eps});
-      const auto added = call.in.size() > 3 ? elements<C>(residual) : Elements<C>{};
-      for_packs<N>(cut, packs,
-                   Normalise<C, N, kRelu>{elements<C>(x), elements<C>(y), added, in(1), in(2),
-                                          out(1), out(3), out(4)});
+      for_packs<N>(
+          cut, packs,
+          Normalise<C, N>{elements<C>(x), elements<C>(y), in(1), in(2), out(1), out(3), out(4)});
     });
   });
 }
 
-// `in` begins with x, `out` with dx; `given` makes dy, which lies in `dy` afterwards.
-template <class C, int N, class Dy>
-void backward_on(const PackCut& cut, bool packs, const Dy& given, const View& dy,
-                 std::span<const View> in, std::span<const View> out,
-                 std::span<std::byte> workspace) {
-  const auto of = [&](size_t k) { return in[k].as<C>(); };
-  C *dgamma = out[1].as<C>(), *dbeta = out[2].as<C>();
-  sum_packs<2, N>(cut, packs, workspace.data(),
-                  AddGradients<C, N, Dy>{given, elements<C>(in[0]), of(2), of(3), of(4)},
-                  StoreGradients<C>{dgamma, dbeta});
-  for_packs<N>(cut, packs,
-               Gradient<C, N>{elements<C>(dy), elements<C>(in[0]), elements<C>(out[0]), of(1),
-                              of(2), of(3), of(4), dgamma, dbeta, C(1) / static_cast<C>(cut.rows)});
-}
-
-}  // namespace
-
-void batch_norm_cuda(const Call& call) {
-  batch_norm_detail::forward_on_cuda(call, /*relu=*/false, normalise<false>);
-}
-void batch_norm_relu_cuda(const Call& call) {
-  batch_norm_detail::forward_on_cuda(call, /*relu=*/true, normalise<true>);
-}
-
+// Inputs: dy, x, gamma, mean, inverse standard deviation, tail. Outputs: dx, dgamma, dbeta.
 void batch_norm_grad_cuda(const Call& call) {
-  const View &dy = call.in[0], &x = call.in[1];
+  const View &dy = call.in[0], &x = call.in[1], &dx = call.out[0];
   visit_floating_elements(x.dtype(), [&]<class C>() {
-    with_cut<C>(x, {dy, x, call.out[0]}, [&]<int N>(const PackCut& cut, bool packs) {
-      backward_on<C, N>(cut, packs, Given<C>{elements<C>(dy)}, dy, call.in.subspan(1), call.out,
-                        call.workspace);
-    });
-  });
-}
-
-void batch_norm_relu_grad_cuda(const Call& call) {
-  const View &dy = call.in[0], &y = call.in[1], &x = call.in[2];
-  const View& more = call.in.size() > 7 ? call.in[7] : dy;
-  const View& g = call.out[0];  // dx is made over it where nobody else wants it
-  const auto out = call.out.size() > 3 ? call.out.subspan(1) : call.out;
-  visit_floating_elements(x.dtype(), [&]<class C>() {
-    const auto added = call.in.size() > 7 ? elements<C>(more) : Elements<C>{};
-    const BehindRelu<C> given{elements<C>(dy), added, elements<C>(y), elements<C>(g)};
-    with_cut<C>(x, {dy, y, x, more, g, out[0]}, [&]<int N>(const PackCut& cut, bool packs) {
-      backward_on<C, N>(cut, packs, given, g, call.in.subspan(2), out, call.workspace);
+    const auto in = [&](size_t k) { return call.in[k].as<C>(); };
+    C *dgamma = call.out[1].as<C>(), *dbeta = call.out[2].as<C>();
+    with_cut<C>(x, {dy, x, dx}, [&]<int N>(const PackCut& cut, bool packs) {
+      sum_packs<2, N>(cut, packs, call.workspace.data(),
+                      AddGradients<C, N>{elements<C>(dy), elements<C>(x), in(3), in(4), in(5)},
+                      StoreGradients<C>{dgamma, dbeta});
+      for_packs<N>(cut, packs,
+                   Gradient<C, N>{elements<C>(dy), elements<C>(x), elements<C>(dx), in(2), in(3),
+                                  in(4), in(5), dgamma, dbeta, C(1) / static_cast<C>(cut.rows)});
     });
   });
 }
@@ -318,12 +237,12 @@ void batch_norm_relu_grad_cuda(const Call& call) {
 void update_running_stats_cuda(const Call& call) {
   const auto& [momentum, n] = call.attrs.as<RunningAttrs>();
   const double unbiased = n > 1 ? static_cast<double>(n) / static_cast<double>(n - 1) : 1;
-  const int64_t channels = count(call.in[0].shape());
-  if (channels == 0) return;
-  visit_floating_elements(call.in[0].dtype(), [&, share = momentum]<class C>() {
-    launch(running_kernel<C>, blocks_for(channels), kThreads, elements<C>(call.in[0]),
-           elements<C>(call.in[1]), elements<C>(call.in[2]), elements<C>(call.in[3]), share,
-           unbiased, channels);
+  std::vector<Together<4>> statistics;
+  for_calls(call, 4, [&](std::span<const View> in) {
+    statistics.push_back({&in[0], &in[1], &in[2], &in[3]});
+  });
+  for_many<4>(statistics, [&, share = momentum]<class C>(const Many<C, 4>& many, int64_t) {
+    launch(running_kernel<C>, many.chunks(), kThreads, many, share, unbiased);
   });
 }
 

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "autograd/no_grad.h"
-#include "ops/batch_norm/batch_norm_relu.h"
 #include "ops/copy/copy.h"
 #include "ops/full/full.h"
 #include "tests/op_case.h"
@@ -38,33 +37,6 @@ std::vector<Tensor> call(std::span<const Tensor> in) {
   return {y, mean, variance};
 }
 
-// With relu, and a residual if there is a fourth input.
-std::vector<Array> relu_reference(const std::vector<Array>& in) {
-  std::vector<Array> out = reference(in);
-  for (int64_t i = 0; i < count(out[0].shape); ++i)
-    out[0][i] = std::max(0.0, out[0][i] + (in.size() > 3 ? in[3][i] : 0));
-  return out;
-}
-std::vector<Array> relu_reference_y(const std::vector<Array>& in) {
-  return {relu_reference(in)[0]};
-}
-
-std::vector<Tensor> call_relu(std::span<const Tensor> in) {
-  const DType wide = in[0].dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const auto [y, mean, variance] = batch_norm_relu(in[0], cast(in[1], wide), cast(in[2], wide),
-                                                   in.size() > 3 ? in[3] : Tensor(), kEps);
-  return {y, mean, variance};
-}
-std::vector<Tensor> call_relu_y(std::span<const Tensor> in) { return {call_relu(in)[0]}; }
-
-// A residual that needs no gradient.
-std::vector<Tensor> call_relu_fixed(std::span<const Tensor> in) {
-  return {batch_norm_relu(in[0], in[1], in[2],
-                          ones(in[0].shape(), {.dtype = in[0].dtype(), .device = in[0].device()}),
-                          kEps)
-              .y};
-}
-
 // Parameters in f32 beside a 16-bit x.
 std::vector<Tensor> mixed(std::span<const Tensor> in) {
   const DType wide = in[0].dtype() == DType::f64 ? DType::f64 : DType::f32;
@@ -95,11 +67,6 @@ OpCases batch_norm_cases() {
   const auto inputs = [](Shape x, double low = -1, double high = 1) {
     const int64_t c = x.back();
     return std::vector{real(x, low, high), real({c}, 0.5, 1.5), real({c})};
-  };
-  const auto with_residual = [&](const Shape& x) {
-    std::vector<InputSpec> all = inputs(x);
-    all.push_back(real(x));
-    return all;
   };
   const OpCase update{.name = "running",
                       .inputs = {real({3}), real({3}, 0.5, 1.5), real({3}), real({3}, 0.5, 1.5)},
@@ -172,42 +139,6 @@ OpCases batch_norm_cases() {
                 .call = inference_mixed,
                 .reference = inference_reference,
                 .dtypes = narrow},
-               {.name = "relu",
-                .inputs = inputs({2, 3, 2, 5}),
-                .call = call_relu_y,
-                .reference = relu_reference_y,
-                .dtypes = wide},
-               {.name = "add_relu",
-                .inputs = with_residual({2, 3, 2, 5}),
-                .call = call_relu_y,
-                .reference = relu_reference_y,
-                .dtypes = wide},
-               {.name = "add_relu_fixed",
-                .inputs = inputs({7, 3}),
-                .call = call_relu_fixed,
-                .reference =
-                    [](std::vector<Array> in) {
-                      in.emplace_back(in[0].shape);
-                      std::ranges::fill(in[3].values, 1.0);
-                      return relu_reference_y(in);
-                    },
-                .dtypes = wide},
-               {.name = "add_relu_many_chunks",
-                .inputs = with_residual({150, 300}),
-                .call = call_relu,
-                .reference = relu_reference,
-                .differentiable = false,
-                .dtypes = wide},
-               {.name = "relu_mixed",
-                .inputs = inputs({6, 4}),
-                .call = call_relu_y,
-                .reference = relu_reference_y,
-                .dtypes = narrow},
-               {.name = "add_relu_mixed",
-                .inputs = with_residual({6, 4}),
-                .call = call_relu_y,
-                .reference = relu_reference_y,
-                .dtypes = narrow},
                update},
       .bad = {
           {"channels",
@@ -223,18 +154,6 @@ OpCases batch_norm_cases() {
            },
            "batch_norm: parameters and statistics of the wrong type: bf16 for an input of bf16. "
            "Keep them in f32."},
-          {"residual_shape",
-           [] {
-             batch_norm_relu(ones({2, 3}), ones({3}), ones({3}), ones({3}));
-           },
-           "batch_norm_relu: the residual has another shape: [3] beside [2, 3]. Broadcast it "
-           "first."},
-          {"residual_type",
-           [] {
-             batch_norm_relu(ones({2, 3}), ones({3}), ones({3}),
-                             ones({2, 3}, {.dtype = DType::bf16}));
-           },
-           "batch_norm_relu: the residual has another type: bf16 beside f32. Cast it first."},
           {"empty",
            [] {
              batch_norm(ones({0, 3}), ones({3}), ones({3}));

@@ -3,9 +3,6 @@
 #include "core/cpu/by_columns.h"
 #include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
-#include "ops/arithmetic/formulas.h"
-#include "ops/broadcast.h"
-#include "ops/relu/formulas.h"
 
 namespace plimsoll::batch_norm_detail {
 namespace {
@@ -68,32 +65,9 @@ void combine(std::span<std::byte> scratch, const Rows& r, double eps, S* mean, S
   });
 }
 
-// formulas::Relu, of vectors too.
-template <class V>
-V positive(V x) {
-  return x < 0 ? V{} : x;
-}
-
-// to[i] = f(i), as pointwise ops do it: in loops that convert 16-bit elements faster than those
-// down columns do, one op after the other.
-template <class T, class F>
-void each(T* to, int64_t first, int64_t last, const F& f) {
-#pragma omp simd
-  for (int64_t i = first; i < last; ++i) to[i] = narrow<T>(f(i));
-}
-// to = a + b; to may be a.
 template <class T>
-void add(const T* a, const T* b, T* to, int64_t first, int64_t last) {
-  using S = Compute<T>;
-  each(to, first, last,
-       [=](int64_t i) { return formulas::Add::f(static_cast<S>(a[i]), static_cast<S>(b[i])); });
-}
-
-// kRelu: y = relu(normalised + residual), where a residual of nullptr is left out.
-template <class T, bool kRelu>
 void forward_typed(const Call& call, double eps) {
   using S = Compute<T>;
-  const T* const residual = call.in.size() > 3 ? call.in[3].as<T>() : nullptr;
   const Rows r = rows_of(call.in[0].shape());
   const int64_t channels = r.channels;
   const T* x = call.in[0].as<T>();
@@ -119,39 +93,28 @@ void forward_typed(const Call& call, double eps) {
           const int64_t at = i * channels + c;
           V v = (load_column<V>(x + at, w) - m[w] - t[w]) * inv[w];
           v = v * scale[w] + shift[w];
-          if constexpr (kRelu && std::is_same_v<T, S>) {
-            if (residual) v += load_column<V>(residual + at, w);
-            v = positive(v);
-          }
           store_column<V>(y + at, w, v);
         }
     });
-    if constexpr (kRelu && !std::is_same_v<T, S>) {  // while a cache has them
-      const int64_t first = begin * channels, last = end * channels;
-      if (residual) add(y, residual, y, first, last);
-      each(y, first, last, [=](int64_t i) { return formulas::Relu::f(static_cast<S>(y[i])); });
-    }
   });
 }
 
 // With n = (x - mean) inverse_std: dbeta = sum dy, dgamma = sum dy n,
 // dx = gamma inverse_std (dy - dbeta / R - n dgamma / R).
-// `in` begins with x, `out` with dx. prepare(first, last) makes these elements of dy, while a cache
-// has them; dx may be dy.
-template <class T, class Prepare>
-void backward_typed(const T* dy, std::span<const View> in, std::span<const View> out,
-                    std::span<std::byte> workspace, const Prepare& prepare) {
+// dx may be dy.
+template <class T>
+void backward_typed(const Call& call) {
   using S = Compute<T>;
-  const Rows r = rows_of(in[0].shape());
+  const std::span<std::byte> workspace = call.workspace;
+  const Rows r = rows_of(call.in[1].shape());
   const int64_t channels = r.channels;
-  const T* x = in[0].as<T>();
-  const S *gamma = in[1].as<S>(), *mean = in[2].as<S>(), *inv = in[3].as<S>();
-  const S* tail = in[4].as<S>();
-  T* dx = out[0].as<T>();
-  S *dgamma = out[1].as<S>(), *dbeta = out[2].as<S>();
+  const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
+  const S *gamma = call.in[2].as<S>(), *mean = call.in[3].as<S>(), *inv = call.in[4].as<S>();
+  const S* tail = call.in[5].as<S>();
+  T* dx = call.out[0].as<T>();
+  S *dgamma = call.out[1].as<S>(), *dbeta = call.out[2].as<S>();
   parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
     const Partial part(workspace, r, begin);
-    prepare(begin * channels, end * channels);
     by_columns<double>(channels, [&]<class V, int W>(int64_t c) {
       V m[W], t[W], factor[W], sum[W] = {}, weighted[W] = {};
       for (int w = 0; w < W; ++w) {
@@ -208,24 +171,6 @@ void backward_typed(const T* dy, std::span<const View> in, std::span<const View>
   });
 }
 
-template <class T>
-void backward_relu_typed(const Call& call) {
-  using S = Compute<T>;
-  const T *dy = call.in[0].as<T>(), *y = call.in[1].as<T>();
-  const T* more = call.in.size() > 7 ? call.in[7].as<T>() : nullptr;
-  T* g = call.out[0].as<T>();  // dx is made over it where nobody else wants it
-  const auto out = call.out.size() > 3 ? call.out.subspan(1) : call.out;
-  backward_typed<T>(g, call.in.subspan(2), out, call.workspace, [=](int64_t first, int64_t last) {
-    if (more) add(dy, more, g, first, last);
-    const T* const from = more ? g : dy;
-    each(g, first, last, [=](int64_t i) {
-      // Both are loaded before anything is decided: a conditional load is not vectorised.
-      const S gradient = static_cast<S>(from[i]), output = static_cast<S>(y[i]);
-      return formulas::Relu::grad(gradient, output);
-    });
-  });
-}
-
 }  // namespace
 
 Rows rows_of(const Shape& shape) {
@@ -240,25 +185,12 @@ int64_t scratch_bytes(const Shape& x) {
 }
 
 void forward(const Call& call, double eps) {
-  visit_floating("batch_norm", call.in[0].dtype(),
-                 [&]<class T>() { forward_typed<T, /*kRelu=*/false>(call, eps); });
-}
-
-void forward_relu(const Call& call, double eps) {
-  visit_floating("batch_norm_relu", call.in[0].dtype(),
-                 [&]<class T>() { forward_typed<T, /*kRelu=*/true>(call, eps); });
+  visit_floating("batch_norm", call.in[0].dtype(), [&]<class T>() { forward_typed<T>(call, eps); });
 }
 
 void backward(const Call& call) {
-  visit_floating("batch_norm_grad", call.in[1].dtype(), [&]<class T>() {
-    backward_typed(call.in[0].as<T>(), call.in.subspan(1), call.out, call.workspace,
-                   [](int64_t, int64_t) {});
-  });
-}
-
-void backward_relu(const Call& call) {
-  visit_floating("batch_norm_relu_grad", call.in[0].dtype(),
-                 [&]<class T>() { backward_relu_typed<T>(call); });
+  visit_floating("batch_norm_grad", call.in[1].dtype(),
+                 [&]<class T>() { backward_typed<T>(call); });
 }
 
 }  // namespace plimsoll::batch_norm_detail

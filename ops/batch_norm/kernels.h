@@ -31,22 +31,9 @@ void forward(const Call& call, double eps);
 // memory.
 void backward(const Call& call);
 
-// The same with what often follows, rounded in between as by ops of their own.
-// y = relu(normalised), or with a fourth input relu(normalised + residual).
-void forward_relu(const Call& call, double eps);
-// In: dy, y, x, gamma, mean, inverse standard deviation, tail, and if dy is a sum, what is added to
-// it. Out: dx, dgamma, dbeta; of four outputs the first is the gradient of the residual: dy where y
-// is positive. Output 0 may be dy's memory.
-void backward_relu(const Call& call);
-
 // Two f64 partial results per chunk and channel, for each of them on the CPU.
 int64_t scratch_bytes(const Shape& x);
-// OpDef::workspace of the gradients, of batch_norm and of batch_norm_relu, on any device.
-int64_t workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
-int64_t forward_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
-int64_t forward_relu_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
-
-// For ops/combined_ops.cpp.
-extern const OpDef batch_norm_relu_op, batch_norm_relu_grad_op, batch_norm_add_relu_grad_op;
+// OpDef::workspace of batch_norm and its gradient, on any device.
+int64_t workspace(const Call& call);
 
 }  // namespace plimsoll::batch_norm_detail

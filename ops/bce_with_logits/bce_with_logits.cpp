@@ -1,5 +1,6 @@
 #include "ops/bce_with_logits/bce_with_logits.h"
 
+#include "core/cuda_kernel.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/bce_with_logits/formulas.h"
 #include "ops/copy/copy.h"

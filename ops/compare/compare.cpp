@@ -5,7 +5,6 @@
 #include "ops/broadcast.h"
 #include "ops/compare/kernels.h"
 #include "ops/expect.h"
-#include "ops/formula_op.h"
 #include "ops/full/full.h"
 
 namespace plimsoll {
@@ -69,9 +68,7 @@ constexpr OpDef compare_op{.name = kName<F>,
                            .cpu = compare_cpu<F>,
                            .cuda = compare_cuda<F>,
                            .strided = everything,
-                           .cast = CastRule::widest,
-                           .tiling = Tiling::elements,
-                           .code = code_of<element::Compare<F>>};
+                           .cast = CastRule::widest};
 
 template <class F>
 constexpr OpDef logical_op{.name = kName<F>,
@@ -79,9 +76,7 @@ constexpr OpDef logical_op{.name = kName<F>,
                            .cpu = logical_cpu<F>,
                            .cuda = compare_cuda<F>,
                            .inplace = 0,
-                           .strided = everything,
-                           .tiling = Tiling::elements,
-                           .code = code_of<element::Compare<F>>};
+                           .strided = everything};
 
 template <class F>
 Tensor compare(const Tensor& a, const Tensor& b) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "core/cuda_kernel.h"
 #include "core/op.h"
 
 namespace plimsoll {

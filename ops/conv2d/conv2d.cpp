@@ -1,6 +1,7 @@
 #include "ops/conv2d/conv2d.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/conv2d/dense.h"
 #include "ops/conv2d/depthwise.h"
 #include "ops/conv2d/on_cuda.h"
@@ -116,17 +117,16 @@ Metas weight_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {{{s.o, s.kh, s.kw, s.group_inputs()}, in[0].dtype, in[0].device}};
 }
 
-Metas metas_of(const Call& call) { return {call.in[0].meta, call.in[1].meta}; }
-
-int64_t conv2d_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  const ConvSizes s = conv2d_sizes(in, attrs);
-  if (in[0].device == Device::cuda) return conv2d_cuda_bytes(s, in[0].dtype, in.size() == 3);
-  return s.depthwise() ? depthwise_workspace(s, forward_window(s), in[0].dtype)
-                       : dense_workspace(dense_forward(s), in[0].dtype);
+int64_t conv2d_workspace(const Call& call) {
+  const ConvSizes s = conv2d_sizes(metas_of(call.in), call.attrs);
+  if (call.in[0].device() == Device::cuda)
+    return conv2d_cuda_bytes(s, call.in[0].dtype(), call.in.size() == 3);
+  return s.depthwise() ? depthwise_workspace(s, forward_window(s), call.in[0].dtype())
+                       : dense_workspace(dense_forward(s), call.in[0].dtype());
 }
 
 void conv2d_cpu(const Call& call) {
-  const ConvSizes s = conv2d_sizes(metas_of(call), call.attrs);
+  const ConvSizes s = conv2d_sizes(metas_of(call.in), call.attrs);
   const View bias = call.in.size() == 3 ? call.in[2] : View();
   if (s.depthwise())
     depthwise_forward_cpu(s, call.in[0], call.in[1], bias, call.out[0], call.workspace);
@@ -141,21 +141,22 @@ void for_each_part(const ConvSizes& s, F&& f) {
     for (int64_t b = 0; b < std::min(s.stride.w, s.w); ++b) f(Pair(a, b));
 }
 
-int64_t input_grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  const ConvSizes s = conv2d_input_grad_sizes(in, attrs);
-  if (in[0].device == Device::cuda) return conv2d_input_grad_cuda_bytes(s, in[0].dtype);
+int64_t input_grad_workspace(const Call& call) {
+  const ConvSizes s = conv2d_input_grad_sizes(metas_of(call.in), call.attrs);
+  if (call.in[0].device() == Device::cuda)
+    return conv2d_input_grad_cuda_bytes(s, call.in[0].dtype());
   int64_t most = 0;
   for_each_part(s, [&](Pair part) {
-    const int64_t bytes = s.depthwise()
-                              ? depthwise_workspace(s, input_grad_window(s, part), in[0].dtype)
-                              : dense_workspace(dense_input_grad(s, part), in[0].dtype);
+    const int64_t bytes =
+        s.depthwise() ? depthwise_workspace(s, input_grad_window(s, part), call.in[0].dtype())
+                      : dense_workspace(dense_input_grad(s, part), call.in[0].dtype());
     most = std::max(most, bytes);
   });
   return most;
 }
 
 void input_grad_cpu(const Call& call) {
-  const ConvSizes s = conv2d_input_grad_sizes(metas_of(call), call.attrs);
+  const ConvSizes s = conv2d_input_grad_sizes(metas_of(call.in), call.attrs);
   for_each_part(s, [&](Pair part) {
     if (s.depthwise())
       depthwise_input_grad_cpu(s, part, call.in[0], call.in[1], call.out[0], call.workspace);
@@ -165,15 +166,16 @@ void input_grad_cpu(const Call& call) {
   });
 }
 
-int64_t weight_grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  const ConvSizes s = conv2d_weight_grad_sizes(in, attrs);
-  if (in[0].device == Device::cuda) return conv2d_weight_grad_cuda_bytes(s, in[0].dtype);
-  return s.depthwise() ? depthwise_weight_grad_workspace(s, in[0].dtype)
-                       : dense_weight_grad_workspace(s, in[0].dtype);
+int64_t weight_grad_workspace(const Call& call) {
+  const ConvSizes s = conv2d_weight_grad_sizes(metas_of(call.in), call.attrs);
+  if (call.in[0].device() == Device::cuda)
+    return conv2d_weight_grad_cuda_bytes(s, call.in[0].dtype());
+  return s.depthwise() ? depthwise_weight_grad_workspace(s, call.in[0].dtype())
+                       : dense_weight_grad_workspace(s, call.in[0].dtype());
 }
 
 void weight_grad_cpu(const Call& call) {
-  const ConvSizes s = conv2d_weight_grad_sizes(metas_of(call), call.attrs);
+  const ConvSizes s = conv2d_weight_grad_sizes(metas_of(call.in), call.attrs);
   const auto kernel = s.depthwise() ? depthwise_weight_grad_cpu : dense_weight_grad_cpu;
   kernel(s, call.in[0], call.in[1], call.out[0], call.workspace);
 }

@@ -217,8 +217,6 @@ __global__ void add_weight_grads_kernel(const C* partial, int64_t parts, int64_t
   }
 }
 
-Metas metas_of(const Call& call) { return {call.in[0].meta, call.in[1].meta}; }
-
 bool by_library(const Call& call, const ConvSizes& s, Convolution::Kind kind) {
   if (!convolve_by_library || s.depthwise()) return false;
   std::vector<void*> tensors;
@@ -231,7 +229,7 @@ bool by_library(const Call& call, const ConvSizes& s, Convolution::Kind kind) {
 }  // namespace
 
 void conv2d_cuda(const Call& call) {
-  const ConvSizes s = conv2d_sizes(metas_of(call), call.attrs);
+  const ConvSizes s = conv2d_sizes(metas_of(call.in), call.attrs);
   if (by_library(call, s, Convolution::Kind::forward)) return;
   const Geometry g(s);
   visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
@@ -247,7 +245,7 @@ void conv2d_cuda(const Call& call) {
 }
 
 void conv2d_input_grad_cuda(const Call& call) {
-  const ConvSizes s = conv2d_input_grad_sizes(metas_of(call), call.attrs);
+  const ConvSizes s = conv2d_input_grad_sizes(metas_of(call.in), call.attrs);
   if (by_library(call, s, Convolution::Kind::input_grad)) return;
   const Geometry g(s);
   visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
@@ -263,7 +261,7 @@ void conv2d_input_grad_cuda(const Call& call) {
 }
 
 void conv2d_weight_grad_cuda(const Call& call) {
-  const ConvSizes s = conv2d_weight_grad_sizes(metas_of(call), call.attrs);
+  const ConvSizes s = conv2d_weight_grad_sizes(metas_of(call.in), call.attrs);
   if (by_library(call, s, Convolution::Kind::weight_grad)) return;
   const Geometry g(s);
   visit_floating_elements(call.out[0].dtype(), [&]<class C>() {

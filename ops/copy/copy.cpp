@@ -4,8 +4,8 @@
 #include "core/convert.h"
 #include "core/cpu/copy.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/expect.h"
-#include "ops/formula_op.h"
 
 namespace plimsoll {
 
@@ -23,9 +23,7 @@ constexpr OpDef copy_op{.name = "copy",
                         .cpu = copy_cpu,
                         .cuda = copy_cuda,
                         .vjp = copy_vjp,
-                        .strided = bits(0),
-                        .tiling = Tiling::elements,
-                        .code = code_of<element::Copy>};
+                        .strided = bits(0)};
 
 struct CastAttrs {
   DType dtype;
@@ -49,22 +47,12 @@ void cast_cpu(const Call& call) {
   });
 }
 
-std::string cast_code(const Attrs& attrs) {
-  return visit_any(attrs.as<CastAttrs>().dtype,
-                   [&]<class To>() { return code_of<element::Cast<To>>(attrs); });
-}
-
 std::vector<Tensor> cast_vjp(const Backward& b) {
   return {is_floating(b.input_meta(0).dtype) ? cast(b.grad(), b.input_meta(0).dtype) : Tensor()};
 }
 
-constexpr OpDef cast_op{.name = "cast",
-                        .infer = cast_infer,
-                        .cpu = cast_cpu,
-                        .cuda = cast_cuda,
-                        .vjp = cast_vjp,
-                        .tiling = Tiling::elements,
-                        .code = cast_code};
+constexpr OpDef cast_op{
+    .name = "cast", .infer = cast_infer, .cpu = cast_cpu, .cuda = cast_cuda, .vjp = cast_vjp};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "ops/cross_entropy/cross_entropy.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/cross_entropy/rows.h"
 
@@ -36,10 +37,11 @@ Metas cross_entropy_infer(std::span<const Meta> in, const Attrs& attrs) {
 int64_t rows_per_piece(int64_t classes) { return grain_for(4 * classes); }
 
 // One partial loss per piece of rows; on a GPU one loss per row.
-int64_t cross_entropy_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  const int64_t rows = count(in[1].shape);
-  const int64_t losses =
-      in[0].device == Device::cuda ? rows : pieces(rows, rows_per_piece(in[0].shape.back()));
+int64_t cross_entropy_workspace(const Call& call) {
+  const int64_t rows = count(call.in[1].shape());
+  const int64_t losses = call.in[0].device() == Device::cuda
+                             ? rows
+                             : pieces(rows, rows_per_piece(call.in[0].shape().back()));
   return losses * static_cast<int64_t>(sizeof(double));
 }
 
@@ -69,8 +71,8 @@ void cross_entropy_cpu(const Call& call) {
 }
 
 // A GPU keeps what the gradient is divided by.
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  return in[0].device == Device::cuda ? static_cast<int64_t>(sizeof(double)) : 0;
+int64_t grad_workspace(const Call& call) {
+  return call.in[0].device() == Device::cuda ? static_cast<int64_t>(sizeof(double)) : 0;
 }
 
 // Inputs: dy, logits, labels, LogSum, perhaps weights. Output: the gradient of the logits.

@@ -35,7 +35,7 @@ __global__ void cross_entropy_kernel(Elements<C> x, ClassRows<C> rows, Smoothing
                                      LogSum<C>* log_sums) {
   const int64_t row = first + blockIdx.x, n = rows.classes, label = rows.label_of(row);
   const Row<C> logits{x, blockIdx.x * n};
-  const auto [m, total] = online_softmax<C>(each_of(n, packs, logits));
+  const auto [m, total] = online_softmax(n, packs, logits);
   const LogSum<C> log_sum{m, std::log(total)};
   double loss = 0;
   if (label >= 0) {

@@ -2,6 +2,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/cumsum/attrs.h"
 #include "ops/expect.h"

@@ -3,12 +3,12 @@
 #include "core/apply.h"
 #include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/dropout/attrs.h"
 #include "ops/dropout/draw.h"
 #include "ops/expect.h"
-#include "ops/formula_op.h"
 
 namespace plimsoll {
 
@@ -36,20 +36,19 @@ void dropout_cpu(const Call& call) {
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
     // Words first, then the choice: the second loop is vectorised. Runs begin where the words of a
-    // block do, which in a tile need not be where the tile begins.
+    // block do.
     constexpr int64_t kRun = 64, kGrain = 256 * kRun;
     parallel_for(count(call.out[0].shape()), kGrain, [&](int64_t begin, int64_t end) {
       uint32_t words[kRun];
-      for (int64_t at = begin; at < end;) {
-        const int64_t skipped = (call.first + at) % 4, n = std::min(kRun - skipped, end - at);
+      for (int64_t at = begin; at < end; at += kRun) {
+        const int64_t n = std::min(kRun, end - at);
         fetch(x, at + kRun, kRun);
-        bits.draw((call.first + at) / 4, kRun, words);
+        bits.draw(at / 4, kRun, words);
 #pragma omp simd
         for (int64_t k = 0; k < n; ++k) {
           const C kept = static_cast<C>(x[at + k]) * scale;
-          y[at + k] = narrow<T>(bits.keeps(words[skipped + k]) ? kept : C(0));
+          y[at + k] = narrow<T>(bits.keeps(words[k]) ? kept : C(0));
         }
-        at += n;
       }
     });
   });
@@ -66,10 +65,7 @@ constexpr OpDef dropout_op{.name = "dropout",
                            .cuda = dropout_cuda,
                            .vjp = dropout_vjp,
                            .saves = {.inputs = bits(1)},
-                           .inplace = 0,
-                           .tiling = Tiling::elements,
-                           .whole = bits(1),
-                           .code = code_of<element::Dropout, DropoutAttrs>};
+                           .inplace = 0};
 
 }  // namespace
 

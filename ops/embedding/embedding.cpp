@@ -3,6 +3,7 @@
 #include "core/apply.h"
 #include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/embedding/kernels.h"
 
@@ -73,11 +74,13 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {{{attrs.as<TableAttrs>().rows, in[0].shape.back()}, in[0].dtype, in[0].device}};
 }
 
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
-  if (in[0].device == Device::cuda)
-    return embedding_detail::GradSizes{count(in[1].shape), out[0].shape[0], out[0].shape[1]}.bytes(
-        out[0].dtype);
-  return (out[0].shape[0] + 1 + count(in[1].shape)) * static_cast<int64_t>(sizeof(int64_t));
+int64_t grad_workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda)
+    return embedding_detail::GradSizes{count(call.in[1].shape()), call.out[0].shape()[0],
+                                       call.out[0].shape()[1]}
+        .bytes(call.out[0].dtype());
+  return (call.out[0].shape()[0] + 1 + count(call.in[1].shape())) *
+         static_cast<int64_t>(sizeof(int64_t));
 }
 
 // The positions sorted by the row they looked up, in their order within a row: those of row v are

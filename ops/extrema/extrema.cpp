@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ops/extrema/clip_value.h"
+#include "core/cuda_kernel.h"
 #include "ops/extrema/formulas.h"
 #include "ops/pointwise.h"
 #include "ops/sum/sum.h"
@@ -12,7 +12,6 @@ namespace plimsoll {
 using formulas::Maximum, formulas::Minimum, formulas::ShareOfLarger, formulas::Clamp;
 
 PLIMSOLL_CUDA_KERNEL(share_cuda);
-PLIMSOLL_CUDA_KERNEL(clip_value_cuda);
 
 namespace {
 
@@ -42,9 +41,7 @@ constexpr OpDef share_op{.name = ShareOfLarger::name,
                          .cpu = share_cpu,
                          .cuda = share_cuda,
                          .inplace = 0,
-                         .strided = everything,
-                         .tiling = Tiling::elements,
-                         .code = code_of<element::Ternary<ShareOfLarger>>};
+                         .strided = everything};
 
 Tensor share(const Backward& b, int i, const Tensor& larger, const Tensor& smaller) {
   return b.needs(i) ? sum_to(apply1(share_op, {b.grad(), larger, smaller}), b.input_meta(i).shape)
@@ -69,9 +66,7 @@ constexpr OpDef extremum_op(Vjp vjp) {
           .saves = {.inputs = bits(0, 1)},
           .inplace = 0,
           .strided = everything,
-          .cast = CastRule::widest,
-          .tiling = Tiling::elements,
-          .code = code_of<element::Binary<F>>};
+          .cast = CastRule::widest};
 }
 constexpr OpDef maximum_op = extremum_op<Maximum>(maximum_vjp);
 constexpr OpDef minimum_op = extremum_op<Minimum>(minimum_vjp);
@@ -98,9 +93,7 @@ constexpr OpDef clamp_grad_op{.name = Clamp::grad_name,
                               .cpu = clamp_grad_cpu,
                               .cuda = unary_grad_cuda<Clamp>,
                               .inplace = 0,
-                              .strided = everything,
-                              .tiling = Tiling::elements,
-                              .code = code_of<element::Gradient<Clamp>, ClampAttrs>};
+                              .strided = everything};
 
 std::vector<Tensor> clamp_vjp(const Backward& b) {
   return {apply1(clamp_grad_op, {b.grad(), b.input(0)}, b.attrs<ClampAttrs>())};
@@ -112,23 +105,7 @@ constexpr OpDef clamp_op{.name = Clamp::name,
                          .cuda = unary_cuda<Clamp>,
                          .vjp = clamp_vjp,
                          .saves = {.inputs = bits(0)},
-                         .inplace = 0,
-                         .tiling = Tiling::elements,
-                         .code = code_of<element::Unary<Clamp>, ClampAttrs>};
-
-Metas clip_infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(is_floating(in[0].dtype), "clip_value: a floating type is needed: got ", in[0],
-                    ". Cast it first.");
-  return {in[0]};
-}
-
-constexpr OpDef clip_op{.name = "clip_value",
-                        .infer = clip_infer,
-                        .cpu = Unary<Clamp>::cpu,
-                        .cuda = clip_value_cuda,
-                        .inplace = 0,
-                        .tiling = Tiling::elements,
-                        .joins = true};
+                         .inplace = 0};
 
 }  // namespace
 
@@ -139,12 +116,8 @@ Tensor clamp(const Tensor& x, double low, double high) {
   return apply1(clamp_op, {contiguous(x)}, ClampAttrs{low, high});
 }
 
-Tensor clip_value(const Tensor& x, double limit) {
-  return apply1(clip_op, {contiguous(x)}, ClampAttrs{-limit, limit});
-}
-
 extern const std::vector<const OpDef*> extrema_ops;
-const std::vector<const OpDef*> extrema_ops{&maximum_op, &minimum_op,    &share_op,
-                                            &clamp_op,   &clamp_grad_op, &clip_op};
+const std::vector<const OpDef*> extrema_ops{&maximum_op, &minimum_op, &share_op, &clamp_op,
+                                            &clamp_grad_op};
 
 }  // namespace plimsoll

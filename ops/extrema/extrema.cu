@@ -1,5 +1,4 @@
 #include "ops/extrema/formulas.h"
-#include "ops/many.cuh"
 #include "ops/pointwise.cuh"
 
 namespace plimsoll {
@@ -26,14 +25,6 @@ struct Share {
   }
 };
 
-template <class C>
-__global__ void clip_kernel(Many<C, 2> many, ClampAttrs attrs) {
-  const auto chunk = many.chunk(blockIdx.x);
-  write_row(
-      chunk.n, chunk.packs, chunk.row[1],
-      [&](int64_t, C v) { return formulas::Clamp::f(v, attrs); }, chunk.row[0]);
-}
-
 }  // namespace
 }  // namespace cuda
 
@@ -49,16 +40,6 @@ void binary_cuda<formulas::Minimum>(const Call& call) {
 void share_cuda(const Call& call) {
   cuda::visit_floating_elements(call.out[0].dtype(),
                                 [&]<class C>() { cuda::map<C, 3>(call, cuda::Share()); });
-}
-
-// Of one call, or of several that were joined.
-void clip_value_cuda(const Call& call) {
-  std::vector<cuda::Together<2>> tensors;
-  for (size_t i = 0; i < call.out.size(); ++i) tensors.push_back({&call.in[i], &call.out[i]});
-  cuda::for_many<2>(tensors, [&]<class C>(const cuda::Many<C, 2>& many, int64_t) {
-    cuda::launch(cuda::clip_kernel<C>, many.chunks(), cuda::kThreads, many,
-                 call.attrs.as<ClampAttrs>());
-  });
 }
 
 template void unary_cuda<formulas::Clamp>(const Call&);

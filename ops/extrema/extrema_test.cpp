@@ -2,7 +2,6 @@
 
 #include "autograd/gradients.h"
 #include "ops/copy/copy.h"
-#include "ops/extrema/clip_value.h"
 #include "ops/full/full.h"
 #include "tests/broadcast_reference.h"
 #include "tests/op_case.h"
@@ -54,13 +53,6 @@ OpCase clamps(const char* name, InputSpec x, double low, double high) {
                   if (!std::isnan(v)) v = std::min(std::max(v, low), high);
                 return std::vector{y};
               }};
-}
-
-OpCase clips(const char* name, InputSpec x, double limit) {
-  OpCase c = clamps(name, x, -limit, limit);
-  c.call = [=](auto in) { return std::vector{clip_value(in[0], limit)}; };
-  c.differentiable = false;
-  return c;
 }
 
 OpCase undifferentiated(OpCase c) {
@@ -140,11 +132,7 @@ OpCases extrema_cases() {
                    clamps("clamp_crossed", real({4}, 0, 2), 1, -1),
                    undifferentiated(clamps("clamp_special", special, -2, 2)),
                    gradients_at_bounds(),
-                   clips("clip_value", real({5, 7}, -2, 2), 0.75),
-                   clips("clip_value_scalar", real({}), 0.01),
-                   clips("clip_value_empty", real({0, 2}), 1),
-                   clips("clip_value_special", special, 2),
-                   clips("clip_value_many_pieces", real({40001}), 0.5)},
+                   clamps("clamp_many_pieces", real({40001}), -0.5, 0.5)},
           .bad = {{"types", [] { maximum(ones({2}), ones({2}, {.dtype = DType::i64})); },
                    "maximum: the types differ: f32 and i64. Cast one of them."},
                   {"shapes", [] { minimum(ones({2}), ones({3})); },
@@ -153,9 +141,7 @@ OpCases extrema_cases() {
                   {"clamp_integers", [] { clamp(ones({2}, {.dtype = DType::i64}), 0, 1); },
                    "clamp: a floating type is needed: got i64 [2] on cpu. Cast it first."},
                   {"clamp_nan", [] { clamp(ones({2}), 0, kNaN); },
-                   "clamp: a bound is NaN: 0 to nan. Use numbers, or infinities for no bound."},
-                  {"clip_value_integers", [] { clip_value(ones({2}, {.dtype = DType::i64}), 1); },
-                   "clip_value: a floating type is needed: got i64 [2] on cpu. Cast it first."}}};
+                   "clamp: a bound is NaN: 0 to nan. Use numbers, or infinities for no bound."}}};
 }
 
 }  // namespace plimsoll

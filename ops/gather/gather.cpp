@@ -1,6 +1,7 @@
 #include "ops/gather/gather.h"
 
 #include "core/convert.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/full/full.h"

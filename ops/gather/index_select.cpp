@@ -1,6 +1,7 @@
 // index_select: x [outer, n, inner], ids [k] -> y [outer, k, inner].
 #include "core/cpu/narrow.h"
 #include "core/cuda/sort.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/gather/gather.h"
@@ -54,9 +55,9 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {out};
 }
 
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  if (in[1].device == Device::cuda) return cuda::sort_bytes(in[1].shape[0]);
-  return (attrs.as<SelectAttrs>().size + 1 + in[1].shape[0]) *
+int64_t grad_workspace(const Call& call) {
+  if (call.in[1].device() == Device::cuda) return cuda::sort_bytes(call.in[1].shape()[0]);
+  return (call.attrs.as<SelectAttrs>().size + 1 + call.in[1].shape()[0]) *
          static_cast<int64_t>(sizeof(int64_t));
 }
 

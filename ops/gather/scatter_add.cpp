@@ -1,6 +1,7 @@
 // scatter_add: a copy of x, to which each line of src is added in order.
 #include "core/cpu/copy.h"
 #include "core/cuda/sort.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/gather/gather.h"
 #include "ops/gather/walk.h"
@@ -24,10 +25,10 @@ Metas scatter_infer(std::span<const Meta> in, const Attrs&) {
 }
 
 // Sums of 16-bit elements are kept in f32 until the last is added.
-int64_t scatter_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  if (in[0].device == Device::cuda) return cuda::sort_bytes(count(in[1].shape));
-  const bool narrow = in[0].dtype == DType::f16 || in[0].dtype == DType::bf16;
-  return narrow ? count(in[0].shape) * static_cast<int64_t>(sizeof(float)) : 0;
+int64_t scatter_workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda) return cuda::sort_bytes(count(call.in[1].shape()));
+  const bool narrow = call.in[0].dtype() == DType::f16 || call.in[0].dtype() == DType::bf16;
+  return narrow ? count(call.in[0].shape()) * static_cast<int64_t>(sizeof(float)) : 0;
 }
 
 // Inputs: x, ids, src, with src in the shape of ids.

@@ -5,6 +5,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/global_norm/attrs.h"
@@ -28,9 +29,9 @@ Metas norm_infer(std::span<const Meta> in, const Attrs&) {
   return {out};
 }
 
-int64_t norm_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
+int64_t norm_workspace(const Call& call) {
   int64_t total = 0;
-  for (const Meta& meta : in) total += chunks_of(meta);
+  for (const View& view : call.in) total += chunks_of(view.meta);
   return total * static_cast<int64_t>(sizeof(double));
 }
 
@@ -106,10 +107,7 @@ constexpr OpDef scale_op{.name = "scale_to_norm",
                          .infer = scale_infer,
                          .cpu = scale_cpu,
                          .cuda = scale_to_norm_cuda,
-                         .inplace = 0,
-                         .tiling = Tiling::elements,
-                         .whole = bits(1),
-                         .joins = true};
+                         .inplace = 0};
 
 }  // namespace
 

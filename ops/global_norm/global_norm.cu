@@ -53,8 +53,8 @@ void global_norm_cuda(const Call& call) {
 }
 
 void scale_to_norm_cuda(const Call& call) {
-  for_many_scaled(call, [&]<class C>(const Many<C, 2>& many, Scalar norm) {
-    launch(scale_kernel<C>, many.chunks(), kThreads, many, norm,
+  for_many<2>({{&call.in[0], &call.out[0]}}, [&]<class C>(const Many<C, 2>& many, int64_t) {
+    launch(scale_kernel<C>, many.chunks(), kThreads, many, scalar(call.in[1]),
            call.attrs.as<ScaleAttrs>().max_norm);
   });
 }

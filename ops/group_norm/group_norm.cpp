@@ -1,6 +1,7 @@
 #include "ops/group_norm/group_norm.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/group_norm/kernels.h"
@@ -46,10 +47,11 @@ void group_norm_cpu(const Call& call) {
                              call.attrs.as<GroupNormAttrs>().eps);
 }
 
-int64_t group_norm_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  const group_norm_detail::Sizes sizes = sizes_of(in[0].shape, attrs);
-  return in[0].device == Device::cuda ? group_norm_detail::cuda_workspace(sizes)
-                                      : group_norm_detail::workspace(sizes, in[0].dtype);
+int64_t group_norm_workspace(const Call& call) {
+  const group_norm_detail::Sizes sizes = sizes_of(call.in[0].shape(), call.attrs);
+  return call.in[0].device() == Device::cuda
+             ? group_norm_detail::cuda_workspace(sizes)
+             : group_norm_detail::workspace(sizes, call.in[0].dtype());
 }
 
 // Inputs: dy, x, gamma, mean, inverse deviation. Outputs: dx, dgamma, dbeta.

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/cuda_kernel.h"
 #include "ops/increment/rate_at_step.h"
 #include "ops/update.h"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "core/cuda/launch.cuh"
 #include "core/op.h"
+#include "ops/many.cuh"
 
 namespace plimsoll {
 namespace {
@@ -18,13 +18,18 @@ __global__ void rate_at_step_kernel(double* rate, const double* rates, int64_t n
 }  // namespace
 
 void increment_cuda(const Call& call) {
-  const bool* skip = call.in.size() > 1 ? call.in[1].as<bool>() : nullptr;
-  cuda::launch(increment_kernel, 1, 1, call.in[0].as<int64_t>(), skip);
+  const bool skips = call.in.size() > 1 && call.in[1].dtype() == DType::boolean;
+  cuda::for_calls(call, skips ? 2 : 1, [&](std::span<const View> in) {
+    const bool* skip = skips ? in[1].as<bool>() : nullptr;
+    cuda::launch(increment_kernel, 1, 1, in[0].as<int64_t>(), skip);
+  });
 }
 
 void rate_at_step_cuda(const Call& call) {
-  cuda::launch(rate_at_step_kernel, 1, 1, call.in[0].as<double>(), call.in[1].as<double>(),
-               count(call.in[1].shape()), call.in[2].as<int64_t>(), call.in[3].as<int64_t>());
+  cuda::for_calls(call, 4, [](std::span<const View> in) {
+    cuda::launch(rate_at_step_kernel, 1, 1, in[0].as<double>(), in[1].as<double>(),
+                 count(in[1].shape()), in[2].as<int64_t>(), in[3].as<int64_t>());
+  });
 }
 
 }  // namespace plimsoll

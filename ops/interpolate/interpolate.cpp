@@ -6,6 +6,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/interpolate/mix.h"
 
@@ -156,9 +157,7 @@ void backward(const Table& table, const T* dy, T* dx) {
                });
 }
 
-int64_t workspace(std::span<const Meta>, std::span<const Meta> out, const Attrs&) {
-  return table_bytes(out[0].shape);
-}
+int64_t workspace(const Call& call) { return table_bytes(call.out[0].shape()); }
 
 void cpu(const Call& call) {
   const Table table(call.in[0].shape(), call.out[0].shape(), call.attrs.as<InterpolateAttrs>(),
@@ -171,9 +170,7 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {{attrs.as<InterpolateGradAttrs>().image, in[0].dtype, in[0].device}};
 }
 
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  return table_bytes(in[0].shape);
-}
+int64_t grad_workspace(const Call& call) { return table_bytes(call.in[0].shape()); }
 
 void grad_cpu(const Call& call) {
   const Table table(call.out[0].shape(), call.in[0].shape(),

@@ -1,10 +1,10 @@
 #include "ops/layer_norm/layer_norm.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/layer_norm/kernels.h"
-#include "ops/row_code.h"
 #include "ops/row_norm_grad.h"
 
 namespace plimsoll {
@@ -43,10 +43,10 @@ Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1], in[2],
 
 void grad_cpu(const Call& call) { layer_norm_detail::backward(call); }
 
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  if (in[0].device == Device::cuda)
-    return cuda::row_norm_grad_bytes(count(in[3].shape), in[2].shape[0], 2);
-  return layer_norm_detail::backward_workspace(in[1], in[2]);
+int64_t grad_workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda)
+    return cuda::row_norm_grad_bytes(count(call.in[3].shape()), call.in[2].shape()[0], 2);
+  return layer_norm_detail::backward_workspace(call.in[1].meta, call.in[2].meta);
 }
 
 constexpr OpDef grad_op{.name = "layer_norm_grad",
@@ -54,9 +54,7 @@ constexpr OpDef grad_op{.name = "layer_norm_grad",
                         .cpu = grad_cpu,
                         .cuda = layer_norm_grad_cuda,
                         .inplace = 0,
-                        .workspace = grad_workspace,
-                        .whole = bits(2),
-                        .code = code_of<element::NormGradient<true>>};
+                        .workspace = grad_workspace};
 
 std::vector<Tensor> layer_norm_vjp(const Backward& b) {
   return apply(grad_op, {contiguous(b.grad()), b.input(0), b.input(1), b.output(1), b.output(2)});
@@ -68,10 +66,7 @@ constexpr OpDef layer_norm_op{.name = "layer_norm",
                               .cuda = layer_norm_cuda,
                               .vjp = layer_norm_vjp,
                               .saves = {.inputs = bits(0, 1), .outputs = bits(1, 2)},
-                              .inplace = 0,
-                              .tiling = Tiling::rows,
-                              .whole = bits(1, 2),
-                              .code = code_of<element::LayerNorm, LayerNormAttrs>};
+                              .inplace = 0};
 
 }  // namespace
 

@@ -1,26 +1,49 @@
 #include "core/op.h"
-#include "ops/layer_norm/row.cuh"
+#include "ops/layer_norm/attrs.h"
 #include "ops/row_norm_grad.cuh"
 
 namespace plimsoll {
 namespace {
 
 using namespace cuda;
-using layer_norm_detail::LayerNormAttrs;
+using layer_norm_detail::LayerNormAttrs, layer_norm_detail::Split;
 
+// As on the CPU, the mean of the deviations from a first mean corrects it and the variance. Products
+// are added by fma: left to the compiler, which of two products keeps its digits depends on how
+// loops are unrolled.
 template <class C>
 __global__ void layer_norm_kernel(Elements<C> x, Elements<C> gamma, Elements<C> beta, Elements<C> y,
                                   double* means, C* inverses, int64_t n, bool packs, double eps) {
   const Row<C> from{x, blockIdx.x * n};
-  const layer_norm_detail::RowStatistics<C> s(each_of(n, packs, from), n, eps);
+  C sum = 0, first = 0, second = 0;
+  read_row(
+      n, packs, [&](int64_t, C v) { sum += v; }, from);
+  const C about = over_block(sum, Plus()) / static_cast<C>(n);
+  read_row(
+      n, packs,
+      [&](int64_t, C v) {
+        const C d = v - about;
+        first += d;
+        second = std::fma(d, d, second);
+      },
+      from);
+  const auto count = static_cast<double>(n);
+  const double correction = static_cast<double>(over_block(first, Plus())) / count;
+  const double variance =
+      static_cast<double>(over_block(second, Plus())) / count - correction * correction;
+  const double mean = static_cast<double>(about) + correction;
+  const C inverse = static_cast<C>(1 / std::sqrt((variance < 0 ? 0 : variance) + eps));
+  const Split<C> split(mean);
   if (threadIdx.x == 0) {
-    means[blockIdx.x] = s.mean;
-    inverses[blockIdx.x] = s.inverse;
+    means[blockIdx.x] = mean;
+    inverses[blockIdx.x] = inverse;
   }
   write_row(
       n, packs, Row<C>{y, blockIdx.x * n},
-      [&](int64_t, C v, C scale, C shift) { return s.normal(v, scale, shift); }, from,
-      Row<C>{gamma, 0}, Row<C>{beta, 0});
+      [&](int64_t, C v, C scale, C shift) {
+        return (v - split.high - split.rest) * inverse * scale + shift;
+      },
+      from, Row<C>{gamma, 0}, Row<C>{beta, 0});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "core/cpu/gemm16.h"
 #include "core/cpu/parallel.h"
 #include "core/cuda/product.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/matmul/matmul.h"
 #include "ops/sum/sum.h"
@@ -57,11 +58,11 @@ void linear_typed(const View& x, const View& w, const View* bias, const View& y)
           bias ? Store::accumulate : Store::overwrite);
 }
 
-int64_t linear_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  const Shape& w = in[1].shape;
-  if (in[0].device == Device::cuda)
-    return cuda::product_bytes(1, rows_of(in[0].shape), w[0], w[1], in[0].dtype);
-  return gemm_16_bit_bytes(in[0].dtype, rows_of(in[0].shape), w[0], w[1]);
+int64_t linear_workspace(const Call& call) {
+  const Shape& w = call.in[1].shape();
+  if (call.in[0].device() == Device::cuda)
+    return cuda::product_bytes(1, rows_of(call.in[0].shape()), w[0], w[1], call.in[0].dtype());
+  return gemm_16_bit_bytes(call.in[0].dtype(), rows_of(call.in[0].shape()), w[0], w[1]);
 }
 
 void linear_cpu(const Call& call) {
@@ -97,7 +98,6 @@ double linear_flops(std::span<const Meta> in, std::span<const Meta> out, const A
 
 }  // namespace
 
-extern const OpDef linear_op;  // epilogues.cpp
 constexpr OpDef linear_op{.name = "linear",
                           .infer = linear_infer,
                           .cpu = linear_cpu,
@@ -113,9 +113,7 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
   return apply1(linear_op, {contiguous(x), contiguous(w), contiguous(bias)});
 }
 
-extern const OpDef linear_gelu_op, gelu_grad_op, weight_grad_op;
 extern const std::vector<const OpDef*> linear_ops;
-const std::vector<const OpDef*> linear_ops{&linear_op, &linear_gelu_op, &gelu_grad_op,
-                                           &weight_grad_op};
+const std::vector<const OpDef*> linear_ops{&linear_op};
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 #include "core/apply.h"
 #include "core/cpu/gemm.h"
 #include "core/cpu/widen.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/cross_entropy/rows.h"
 #include "ops/linear_cross_entropy/on_cuda.h"
@@ -62,16 +63,17 @@ struct Sizes {
   Meta logits(const Meta& x) const { return {{chunk, classes}, loss_dtype(x.dtype), x.device}; }
 };
 
-int64_t operand_bytes(std::span<const Meta> in, const FusedAttrs& attrs, const Sizes& sizes) {
-  return widened_bytes(in[kW]) + (attrs.has_bias ? widened_bytes(in[kBias]) : 0) +
-         widened_bytes(sizes.x_chunk(in[kX])) + block_bytes(bytes_of(sizes.logits(in[kX])));
+int64_t operand_bytes(std::span<const View> in, const FusedAttrs& attrs, const Sizes& sizes) {
+  return widened_bytes(in[kW].meta) + (attrs.has_bias ? widened_bytes(in[kBias].meta) : 0) +
+         widened_bytes(sizes.x_chunk(in[kX].meta)) + block_bytes(bytes_of(sizes.logits(in[kX].meta)));
 }
 
-int64_t fused_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  if (in[kX].device == Device::cuda)
-    return CudaScratch(in[kX], in[kW].shape, in[kLabels].shape, false).bytes;
-  const Sizes sizes(in[kW].shape, in[kLabels].shape);
-  return operand_bytes(in, attrs.as<FusedAttrs>(), sizes) +
+int64_t fused_workspace(const Call& call) {
+  if (call.in[kX].device() == Device::cuda)
+    return CudaScratch(call.in[kX].meta, call.in[kW].shape(), call.in[kLabels].shape(), false)
+        .bytes;
+  const Sizes sizes(call.in[kW].shape(), call.in[kLabels].shape());
+  return operand_bytes(call.in, call.attrs.as<FusedAttrs>(), sizes) +
          pieces(sizes.rows, sizes.chunk) * sizes.partials() * static_cast<int64_t>(sizeof(double));
 }
 
@@ -174,13 +176,13 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
   return out;
 }
 
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  if (in[kX].device == Device::cuda)
-    return CudaScratch(in[kX], in[kW].shape, in[kLabels].shape, true).bytes;
-  const Sizes sizes(in[kW].shape, in[kLabels].shape);
-  return operand_bytes(in, attrs.as<FusedAttrs>(), sizes) +
-         block_bytes(sizes.classes * static_cast<int64_t>(sizeof(double))) + widened_bytes(in[kW]) +
-         widened_bytes(sizes.x_chunk(in[kX]));
+int64_t grad_workspace(const Call& call) {
+  if (call.in[kX].device() == Device::cuda)
+    return CudaScratch(call.in[kX].meta, call.in[kW].shape(), call.in[kLabels].shape(), true).bytes;
+  const Sizes sizes(call.in[kW].shape(), call.in[kLabels].shape());
+  return operand_bytes(call.in, call.attrs.as<FusedAttrs>(), sizes) +
+         block_bytes(sizes.classes * static_cast<int64_t>(sizeof(double))) +
+         widened_bytes(call.in[kW].meta) + widened_bytes(sizes.x_chunk(call.in[kX].meta));
 }
 
 // sums[c] += sum_r d[r, c]

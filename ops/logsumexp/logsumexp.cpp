@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/cpu/reduce.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"

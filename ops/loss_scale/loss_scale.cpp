@@ -5,6 +5,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/update.h"
@@ -77,10 +78,7 @@ constexpr OpDef unscale_op{.name = "unscale",
                            .infer = unscale_infer,
                            .cpu = unscale_cpu,
                            .cuda = unscale_cuda,
-                           .inplace = 0,
-                           .tiling = Tiling::elements,
-                           .whole = bits(1),
-                           .joins = true};
+                           .inplace = 0};
 
 constexpr const char* kUpdate = "update_loss_scale";
 

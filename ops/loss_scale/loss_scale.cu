@@ -51,14 +51,16 @@ void nonfinite_cuda(const Call& call) {
 }
 
 void unscale_cuda(const Call& call) {
-  for_many_scaled(call, [&]<class C>(const Many<C, 2>& many, Scalar scale) {
-    launch(unscale_kernel<C>, many.chunks(), kThreads, many, scale);
+  for_many<2>({{&call.in[0], &call.out[0]}}, [&]<class C>(const Many<C, 2>& many, int64_t) {
+    launch(unscale_kernel<C>, many.chunks(), kThreads, many, scalar(call.in[1]));
   });
 }
 
 void update_loss_scale_cuda(const Call& call) {
-  launch(update_scale_kernel, 1, 1, call.in[0].as<float>(), call.in[1].as<int64_t>(),
-         call.in[2].as<bool>(), call.attrs.as<LossScaleUpdate>());
+  for_calls(call, 3, [&](std::span<const View> in) {
+    launch(update_scale_kernel, 1, 1, in[0].as<float>(), in[1].as<int64_t>(), in[2].as<bool>(),
+           call.attrs.as<LossScaleUpdate>());
+  });
 }
 
 }  // namespace plimsoll

@@ -15,9 +15,7 @@ constexpr OpDef sign_op{.name = "sign",
                         .cpu = Unary<Sign>::cpu,
                         .cuda = unary_cuda<Sign>,
                         .vjp = [](const Backward&) { return std::vector<Tensor>(1); },
-                        .inplace = 0,
-                        .tiling = Tiling::elements,
-                        .code = code_of<element::Unary<Sign>>};
+                        .inplace = 0};
 
 }  // namespace
 

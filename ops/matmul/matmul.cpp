@@ -5,6 +5,7 @@
 #include "core/cpu/parallel.h"
 #include "core/cpu/widen.h"
 #include "core/cuda/product.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/sum/sum.h"
 #include "ops/view/view.h"
@@ -76,14 +77,16 @@ void matmul_16_bit(const View& a, const View& b, const View& out, std::byte* scr
 
 // A product of 16 bits is widened piece by piece; those of a batch, which run side by side, have
 // their operands widened as a whole.
-int64_t matmul_workspace(std::span<const Meta> in, std::span<const Meta> out, const Attrs&) {
-  const Shape& c = out[0].shape;
-  if (in[0].device == Device::cuda)
-    return cuda::product_bytes(count(batch_of(c)), c[c.rank() - 2], c.back(), in[0].shape.back(),
-                               in[0].dtype);
+int64_t matmul_workspace(const Call& call) {
+  const Shape& c = call.out[0].shape();
+  if (call.in[0].device() == Device::cuda)
+    return cuda::product_bytes(count(batch_of(c)), c[c.rank() - 2], c.back(),
+                               call.in[0].shape().back(), call.in[0].dtype());
   if (count(batch_of(c)) == 1)
-    return gemm_16_bit_bytes(out[0].dtype, c[c.rank() - 2], c.back(), in[0].shape.back());
-  return widened_bytes(in[0]) + widened_bytes(in[1]) + widened_bytes(out[0]);
+    return gemm_16_bit_bytes(call.out[0].dtype(), c[c.rank() - 2], c.back(),
+                             call.in[0].shape().back());
+  return widened_bytes(call.in[0].meta) + widened_bytes(call.in[1].meta) +
+         widened_bytes(call.out[0].meta);
 }
 
 void matmul_cpu(const Call& call) {
@@ -113,9 +116,6 @@ double matmul_flops(std::span<const Meta> in, std::span<const Meta> out, const A
   return 2.0 * static_cast<double>(count(out[0].shape)) * static_cast<double>(in[0].shape.back());
 }
 
-}  // namespace
-
-extern const OpDef matmul_op;  // ops/linear/epilogues.cpp
 constexpr OpDef matmul_op{.name = "matmul",
                           .infer = matmul_infer,
                           .cpu = matmul_cpu,
@@ -126,6 +126,8 @@ constexpr OpDef matmul_op{.name = "matmul",
                           .workspace = matmul_workspace,
                           .cast = CastRule::low,
                           .flops = matmul_flops};
+
+}  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   // One matrix for a whole batch [..., T, K]: the batch is one tall matrix. Its gradient is then

@@ -1,6 +1,7 @@
 #include "ops/nll_loss/nll_loss.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/class_loss.h"
 #include "ops/copy/copy.h"
 #include "ops/nll_loss/attrs.h"
@@ -20,9 +21,10 @@ Metas nll_infer(std::span<const Meta> in, const Attrs& attrs) {
 
 int64_t rows_per_piece() { return grain_for(16); }  // a row is one look far away
 
-int64_t nll_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  const int64_t rows = count(in[1].shape);
-  const int64_t losses = in[0].device == Device::cuda ? rows : pieces(rows, rows_per_piece());
+int64_t nll_workspace(const Call& call) {
+  const int64_t rows = count(call.in[1].shape());
+  const int64_t losses =
+      call.in[0].device() == Device::cuda ? rows : pieces(rows, rows_per_piece());
   return losses * static_cast<int64_t>(sizeof(double));
 }
 
@@ -49,8 +51,8 @@ void nll_cpu(const Call& call) {
 }
 
 // A GPU keeps what the gradient is divided by.
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  return in[0].device == Device::cuda ? static_cast<int64_t>(sizeof(double)) : 0;
+int64_t grad_workspace(const Call& call) {
+  return call.in[0].device() == Device::cuda ? static_cast<int64_t>(sizeof(double)) : 0;
 }
 
 // Inputs: dy, labels and weights. Output: the gradient of log_p.

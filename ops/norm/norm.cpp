@@ -1,5 +1,6 @@
 #include "ops/norm/norm.h"
 
+#include "core/cuda_kernel.h"
 #include "ops/amax/amax.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"

@@ -3,6 +3,7 @@
 #include "core/apply.h"
 #include "core/cpu/narrow.h"
 #include "core/cpu/vector.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/pool2d/windows.h"
 

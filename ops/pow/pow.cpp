@@ -74,9 +74,7 @@ constexpr OpDef pow_grad_op{.name = "pow_grad",
                             .infer = same_as_input,
                             .cpu = pow_grad_cpu,
                             .cuda = unary_grad_cuda<ConstantPower>,
-                            .inplace = 0,
-                            .tiling = Tiling::elements,
-                            .code = code_of<element::Gradient<ConstantPower>, PowAttrs>};
+                            .inplace = 0};
 
 std::vector<Tensor> pow_vjp(const Backward& b) {
   const auto& attrs = b.attrs<PowAttrs>();
@@ -91,9 +89,7 @@ constexpr OpDef pow_op{.name = "pow",
                        .vjp = pow_vjp,
                        .saves = {.inputs = bits(0)},
                        .inplace = 0,
-                       .cast = CastRule::full,
-                       .tiling = Tiling::elements,
-                       .code = code_of<element::Unary<ConstantPower>, PowAttrs>};
+                       .cast = CastRule::full};
 
 template <class F>
 constexpr OpDef binary_op(Vjp vjp = nullptr, Saves saves = {}, CastRule cast = CastRule::keep) {
@@ -105,9 +101,7 @@ constexpr OpDef binary_op(Vjp vjp = nullptr, Saves saves = {}, CastRule cast = C
           .saves = saves,
           .inplace = 0,
           .strided = everything,
-          .cast = cast,
-          .tiling = Tiling::elements,
-          .code = code_of<element::Binary<F>>};
+          .cast = cast};
 }
 constexpr OpDef pow_base_grad_op = binary_op<PowerByBase>();
 constexpr OpDef pow_exponent_grad_op = binary_op<PowerByExponent>();

@@ -1,5 +1,6 @@
 #include "ops/prod/prod.h"
 
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/reduce_axes.h"

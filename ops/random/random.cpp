@@ -3,6 +3,7 @@
 #include "core/apply.h"
 #include "core/convert.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/random/draw.h"
 
 namespace plimsoll {

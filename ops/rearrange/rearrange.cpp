@@ -3,6 +3,7 @@
 #include "core/apply.h"
 #include "core/cpu/copy.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/concat/concat.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"

@@ -1,13 +1,13 @@
 #include "ops/relu/relu.h"
 
-#include "ops/relu/formulas.h"
 #include "ops/pointwise.h"
+#include "ops/relu/formulas.h"
 
 namespace plimsoll {
 
-using namespace formulas;
+using formulas::Relu;
 
-Tensor relu(const Tensor& x) { return apply1(Unary<Relu>::op, {contiguous(x)}); }
+Tensor relu(const Tensor& x) { return unary<Relu>(x); }
 
 extern const std::vector<const OpDef*> relu_ops;
 const std::vector<const OpDef*> relu_ops{&Unary<Relu>::op, &Unary<Relu>::grad};

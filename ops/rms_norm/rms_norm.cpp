@@ -4,11 +4,11 @@
 #include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/reduce.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/rms_norm/attrs.h"
-#include "ops/row_code.h"
 #include "ops/row_norm_grad.h"
 
 namespace plimsoll {
@@ -94,9 +94,9 @@ void grad_row(const T* dy, const T* x, const C* gamma, C inverse, int64_t n, T* 
 // Inputs: dy, x, gamma, inverses. Outputs: dx, dgamma.
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1], in[2]}; }
 
-int64_t grad_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs&) {
-  const int64_t n = in[2].shape[0], rows = count(in[3].shape);
-  if (in[0].device == Device::cuda) return cuda::row_norm_grad_bytes(rows, n, 1);
+int64_t grad_workspace(const Call& call) {
+  const int64_t n = call.in[2].shape()[0], rows = count(call.in[3].shape());
+  if (call.in[0].device() == Device::cuda) return cuda::row_norm_grad_bytes(rows, n, 1);
   return pieces(rows, rows_per_piece(rows, n)) * n * static_cast<int64_t>(sizeof(double));
 }
 
@@ -129,9 +129,7 @@ constexpr OpDef grad_op{.name = "rms_norm_grad",
                         .cpu = grad_cpu,
                         .cuda = rms_norm_grad_cuda,
                         .inplace = 0,
-                        .workspace = grad_workspace,
-                        .whole = bits(2),
-                        .code = code_of<element::NormGradient<false>>};
+                        .workspace = grad_workspace};
 
 std::vector<Tensor> rms_norm_vjp(const Backward& b) {
   return apply(grad_op, {contiguous(b.grad()), b.input(0), b.input(1), b.output(1)});
@@ -143,10 +141,7 @@ constexpr OpDef rms_norm_op{.name = "rms_norm",
                             .cuda = rms_norm_cuda,
                             .vjp = rms_norm_vjp,
                             .saves = {.inputs = bits(0, 1), .outputs = bits(1)},
-                            .inplace = 0,
-                            .tiling = Tiling::rows,
-                            .whole = bits(1),
-                            .code = code_of<element::RmsNorm, RmsNormAttrs>};
+                            .inplace = 0};
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 #include "core/op.h"
 #include "ops/rms_norm/attrs.h"
-#include "ops/rms_norm/row.cuh"
 #include "ops/row_norm_grad.cuh"
 
 namespace plimsoll {
@@ -12,11 +11,15 @@ template <class C>
 __global__ void rms_norm_kernel(Elements<C> x, Elements<C> gamma, Elements<C> y, C* inverses,
                                 int64_t n, bool packs, double eps) {
   const Row<C> from{x, blockIdx.x * n};
-  const rms_norm_detail::RowStatistics<C> s(each_of(n, packs, from), n, eps);
-  if (threadIdx.x == 0) inverses[blockIdx.x] = s.inverse;
+  C squares = 0;
+  read_row(
+      n, packs, [&](int64_t, C v) { squares = std::fma(v, v, squares); }, from);
+  const double mean = static_cast<double>(over_block(squares, Plus())) / static_cast<double>(n);
+  const C inverse = static_cast<C>(1 / std::sqrt(mean + eps));
+  if (threadIdx.x == 0) inverses[blockIdx.x] = inverse;
   write_row(
       n, packs, Row<C>{y, blockIdx.x * n},
-      [&](int64_t, C v, C scale) { return s.normal(v, scale); }, from, Row<C>{gamma, 0});
+      [&](int64_t, C v, C scale) { return v * inverse * scale; }, from, Row<C>{gamma, 0});
 }
 
 }  // namespace

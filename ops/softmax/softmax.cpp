@@ -6,11 +6,11 @@
 #include "core/cpu/fetch.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/reduce.h"
+#include "core/cuda_kernel.h"
 #include "core/math.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
-#include "ops/row_code.h"
 #include "ops/view/view.h"
 
 namespace plimsoll {
@@ -140,17 +140,13 @@ struct Softmax {
                             .vjp = vjp,
                             .saves = {.outputs = bits(0)},
                             .inplace = 0,
-                            .cast = CastRule::full,
-                            .tiling = Tiling::rows,
-                            .code = code_of<element::Softmax<form == Form::log>>};
+                            .cast = CastRule::full};
   static constexpr OpDef grad{
       .name = form == Form::plain ? "softmax_grad" : "log_softmax_grad",
       .infer = same_as_input,
       .cpu = grad_cpu,
       .cuda = form == Form::plain ? softmax_grad_cuda : log_softmax_grad_cuda,
-      .inplace = 0,
-      .tiling = Tiling::rows,
-      .code = code_of<element::SoftmaxGradient<form == Form::log>>};
+      .inplace = 0};
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "core/op.h"
-#include "ops/rows.cuh"
-#include "ops/softmax/row.cuh"
+#include "ops/online_softmax.cuh"
 
 namespace plimsoll {
 namespace {
@@ -11,9 +10,14 @@ template <bool kLog, class C>
 __global__ void softmax_kernel(Elements<C> x, Elements<C> y, int64_t n, bool packs) {
   const int64_t at = blockIdx.x * n;
   const Row<C> from{x, at}, to{y, at};
-  const softmax_detail::RowSums<kLog, C> sums(each_of(n, packs, from));
+  const auto [highest, total] = online_softmax(n, packs, from);
+  const C scale = kLog ? std::log(total) : 1 / total;
   write_row(
-      n, packs, to, [&](int64_t, C v) { return sums.result(v); }, from);
+      n, packs, to,
+      [&, highest = highest](int64_t, C v) {
+        return kLog ? v - highest - scale : math::exp_of_negative(v - highest) * scale;
+      },
+      from);
 }
 
 template <bool kLog, class C>
@@ -21,10 +25,15 @@ __global__ void softmax_grad_kernel(Elements<C> dy, Elements<C> y, Elements<C> d
                                     bool packs) {
   const int64_t at = blockIdx.x * n;
   const Row<C> gradient{dy, at}, result{y, at};
-  const softmax_detail::GradientSum<kLog, C> sum(each_of(n, packs, gradient, result));
+  C total = 0;  // sum_i dy_i y_i, or sum_i dy_i
+  read_row(
+      n, packs, [&](int64_t, C g, C v) { total = kLog ? total + g : std::fma(g, v, total); },
+      gradient, result);
+  total = over_block(total, Plus());
   write_row(
-      n, packs, Row<C>{dx, at}, [&](int64_t, C g, C v) { return sum.result(g, v); }, gradient,
-      result);
+      n, packs, Row<C>{dx, at},
+      [&](int64_t, C g, C v) { return kLog ? g - math::exp(v) * total : v * (g - total); },
+      gradient, result);
 }
 
 template <bool kLog>

@@ -2,6 +2,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda_kernel.h"
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
@@ -103,9 +104,10 @@ void sum_typed(const Cut& cut, const T* x, T* y, double* partial, double divisor
   });
 }
 
-int64_t sum_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  if (in[0].device == Device::cuda) return cuda_reduce_bytes(in[0], attrs.as<ReduceAttrs>());
-  const Cut cut(middle_axis(in[0].shape, attrs.as<ReduceAttrs>()));
+int64_t sum_workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda)
+    return cuda_reduce_bytes(call.in[0].meta, call.attrs.as<ReduceAttrs>());
+  const Cut cut(middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>()));
   if (cut.chunks == 1) return 0;
   return cut.outer * cut.chunks * cut.inner * static_cast<int64_t>(sizeof(double));
 }
@@ -147,13 +149,7 @@ constexpr OpDef sum_like(const char* name) {
           .cast = CastRule::full};
 }
 
-}  // namespace
-
-extern const OpDef sum_op;  // ops/linear/epilogues.cpp
 constexpr OpDef sum_op = sum_like<Over::one>("sum");
-
-namespace {
-
 constexpr OpDef mean_op = sum_like<Over::count>("mean");
 
 // Integers and bools, in i64: exact, and so in any order.

@@ -4,6 +4,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/slots.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
@@ -39,9 +40,9 @@ Metas top_k_infer(std::span<const Meta> in, const Attrs& attrs) {
 // Columns of one work item.
 int64_t columns_per_item(const MiddleAxis& a) { return grain_for(a.mid); }
 
-int64_t top_k_workspace(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
-  if (in[0].device == Device::cuda) return 0;
-  const MiddleAxis a = sizes_of(in[0].shape, attrs);
+int64_t top_k_workspace(const Call& call) {
+  if (call.in[0].device() == Device::cuda) return 0;
+  const MiddleAxis a = sizes_of(call.in[0].shape(), call.attrs);
   return slots_bytes(pieces(a.outer * a.inner, columns_per_item(a)),
                      a.mid * static_cast<int64_t>(sizeof(int64_t)));
 }

@@ -2,6 +2,7 @@
 
 #include "core/apply.h"
 #include "core/cpu/copy.h"
+#include "core/cuda_kernel.h"
 #include "ops/copy/copy.h"
 #include "ops/expect.h"
 #include "ops/sum/sum.h"

@@ -1,9 +1,9 @@
 #include "ops/where/where.h"
 
 #include "core/apply.h"
+#include "core/cuda_kernel.h"
 #include "ops/broadcast.h"
 #include "ops/expect.h"
-#include "ops/formula_op.h"
 #include "ops/full/full.h"
 #include "ops/sum/sum.h"
 
@@ -49,9 +49,7 @@ constexpr OpDef where_op{.name = "where",
                          .saves = {.inputs = bits(0)},
                          .inplace = 2,
                          .strided = everything,
-                         .cast = CastRule::widest,
-                         .tiling = Tiling::elements,
-                         .code = code_of<element::Select>};
+                         .cast = CastRule::widest};
 
 }  // namespace
 

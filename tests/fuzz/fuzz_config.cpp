@@ -9,7 +9,7 @@ namespace plimsoll::fuzz {
 
 bool reads(std::string_view bytes) {
   examples::Options options;
-  CLI::App app;
+  examples::CommandLine app;
   examples::add_options(app, options, {"lenet", "gpt"});
   examples::add_budget_options(app, options);
   examples::add_picture_options(app, options);
@@ -19,7 +19,7 @@ bool reads(std::string_view bytes) {
   try {
     examples::parse_command_line(app, 2, words, options);
     return true;
-  } catch (const CLI::ParseError&) {
+  } catch (const examples::Exit&) {
   } catch (const UsageError&) {
   }
   return false;

@@ -1,12 +1,10 @@
-// .npz: a zip archive is libarchive's to read; what comes out of it is ours.
-#include <archive.h>
-#include <archive_entry.h>
-
+// .npz: a zip archive and the arrays in it.
 #include <filesystem>
 #include <fstream>
 
 #include "formats/npy.h"
 #include "tests/fuzz/target.h"
+#include "tests/npz_testing.h"
 
 namespace plimsoll::fuzz {
 
@@ -25,23 +23,7 @@ std::string small_and_large() {
         content.append(reinterpret_cast<const char*>(part.data()), part.size());
       },
       Tensor::of<uint8_t>(std::vector<uint8_t>(kLimit - 128), {kLimit - 128}));
-  std::string bytes(kLimit, 0);
-  size_t used = 0;
-  archive* const zip = archive_write_new();
-  archive_write_set_format_zip(zip);
-  archive_write_zip_set_compression_deflate(zip);
-  archive_write_set_bytes_in_last_block(zip, 1);
-  archive_write_open_memory(zip, bytes.data(), bytes.size(), &used);
-  archive_entry* const entry = archive_entry_new();
-  archive_entry_set_pathname(entry, "zeros.npy");
-  archive_entry_set_size(entry, std::ssize(content));
-  archive_entry_set_filetype(entry, AE_IFREG);
-  archive_write_header(zip, entry);
-  archive_write_data(zip, content.data(), content.size());
-  archive_entry_free(entry);
-  archive_write_free(zip);  // closes it too
-  bytes.resize(used);
-  return bytes;
+  return formats::deflated_npz("zeros.npy", content);
 }
 
 std::vector<std::string> seeds() {

@@ -7,7 +7,7 @@ namespace plimsoll::fuzz {
 bool reads(std::string_view bytes) {
   static const std::vector<std::string> tokens = {"a", "b", " ", "ab", " a", " ab"};
   const bool merges = unless_refused([&] { data::parse_merges(bytes, "f", tokens); });
-  return unless_refused([&] { data::parse_vocabulary(std::string(bytes), "f"); }) || merges;
+  return unless_refused([&] { data::parse_vocabulary(bytes, "f"); }) || merges;
 }
 
 std::vector<std::string> seeds() {

@@ -124,15 +124,13 @@ enum cudaMemcpyKind {
   cudaMemcpyDefault  // to the device, from pinned memory or the device
 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
-enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
 using cudaStream_t = struct simulated::Stream*;
 using cudaEvent_t = struct simulated::Event*;
 using cudaGraph_t = struct simulated::Graph*;
 using cudaGraphExec_t = struct simulated::Graph*;
 struct cudaDeviceProp {
   char name[256];
-  int major, minor, multiProcessorCount, l2CacheSize;
-  size_t totalGlobalMem, sharedMemPerBlockOptin;
+  int major, minor;
 };
 struct cudaFuncAttributes {};
 constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
@@ -142,7 +140,7 @@ inline cudaError_t cudaDriverGetVersion(int* v) { return *v = 13000, cudaSuccess
 inline cudaError_t cudaRuntimeGetVersion(int* v) { return *v = 13000, cudaSuccess; }
 inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
-  *p = {"a simulated GPU", 9, 0, 4, 1 << 20, size_t{1} << 34, size_t{1} << 17};
+  *p = {"a simulated GPU", 9, 0};
   return cudaSuccess;
 }
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
@@ -163,8 +161,6 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
-// A millisecond for each kernel or copy between them.
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaMalloc(void** data, size_t bytes);
 cudaError_t cudaFree(void* data);
@@ -175,7 +171,6 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
                             cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned flags);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);

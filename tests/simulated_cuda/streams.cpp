@@ -38,7 +38,6 @@ std::recursive_mutex mutex;  // guards all streams, and runs one kernel at a tim
 std::set<Stream*> streams;
 std::map<const char*, size_t> pinned;  // bytes of each block
 thread_local Stream* recording = nullptr;
-int64_t all_queued = 0;
 
 // What must not be called by a thread that records.
 bool forbidden() {
@@ -72,15 +71,8 @@ void run_all() {
 
 }  // namespace
 
-// Kernels and copies so far, on all streams; for tests.
-int64_t queued() {
-  const std::lock_guard lock(mutex);
-  return all_queued;
-}
-
 cudaError_t queue(cudaStream_t stream, Work work) {
   const std::lock_guard lock(mutex);
-  ++all_queued;
   if (stream->recorded)
     stream->recorded->nodes.push_back(std::move(work));
   else
@@ -140,12 +132,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (forbidden()) return cudaErrorStreamCaptureUnsupported;
   const std::lock_guard lock(mutex);
   if (streams.contains(event->stream)) run_until(*event->stream, event->position);
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  const std::lock_guard lock(mutex);
-  *milliseconds = static_cast<float>(end->position - start->position);
   return cudaSuccess;
 }
 
@@ -211,12 +197,6 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   recording = stream;
   stream->recorded = new Graph;
   stream->invalid = false;
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  const std::lock_guard lock(mutex);
-  *status = stream->recorded ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
 

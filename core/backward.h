@@ -1,0 +1,39 @@
+// Backward: what a gradient rule (OpDef::vjp) is given and may read.
+//
+//   std::vector<Tensor> relu_vjp(const Backward& b) { return {relu_grad(b.grad(), b.output(0))}; }
+#pragma once
+
+#include <span>
+
+#include "core/op.h"
+#include "core/tensor.h"
+
+namespace plimsoll {
+
+// The gradients of the outputs, the declared saves, all shapes.
+class Backward {
+ public:
+  Backward(const std::shared_ptr<Node>& node, std::span<Tensor> grads, Bits needed)
+      : node_(node), grads_(grads), needed_(needed) {}
+
+  const Tensor& grad(int output = 0) const { return grads_[output]; }  // undefined: it is zero
+  // The same, given away: its memory goes back as soon as the rule no longer needs it.
+  Tensor take_grad(int output = 0) const { return std::move(grads_[output]); }
+  Tensor input(int number) const;   // StateError unless in saves.inputs
+  Tensor output(int number) const;  // StateError unless in saves.outputs
+  const Meta& input_meta(int number) const { return node_->in_metas[number]; }
+  const Meta& output_meta(int number) const { return node_->out_metas[number]; }
+  int inputs() const { return static_cast<int>(node_->in_metas.size()); }
+  bool needs(int input) const { return has(needed_, input); }  // is this gradient wanted at all?
+  template <class T>
+  const T& attrs() const {
+    return node_->attrs.as<T>();
+  }
+
+ private:
+  const std::shared_ptr<Node>& node_;
+  std::span<Tensor> grads_;
+  Bits needed_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""How much house there is: prints tables that can be compared before and after a change.
+
+    python3 tools/house.py [FOLDER]      # of a git checkout; default: the one this file lies in
+
+Only what git tracks is counted. Source is .h .cpp .cu .cuh outside tests/, bench/ and docs/ that is
+not *_test.cpp; tests are the rest of these files but bench/. Comments and blank lines are counted.
+
+room          a folder; below core/ and memory/ one deeper, and below ops/ for families of several
+              ops. A test in tests/ROOM counts there, one beside its source too.
+OpDef         its data members.
+fan-in        files that reach a header by #include "...", directly or through others. What a build
+              generates (plimsoll.h, ops/ops.h) is not followed.
+way of a step the files that define what a reader asks for between examples/first_step.cpp and the
+              kernel of conv2d on a CPU and the plan, as WAY lists it; definitions are searched in
+              column 0. A name that is not found is said to be missing: what has replaced it, if
+              anything has, belongs on the same line of WAY as another name.
+"""
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+
+MOST_FILES = 30
+SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
+
+# What a reader asks for, in order: the folder that holds it, and its names. Capitals begin a type.
+WAY = [
+    ("nn", "Module"), ("nn", "Sequential"), ("nn", "Conv2d"), ("nn", "Conv2d::forward"),
+    ("ops", "Conv2dAttrs"), ("ops", "conv2d"), ("ops", "conv2d_cpu"), ("ops", "ConvSizes"),
+    ("ops", "DenseConv"), ("ops", "dense_cpu"), ("ops", "Panels"), ("core", "parallel_for"),
+    ("core", "Tensor"), ("core", "Tensor::item"), ("core", "Value"), ("core", "View"),
+    ("core", "Storage"), ("core", "Meta"), ("core", "Shape"), ("core", "Attrs"), ("core", "Node"),
+    ("core", "Call"), ("core", "OpDef"), ("core", "apply"), ("core", "JoinedCalls"),
+    ("memory", "Step"), ("memory", "Step::plan"), ("core", "capture"), ("core", "Trace"),
+    ("core", "Trace::append"), ("core", "Program"), ("core", "find_workspaces"),
+    ("memory", "join_epilogues"), ("memory", "fuse"), ("memory", "combine", "combine_norms"),
+    ("memory", "remove_dead"), ("memory", "update_early"), ("memory", "update_together"),
+    ("memory", "Plan"), ("memory", "make_plan"), ("memory", "Lifetime"), ("memory", "lifetimes"),
+    ("memory", "fold_in_place"), ("memory", "Box"), ("memory", "place"), ("memory", "place_within"),
+    ("memory", "OffsetSearch"), ("memory", "Replay"), ("memory", "Replay::run"),
+]
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+
+
+class House:
+    def __init__(self, root):
+        self.root = root
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], check=True,
+                                capture_output=True, text=True)
+        names = listed.stdout.split("\0")
+        self.all = [n for n in names if n and (root / n).is_file()]
+        self.text = {n: (root / n).read_text(errors="replace") for n in self.all
+                     if n.endswith(SUFFIXES)}
+        self.source = [n for n in self.text if not n.startswith(("tests/", "bench/", "docs/"))
+                       and not n.endswith("_test.cpp")]
+        self.tests = [n for n in self.text
+                      if n not in set(self.source) and not n.startswith(("bench/", "docs/"))]
+
+    def lines(self, name):
+        return self.text[name].count("\n")
+
+    def rooms(self):
+        deep = {n.split("/")[1] for n in self.source if n.startswith("ops/") and n.count("/") > 2}
+        rooms = {}
+
+        def room(name):
+            parts = name.split("/")[:-1]
+            if len(parts) > 1 and (parts[0] in ("core", "memory") or
+                                   parts[0] == "ops" and parts[1] in deep):
+                return "/".join(parts[:2])
+            return parts[0] if parts else "."
+
+        for name in self.source:
+            count = rooms.setdefault(room(name), [0, 0, 0])
+            count[0] += 1
+            count[1] += self.lines(name)
+        for name in self.tests:
+            mirrored = room(name.removeprefix("tests/"))
+            place = mirrored if mirrored in rooms else room(name)
+            rooms.setdefault(place, [0, 0, 0])[2] += self.lines(name)
+        return rooms
+
+    def op_def(self):
+        """The names of the data members of struct OpDef."""
+        for name in self.source:
+            text = without_comments(self.text[name])
+            start = re.search(r"\bstruct OpDef(?: final)? \{", text)
+            if not start:
+                continue
+            depth, body = 1, ""
+            for char in text[start.end():]:
+                depth += (char == "{") - (char == "}")
+                if depth == 0:
+                    break
+                if depth == 1 and char != "}":
+                    body += char  # without what stands between inner braces
+            fields = []
+            for statement in body.split(";"):
+                member = re.sub(r"=.*", "", statement, flags=re.S).replace("{", "").strip()
+                pointer = re.search(r"\(\*\s*(\w+)\)", member)
+                if pointer:
+                    fields.append(pointer[1])
+                elif member and not re.search(r"\(|^(using|static|friend)\b", member):
+                    first, *others = member.split(",")
+                    fields += [first.split()[-1]] + [other.split()[-1] for other in others]
+            return name, fields
+        return "nowhere", []
+
+    def fan_in(self):
+        """By header: the files that include it, and the files that reach it."""
+        users, generated = collections.defaultdict(set), set()
+        for name, text in self.text.items():
+            for included in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, flags=re.M):
+                beside = str(pathlib.PurePosixPath(name).parent / included)
+                header = next((h for h in (included, beside) if h in self.text), None)
+                if header:
+                    users[header].add(name)
+                else:
+                    generated.add(included)
+        table = {}
+        for header in users:
+            reached, open_ends = set(), [header]
+            while open_ends:
+                for user in users.get(open_ends.pop(), ()):
+                    if user not in reached:
+                        reached.add(user)
+                        open_ends.append(user)
+            table[header] = (len(users[header]), len(reached - {header}))
+        return table, generated
+
+    def thread_locals(self):
+        return [(name, number, line.strip()) for name in self.source
+                for number, line in enumerate(self.text[name].split("\n"), 1)
+                if re.search(r"\bthread_local\b", re.sub(r"//.*", "", line))]
+
+    def dependencies(self):
+        setup = self.root / "cmake/setup.sh"
+        text = setup.read_text() if setup.exists() else ""
+        packages = re.search(r'^packages="([^"]*)"', text, flags=re.M)
+        found = collections.defaultdict(list)
+        for name in self.all:
+            ours = not name.startswith("tests/consumer")  # which asks for Plimsoll
+            if ours and name.endswith(("CMakeLists.txt", ".cmake")):
+                text = re.sub(r"#.*", "", (self.root / name).read_text())
+                for package in re.findall(r"\bfind_package\((\w+)", text):
+                    found[package].append(name)
+        return re.sub(r"\$\{.*?\}", "", packages[1]).split() if packages else [], found
+
+    def way(self):
+        """The files of WAY in its order, each with the names it defines, and the names missing."""
+        files, missing = {}, []
+        for folder, *names in WAY:
+            any_name = "|".join(re.escape(n) for n in names)
+            if names[0].split("::")[-1][0].isupper():
+                definition = rf"^(?:class|struct) (?:{any_name})\b[^;]*?\{{"
+            else:
+                definition = (rf"^[A-Za-z][^=;(){{}}\n]*[\s&*](?:detail::)?(?:{any_name})"
+                              r"\([^;]*?\{")
+            holders = [n for n in self.source if n.startswith(folder + "/") and "/cuda/" not in n
+                       and re.search(definition, self.text[n], flags=re.M)]
+            for holder in holders:
+                files.setdefault(holder, []).append(names[0])
+            if not holders:
+                missing.append(names[0])
+        return files, missing
+
+
+def table(title, heads, rows):
+    rows = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[k]) for row in [heads] + rows) for k in range(len(heads))]
+    print(f"\n{title}")
+    for row in [heads] + rows:
+        cells = [cell.rjust(w) if cell.replace(".", "").isdigit() else cell.ljust(w)
+                 for cell, w in zip(row, widths)]
+        print(("  " + "  ".join(cells)).rstrip())
+
+
+def main():
+    given = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    house = House(pathlib.Path(given).resolve())
+
+    rooms = sorted(house.rooms().items())
+    total = [sum(counts[k] for _, counts in rooms) for k in range(3)]
+    table("Lines per room", ["room", "files", "source", "tests"],
+          [[name, *counts] for name, counts in rooms + [("all", total)]])
+
+    folders = collections.Counter(str(pathlib.PurePosixPath(n).parent) for n in house.all)
+    large = [row for row in folders.most_common() if row[1] > MOST_FILES]
+    table(f"Folders with more than {MOST_FILES} files, of {len(folders)}", ["folder", "files"],
+          large)
+
+    place, fields = house.op_def()
+    print(f"\nFields of OpDef: {len(fields)} ({place})\n  {' '.join(fields)}")
+
+    reach, generated = house.fan_in()
+    ranks = sorted(reach.items(), key=lambda row: (-row[1][1], row[0]))[:10]
+    table(f"Fan-in of the ten most included headers, of {len(house.text)} files",
+          ["header", "direct", "transitive"], [[header, *counts] for header, counts in ranks])
+    print(f"  not in the checkout: {' '.join(sorted(generated))}")
+
+    table(f"thread_local: {len(house.thread_locals())}", ["place", "line"],
+          [[f"{name}:{number}", text[:80]] for name, number, text in house.thread_locals()])
+
+    packages, found = house.dependencies()
+    print(f"\nPackages of cmake/setup.sh: {len(packages)}\n  {' '.join(packages)}")
+    table(f"find_package: {len(found)}", ["package", "asked for by"],
+          [[package, " ".join(sorted(set(names)))] for package, names in sorted(found.items())])
+
+    way, missing = house.way()
+    start = next((n for n in house.source if n.endswith("/first_step.cpp")), None)
+    files = ({start: ["main"]} if start else {}) | way
+    lines = sum(house.lines(n) for n in files)
+    table(f"The way of a step: {len(files)} files, {lines} lines", ["file", "lines", "for"],
+          [[name, house.lines(name), " ".join(names)] for name, names in files.items()])
+    print(f"  missing here: {' '.join(missing) if missing else 'nothing'}")
+
+
+if __name__ == "__main__":
+    main()
