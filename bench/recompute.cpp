@@ -19,7 +19,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 
 #include "autograd/gradients.h"
 #include "bench/nets.h"
@@ -29,7 +28,6 @@
 #include "memory/passes/early_update.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/recompute/budget.h"
-#include "memory/recompute/context.h"
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
 #include "memory/step/replay.h"
@@ -52,9 +50,11 @@ StepFunction training(const Subject& subject, optim::SGD& optimizer) {
 
 // Of a program in the arena that is planned for it.
 double predicted_seconds(const Program& program) {
-  const std::vector<double> seconds = seconds_in_context(
-      program, make_plan(program), instruction_costs(program, CostModel::measured));
-  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  const double farness = arena_farness(make_plan(program).arena_bytes);
+  double seconds = 0;
+  for (const Cost& cost : instruction_costs(program, CostModel::measured))
+    seconds += cost.at(farness);
+  return seconds;
 }
 
 // A program in an arena of its own.
@@ -195,7 +195,7 @@ void print_table(const Subject& subject, const Options& options) {
   const Program early = update_early(keep);
   std::vector<double> costs;
   for (const Cost& cost : instruction_costs(early, CostModel::measured))
-    costs.push_back(cost.between());
+    costs.push_back(cost.at(kFarthest));
   const recompute::Timeline timeline(recompute::problem_of(early, costs));
   recompute::Simulator simulator(timeline);
   const auto peak = [&](const recompute::Choices& choices) { return simulator.run(choices).peak; };

@@ -4,7 +4,7 @@
 #include "examples/pictures/pickle.h"
 #include "examples/pictures/snapshot.h"
 #include "examples/pictures/trace.h"
-#include "memory/recompute/context.h"
+#include "memory/recompute/costs.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -67,8 +67,9 @@ void Pictures::draw_plan(Runner& step, const Metas& inputs, const StepFunction& 
   if (snapshot_) write_snapshot(planned_events(timeline, plan));
   if (trace_) {
     const CostModel costs = options_.cost == "model" ? CostModel::model : CostModel::measured;
-    const std::vector<double> seconds =
-        seconds_in_context(program, plan, instruction_costs(program, costs));
+    const double farness = arena_farness(plan.arena_bytes);
+    std::vector<double> seconds;
+    for (const Cost& cost : instruction_costs(program, costs)) seconds.push_back(cost.at(farness));
     trace_->write(trace(timeline, seconds).dump());
   }
 }

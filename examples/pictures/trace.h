@@ -1,7 +1,7 @@
 // A captured step as Chrome trace events, for ui.perfetto.dev: a slice for each instruction and a
 // counter of the live bytes by class.
 //
-//   file.write(trace(timeline, seconds_in_context(program, plan, costs)).dump());
+//   file.write(trace(timeline, seconds).dump());
 #pragma once
 
 #include <span>

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "memory/passes/early_update.h"
 #include "memory/recompute/certificate.h"
-#include "memory/recompute/context.h"
 #include "memory/recompute/program.h"
 
 namespace plimsoll {
@@ -21,26 +19,19 @@ recompute::SearchOptions search_options(const BudgetOptions& options, size_t sea
                                          static_cast<double>(searches))};
 }
 
-std::vector<double> each(const std::vector<Cost>& costs, double (*seconds)(const Cost&)) {
+std::vector<double> each(const std::vector<Cost>& costs, double farness) {
   std::vector<double> all;
-  for (const Cost& cost : costs) all.push_back(seconds(cost));
+  for (const Cost& cost : costs) all.push_back(cost.at(farness));
   return all;
 }
-
-std::vector<double> instruction_seconds(const Program& program, const Plan& plan, CostModel model) {
-  return seconds_in_context(program, plan, instruction_costs(program, model));
-}
-
-double sum(const std::vector<double>& all) { return std::accumulate(all.begin(), all.end(), 0.0); }
 
 }  // namespace
 
 BudgetPlanner::Order::Order(Program given, const BudgetOptions& options, size_t orders)
     : program(std::move(given)),
-      model(options.costs),
-      costs(instruction_costs(program, model)),
-      in_context(std::ranges::any_of(costs, [](const Cost& c) { return c.far != c.near; })),
-      timeline(recompute::problem_of(program, each(costs, [](auto& c) { return c.between(); }))),
+      costs(instruction_costs(program, options.costs)),
+      by_arena(std::ranges::any_of(costs, [](const Cost& c) { return c.far != c.near; })),
+      timeline(recompute::problem_of(program, each(costs, kFarthest))),
       search(search_options(options, orders)) {}
 
 const recompute::Frontier& BudgetPlanner::Order::frontier() const {
@@ -48,22 +39,20 @@ const recompute::Frontier& BudgetPlanner::Order::frontier() const {
   return *found;
 }
 
-Program BudgetPlanner::Order::rewritten(size_t point) const {
-  recompute::Simulator simulator(timeline);
-  return recompute::rewrite(program, simulator.schedule(frontier()[point].choices));
+recompute::Schedule BudgetPlanner::Order::schedule(size_t point) const {
+  return recompute::Simulator(timeline).schedule(frontier()[point].choices);
 }
 
 const BudgetPlanner::Order::Planned& BudgetPlanner::Order::planned(size_t point) const {
   if (const auto known = plans.find(point); known != plans.end()) return known->second;
-  const Program longer = rewritten(point);
-  const Plan plan = make_plan(longer);
-  Planned result{plan.arena_bytes, 0, frontier()[point].cost};
-  if (in_context) {
-    const std::vector<double> seconds = instruction_seconds(longer, plan, model);
-    result.seconds = sum(seconds);
-    result.repeated = 0;
-    for (size_t i = 0; i < seconds.size(); ++i)
-      if (recompute::is_repetition(longer.instructions[i], program)) result.repeated += seconds[i];
+  const recompute::Schedule all = schedule(point);
+  Planned result{.arena_bytes = make_plan(recompute::rewrite(program, all)).arena_bytes};
+  const double farness = arena_farness(result.arena_bytes);
+  for (const recompute::Run& run : all) {
+    if (run.op == std::ssize(costs)) break;  // there the results are read
+    const double seconds = costs[run.op].at(farness);
+    result.seconds += seconds;
+    if (run.again) result.repeated += seconds;
   }
   return plans.emplace(point, result).first->second;
 }
@@ -73,9 +62,10 @@ BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
   const size_t orders = early.instructions == program.instructions ? 1 : 2;
   search_options(options, orders);  // bad ones are refused before anything is measured
   keep_ = make_plan(early);
-  keep_seconds_ = sum(instruction_seconds(early, keep_, options.costs));
   outside_ = keep_.total_bytes() - keep_.arena_bytes + keep_.result_bytes;
   orders_.emplace_back(std::move(early), options, orders);
+  for (const double seconds : each(orders_[0].costs, arena_farness(keep_.arena_bytes)))
+    keep_seconds_ += seconds;
   if (orders == 2) orders_.emplace_back(std::move(program), options, orders);
 }
 
@@ -92,7 +82,7 @@ int64_t BudgetPlanner::smallest() const {
 // Against the step that keeps all. Below 0 where a smaller arena makes the step faster by more than
 // what runs again makes it slower.
 double BudgetPlanner::added_seconds(const Order& order, size_t point) const {
-  if (!order.in_context) return order.frontier()[point].cost;
+  if (!order.by_arena) return order.frontier()[point].cost;
   return order.planned(point).seconds - keep_seconds_;
 }
 
@@ -103,7 +93,7 @@ size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
     if (outside_ + order.frontier()[point].peak > budget ||
         outside_ + order.planned(point).arena_bytes > budget)
       continue;
-    if (!order.in_context) return point;  // those before it cost more
+    if (!order.by_arena) return point;  // those before it cost more
     if (best == order.frontier().size() || added_seconds(order, point) < added_seconds(order, best))
       best = point;
   }
@@ -130,12 +120,11 @@ Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
       best, "step: the budget is too small: ", asked, " bytes, and the smallest plan found takes ",
       best ? 0 : smallest() + elsewhere,
       ". Allow that many, search longer, or take a smaller batch or 16-bit precision.");
-  Fitted fitted{best->rewritten(best_point), {}};
+  Fitted fitted{recompute::rewrite(best->program, best->schedule(best_point)), {}};
   fitted.plan = make_plan(fitted.program);
   double bound = std::numeric_limits<double>::infinity();
   for (const Order& order : orders_) {
-    const recompute::Timeline nearest(
-        recompute::problem_of(order.program, each(order.costs, [](auto& c) { return c.near; })));
+    const recompute::Timeline nearest(recompute::problem_of(order.program, each(order.costs, 0)));
     bound = std::min(bound, recompute::least_added_cost(nearest, budget - outside_));
   }
   fitted.plan.recompute = {.budget = asked,

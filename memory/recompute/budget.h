@@ -11,8 +11,8 @@
 // never costs more time, and the smallest that was found is known: planner.smallest() works, one
 // granule less is refused. A longer search may find a smaller one. One thread at a time.
 //
-// The search adds up costs between near and far. Of the plans that it finds and that fit, the one
-// that costs least in context (context.h) is taken.
+// The search adds up costs as in the largest arena. Of the plans that it finds and that fit, the
+// one that costs least in its own arena (costs.h) is taken.
 #pragma once
 
 #include <map>
@@ -48,20 +48,18 @@ class BudgetPlanner {
   // what is made of the old parameter cannot be made again after it.
   struct Order {
     Order(Program given, const BudgetOptions& options, size_t orders);
-    Program rewritten(size_t point) const;
+    recompute::Schedule schedule(size_t point) const;
     struct Planned {
-      int64_t arena_bytes;
-      double seconds;   // of the whole step in it, in context; 0 where costs have none
-      double repeated;  // of what runs again
+      int64_t arena_bytes = 0;
+      double seconds = 0, repeated = 0;  // of the whole step, of what runs again
     };
     const Planned& planned(size_t point) const;
     const recompute::Frontier& frontier() const;  // searched when it is asked for first
 
     Program program;
-    CostModel model;
     std::vector<Cost> costs;       // of each instruction
-    bool in_context;               // some cost is not the same near and far
-    recompute::Timeline timeline;  // at costs between near and far
+    bool by_arena;                 // some cost is not the same near and far
+    recompute::Timeline timeline;  // at costs as in the largest arena
     recompute::SearchOptions search;
     mutable std::optional<recompute::Frontier> found;
     mutable std::map<size_t, Planned> plans;  // of the points that were looked at

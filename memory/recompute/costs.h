@@ -2,6 +2,7 @@
 // from the number of operations and bytes that is the same on every machine.
 //
 //   const std::vector<Cost> costs = instruction_costs(program, CostModel::measured);
+//   costs[i].at(arena_farness(plan.arena_bytes))    // seconds of instruction i in that plan
 #pragma once
 
 #include <vector>
@@ -15,23 +16,21 @@ enum class CostModel {
   model      // OpDef::flops at 100 GFLOP/s and bytes at 10 GB/s: deterministic
 };
 
-// Of one instruction. Near: what it touches was used just before and is in the cores' own caches;
-// far: so long ago that no cache holds it. `later` has a place for each of its inputs, then its
-// outputs, then the workspace: how much longer than near it takes when that one alone is far.
-// Empty: as long. What is fetched together waits together, so the sum of them may be more than far.
-// Where an instruction stands in a step it costs something between near and far (context.h).
+// Of one instruction. Near: what it touches was written just before, so that caches hold it; far:
+// so long ago that no cache does. In a step it costs something between.
 struct Cost {
-  double near = 0, far = 0;   // near <= far
-  std::vector<double> later;  // none below 0
-  double shared = 0;          // how much longer when the shared cache has it all; 0: not known
+  double near = 0, far = 0;  // near <= far
 
-  double between() const { return (near + far) / 2; }
+  double at(double farness) const { return near + farness * (far - near); }
   bool operator==(const Cost&) const = default;
 };
 
-// Of two measurements of one instruction, whatever took less time: near, far, in the shared cache,
-// and with each place alone far.
-Cost lesser(const Cost& a, const Cost& b);
+// Between near, 0, and far, 1: of the instructions of a step with such an arena. Half of what they
+// touch was touched just before. The other half lies as far away as the arena is large: near when
+// the caches that cores have for themselves hold it, far from the size of the shared cache on, and
+// in between it goes by the logarithm.
+double arena_farness(int64_t arena_bytes);
+constexpr double kFarthest = 0.5;
 
 // What a device does in a second at best; the defaults are those of CostModel::model.
 struct DeviceSpeed {
@@ -42,13 +41,15 @@ struct DeviceSpeed {
 // Seconds: the operations of an instruction at that speed, then the bytes of its operands.
 double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed = {});
 
-// One for each instruction. Measuring takes no memory from the current pool; it holds the buffers
-// of one instruction, which every plan holds at once too. Inputs that the step makes are zeros, or 1
-// if they are one i64, as step counts are. What writes into its inputs has numbers like these in
-// place of all of them; the inputs stay as they are. The model's cost, the same near and far, has
-// what cannot run on such numbers; what writes into its inputs, on a GPU or where they would take
-// more than all other instructions need; and everything by CostModel::model. On a GPU measured costs
-// are the same near and far too.
+// One for each instruction. What has the model's cost, near and far: everything by CostModel::model
+// and on Device::null; what writes into its inputs, which never runs again; and what refuses zeros
+// with a ValueError or an IndexError. Any other error of a kernel is thrown. On a GPU measured
+// costs are the same near and far.
+//
+// Measuring runs each new kind once, and for kMeasuringSeconds those again that take no longer than
+// what is left of them. It takes no memory from the current pool, and holds the buffers of one
+// instruction, which every plan holds at once too.
+constexpr double kMeasuringSeconds = 1;
 std::vector<Cost> instruction_costs(const Program& program, CostModel model);
 
 }  // namespace plimsoll

@@ -16,8 +16,6 @@ TEST(Caches, BringingNearWritesZerosAndTheOthersKeepTheBytes) {
     const std::vector<std::byte> before = data;
     drop_from_caches(data.data() + 1, bytes);
     EXPECT_EQ(data, before);
-    demote_to_shared_cache(data.data() + 1, bytes);
-    EXPECT_EQ(data, before);
     bring_near(data.data() + 1, bytes);
     std::vector<std::byte> expected(data.size(), std::byte{0});
     expected.front() = expected.back() = std::byte{7};
