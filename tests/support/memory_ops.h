@@ -82,8 +82,7 @@ constexpr OpDef scan_op{.name = "scan",
                               each(call, 0,
                                    [&](int64_t i) { return scratch[i] / static_cast<float>(n); });
                             },
-                        .workspace = [](std::span<const Meta> in, std::span<const Meta>,
-                                        const Attrs&) { return 2 * bytes_of(in[0]); }};
+                        .workspace = [](const Call& call) { return 2 * bytes_of(call.in[0].meta); }};
 
 // total += x, in place.
 constexpr OpDef add_to_op{.name = "add_to",

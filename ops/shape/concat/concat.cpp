@@ -1,6 +1,7 @@
 #include "ops/shape/concat/concat.h"
 
 #include "core/cpu/copy.h"
+#include "core/cuda/seam/cuda.h"
 #include "core/engine/apply.h"
 #include "ops/common/expect.h"
 #include "ops/shape/view/view.h"
