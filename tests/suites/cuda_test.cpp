@@ -110,18 +110,15 @@ class Comparison {
   void run_on_device(const Instruction& instruction) {
     blocks_.clear();
     std::vector<View> in, out;
-    Metas in_metas, out_metas;
     for (const Operand& o : instruction.in) {
       blocks_.push_back(std::make_unique<Block>(memory_[o.buffer]));
       in.push_back(look(blocks_.back()->data(), o, Device::cuda));
-      in_metas.push_back(in.back().meta);
     }
     for (const Operand& o : instruction.out) {
       blocks_.push_back(std::make_unique<Block>(static_cast<int64_t>(memory_[o.buffer].size())));
       out.push_back(look(blocks_.back()->data(), o, Device::cuda));
-      out_metas.push_back(out.back().meta);
     }
-    const int64_t bytes = workspace_bytes(*instruction.op, in_metas, out_metas, instruction.attrs);
+    const int64_t bytes = workspace_bytes(*instruction.op, {in, out, instruction.attrs, {}});
     blocks_.push_back(std::make_unique<Block>(bytes));
     instruction.op->cuda(
         {in, out, instruction.attrs, {blocks_.back()->data(), static_cast<size_t>(bytes)}});
