@@ -13,10 +13,11 @@ fan-in        files that reach a header by #include "...", directly or through o
               generates (plimsoll.h, ops/ops.h) is not followed.
 way of a step the files that define what a reader asks for between examples/first_step.cpp and the
               kernel of conv2d on a CPU and the plan, as WAY lists it; definitions are searched in
-              column 0. A name that is not found is said to be missing: what has replaced it, if
-              anything has, belongs on the same line of WAY as another name.
+              column 0. A name that is not found adds nothing and is said to be missing: it is from
+              before or after. What has replaced it belongs beside it in WAY as another name.
 """
 import collections
+import os
 import pathlib
 import re
 import subprocess
@@ -35,8 +36,8 @@ WAY = [
     ("core", "Call"), ("core", "OpDef"), ("core", "apply"), ("core", "JoinedCalls"),
     ("memory", "Step"), ("memory", "Step::plan"), ("core", "capture"), ("core", "Trace"),
     ("core", "Trace::append"), ("core", "Program"), ("core", "find_workspaces"),
-    ("memory", "join_epilogues"), ("memory", "fuse"), ("memory", "combine", "combine_norms"),
-    ("memory", "remove_dead"), ("memory", "update_early"), ("memory", "update_together"),
+    ("memory", "join_epilogues"), ("memory", "fuse"), ("memory", "combine"),
+    ("memory", "plan_step"), ("memory", "remove_dead"), ("memory", "update_early"), ("memory", "update_together"),
     ("memory", "Plan"), ("memory", "make_plan"), ("memory", "Lifetime"), ("memory", "lifetimes"),
     ("memory", "fold_in_place"), ("memory", "Box"), ("memory", "place"), ("memory", "place_within"),
     ("memory", "OffsetSearch"), ("memory", "Replay"), ("memory", "Replay::run"),
@@ -221,4 +222,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # as of `house.py | head`: the exit would flush, and fail, once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
