@@ -12,7 +12,7 @@
 // percent of what the captured step takes.
 #include "examples/common/options.h"
 #include "examples/measure/comparison_table.h"
-#include "examples/pictures/comparison_page.h"
+#include "examples/pictures/pages.h"
 
 namespace plimsoll::examples {
 namespace {

@@ -1,6 +1,6 @@
 #include "examples/pictures/pictures.h"
 
-#include "examples/pictures/memory_page.h"
+#include "examples/pictures/pages.h"
 #include "examples/pictures/pickle.h"
 #include "examples/pictures/snapshot.h"
 #include "examples/pictures/trace.h"

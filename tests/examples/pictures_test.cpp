@@ -1,5 +1,5 @@
 // What --report, --snapshot and --trace write.
-#include "examples/pictures/memory_page.h"
+#include "examples/pictures/pages.h"
 #include "examples/pictures/pickle.h"
 #include "examples/pictures/snapshot.h"
 #include "examples/pictures/trace.h"
