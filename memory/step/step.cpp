@@ -16,7 +16,7 @@
 namespace plimsoll {
 
 struct Step::Captured {
-  Captured(OwnBytes own_bytes, Program program, Fitted runs, int64_t others)
+  Captured(OwnBytes own_bytes, Program program, PlannedProgram runs, int64_t others)
       : own(std::move(own_bytes)),
         captured(std::move(program)),
         fitted(std::move(runs)),
@@ -28,7 +28,7 @@ struct Step::Captured {
 
   const OwnBytes own;
   const Program captured;                // as the function wrote it
-  const Fitted fitted;                   // as it runs
+  const PlannedProgram fitted;           // as it runs
   int64_t elsewhere;                     // bytes: what is kept alive besides, under a budget
   std::optional<Replay> replay{};        // made by the first run
   std::optional<std::byte*> bound_to{};  // address of the arena
@@ -56,7 +56,7 @@ int64_t constant_bytes(const Program& program, uint64_t first_inside) {
 }
 
 // On a GPU, where a launch costs something, with its updates in fewer of them if that is free.
-Fitted joined(Fitted fitted) {
+PlannedProgram joined(PlannedProgram fitted) {
   if (!is_asynchronous(fitted.program.device)) return fitted;
   Program program = update_together(fitted.program, fitted.plan.lower_bound);
   Plan plan = make_plan(program);
@@ -67,9 +67,9 @@ Fitted joined(Fitted fitted) {
 
 // What costs no time is done always, recompute where a budget asks for it. `elsewhere`: bytes that
 // the step's other programs keep alive.
-Fitted fitted(const Program& captured, const StepOptions& options, int64_t elsewhere) {
+PlannedProgram fitted(const Program& captured, const StepOptions& options, int64_t elsewhere) {
   if (options.budget > 0)
-    return joined(BudgetPlanner(captured, options.planning).fit(options.budget, elsewhere));
+    return joined(BudgetPlanner(captured, options.planning).plan_within(options.budget, elsewhere));
   Program program = update_early(captured);
   const Plan plan = make_plan(program);
   return joined({std::move(program), plan});
@@ -122,7 +122,7 @@ Step::Captured& Step::find(const Metas& inputs) {
   OwnBytes own{variant, inputs, constant_bytes(program, first_inside), result_bytes(program)};
   std::vector<OwnBytes> all = own_bytes_with(own);
   const int64_t elsewhere = bytes_elsewhere(program, own, held, all);
-  Fitted runs = fitted(program, options_, elsewhere);
+  PlannedProgram runs = fitted(program, options_, elsewhere);
   if (has_budget()) return_free_pages();  // the search is done with some MiB of the heap
   auto captured =
       std::make_unique<Captured>(std::move(own), std::move(program), std::move(runs), elsewhere);

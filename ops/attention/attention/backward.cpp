@@ -1,4 +1,4 @@
-#include "core/cpu/narrow.h"
+#include "core/cpu/vector.h"
 #include "ops/attention/attention/gradients.h"
 
 namespace plimsoll::attention_detail {
