@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "memory/passes/early_update.h"
-#include "memory/recompute/certificate.h"
 #include "memory/recompute/program.h"
+#include "memory/recompute/search.h"
 
 namespace plimsoll {
 namespace {
