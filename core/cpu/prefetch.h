@@ -1,4 +1,4 @@
-// Memory that will be read soon is asked for before. A processor looks some hundred instructions
+// Prefetching asks for memory that will be read soon. A processor looks some hundred instructions
 // ahead by itself: where a loop computes much for each element that is a few lines, and with
 // operands from far away it waits most of the time (gelu's gradient: two thirds). For the operands
 // that a product packs next, a Prefetcher does so line by line.

@@ -17,8 +17,8 @@ namespace plimsoll {
 
 struct Effort {
   double seconds = 1e9;
-  // Of the searches together, for each group of boxes that hangs together in time. Unlike seconds
-  // the same on every machine.
+  // All searches together take at most so many decisions for each group of boxes that hangs together
+  // in time. Unlike seconds, that is the same on every machine.
   int64_t decisions = int64_t{1} << 60;
   int threads = 1;
 };
@@ -30,7 +30,7 @@ struct SearchedOffsets {
   bool searched = true;          // false: unknown because of kMostBoxes, whatever the effort
 };
 
-// Where more boxes hang together in time, all pairs are too many: there is no search, and they are
+// Where more boxes than these hang together in time there are too many pairs to search: they are
 // placed as place() does.
 constexpr size_t kMostBoxes = 5000;
 
