@@ -13,7 +13,7 @@
 
 #include "examples/common/report.h"
 #include "memory/layout/timeline.h"
-#include "memory/pool/history.h"
+#include "memory/pool/pooled_allocator.h"
 
 namespace plimsoll::examples {
 
