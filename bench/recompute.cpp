@@ -27,9 +27,9 @@
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
 #include "memory/pool/pooled_allocator.h"
-#include "memory/recompute/budget.h"
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
+#include "memory/step/passes.h"
 #include "memory/step/replay.h"
 #include "ops/ops.h"
 #include "optim/sgd.h"
@@ -139,7 +139,7 @@ void print_table(const Subject& subject, const Options& options) {
   const Program keep = program(0);
   instruction_costs(keep, CostModel::measured);  // once: planning is timed without
   const auto start = std::chrono::steady_clock::now();
-  const BudgetPlanner planner(keep, {});
+  const BudgetPlanner planner = budget_planner(keep, {});
   planner.smallest();  // the search
   planner.plan_within(planner.largest() -
                       kGranule);  // in which all that it found is placed and priced

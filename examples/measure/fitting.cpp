@@ -8,6 +8,7 @@
 #include "autograd/gradients.h"
 #include "examples/common/options.h"
 #include "memory/passes/dead_code.h"
+#include "memory/step/passes.h"
 #include "ops/ops.h"
 #include "optim/clip.h"
 
@@ -81,8 +82,8 @@ class Plans {
     const auto found = planners_.find(batch);
     if (found != planners_.end()) return found->second;
     return planners_
-        .try_emplace(batch, program_for(batch),
-                     BudgetOptions{CostModel::model, options_.search_seconds})
+        .try_emplace(
+            batch, budget_planner(program_for(batch), {CostModel::model, options_.search_seconds}))
         .first->second;
   }
 

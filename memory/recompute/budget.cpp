@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "memory/passes/early_update.h"
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
 
@@ -57,16 +56,13 @@ const BudgetPlanner::Order::Estimate& BudgetPlanner::Order::estimate(size_t poin
   return estimates.emplace(point, result).first->second;
 }
 
-BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
-  Program early = update_early(program);
-  const size_t orders = early.instructions == program.instructions ? 1 : 2;
-  search_options(options, orders);  // bad ones are refused before anything is measured
-  keep_ = make_plan(early);
+BudgetPlanner::BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options) {
+  search_options(options, orders.size());  // bad ones are refused before anything is measured
+  keep_ = make_plan(orders.front());
   outside_ = keep_.total_bytes() - keep_.arena_bytes + keep_.result_bytes;
-  orders_.emplace_back(std::move(early), options, orders);
+  for (Program& program : orders) orders_.emplace_back(std::move(program), options, orders.size());
   for (const double seconds : each(orders_[0].costs, arena_farness(keep_.arena_bytes)))
     keep_seconds_ += seconds;
-  if (orders == 2) orders_.emplace_back(std::move(program), options, orders);
 }
 
 int64_t BudgetPlanner::smallest() const {

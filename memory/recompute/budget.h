@@ -1,7 +1,7 @@
 // Training within a budget of bytes: rewrites a captured step so that it never holds more, by
 // making some values again instead of keeping them. The bits of its results do not change.
 //
-//   const BudgetPlanner planner(program, {});
+//   const BudgetPlanner planner({update_early(program), program}, {});
 //   planner.smallest();                        // bytes; less is refused
 //   const PlannedProgram planned = planner.plan_within(int64_t{300} << 20);
 //   planned.plan.total_bytes()                  // <= 300 MiB - the results of the run before
@@ -31,8 +31,10 @@ struct PlannedProgram {
 
 class BudgetPlanner {
  public:
+  // `orders`: the same step with its instructions in other orders, of which the cheapest plan is
+  // taken; the first is what runs where there is room for all (memory/step/passes.h has them).
   // ValueError when search_seconds is not above 0 and below 1e9.
-  BudgetPlanner(Program program, const BudgetOptions& options);
+  BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options);
 
   // What plans take, Plan::total_bytes() and the results of the run before once more: whoever says
   // loss = step(x, y) holds one loss while the next is made.
@@ -44,8 +46,6 @@ class BudgetPlanner {
   PlannedProgram plan_within(int64_t budget, int64_t elsewhere = 0) const;
 
  private:
-  // The step with its updates early, and as it was captured: an early update saves gradients, but
-  // what is made of the old parameter cannot be made again after it.
   struct Order {
     Order(Program given, const BudgetOptions& options, size_t orders);
     recompute::Schedule schedule(size_t point) const;

@@ -15,11 +15,9 @@ PlannedProgram without_budget(const Program& captured) {
   return {std::move(program), std::move(plan)};
 }
 
-// Some values are made again instead of kept. The planner compares early updates with the order of
-// the function: an early update saves a gradient, but what is made of the old parameter cannot be
-// made again after it.
+// Some values are made again instead of kept.
 PlannedProgram within_budget(const Program& captured, const StepBudget& budget) {
-  return BudgetPlanner(captured, budget.planning).plan_within(budget.bytes, budget.elsewhere);
+  return budget_planner(captured, budget.planning).plan_within(budget.bytes, budget.elsewhere);
 }
 
 // Where a launch costs something, updates of many parameters become one, if that takes no bytes.
@@ -36,6 +34,12 @@ PlannedProgram with_joined_updates(PlannedProgram step) {
 
 Program capture_live(const StepFunction& function, const Metas& inputs) {
   return remove_dead(capture(function, inputs));
+}
+
+BudgetPlanner budget_planner(Program captured, const BudgetOptions& options) {
+  std::vector<Program> orders{update_early(captured)};
+  if (orders[0].instructions != captured.instructions) orders.push_back(std::move(captured));
+  return {std::move(orders), options};
 }
 
 PlannedProgram plan_step(const Program& captured, const StepBudget& budget) {

@@ -20,6 +20,10 @@ struct StepBudget {
   BudgetOptions planning{};
 };
 
+// For the program as it was captured and with its updates early: an early update saves a gradient,
+// but what is made of the old parameter cannot be made again after it.
+BudgetPlanner budget_planner(Program captured, const BudgetOptions& options);
+
 // The program as it runs, with its plan. What costs no time is done always, recompute where a budget
 // asks for it. BudgetError naming the smallest budget that would do.
 PlannedProgram plan_step(const Program& captured, const StepBudget& budget);

@@ -1,5 +1,5 @@
 // Training under a budget: the bytes are kept, the bits stay, the refusal is exact.
-#include "memory/recompute/budget.h"
+#include "memory/step/passes.h"
 
 #include <algorithm>
 
@@ -84,7 +84,7 @@ TEST(MemoryBudget, TheBitsStayAndTheBytesAreKept) {
   for (const char* name : {"lenet", "resnet8", "gpt"}) {
     SCOPED_TRACE(name);
     std::vector<std::vector<double>> expected;
-    const BudgetPlanner planner(program_of(name), kModel);
+    const BudgetPlanner planner = budget_planner(program_of(name), kModel);
     const int64_t least = planner.smallest(), most = planner.largest();
     ASSERT_LT(least, most);
     for (const int64_t budget : {int64_t{0}, most, (least + most) / 2, least}) {
@@ -113,7 +113,7 @@ TEST(MemoryBudget, TheBitsStayAndTheBytesAreKept) {
 TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
   for (const char* name : {"lenet", "resnet8", "vgg", "sepcnn", "gpt"}) {
     SCOPED_TRACE(name);
-    const BudgetPlanner planner(program_of(name), kModel);
+    const BudgetPlanner planner = budget_planner(program_of(name), kModel);
     const int64_t least = planner.smallest();
     const Plan plan = planner.plan_within(least).plan;
     EXPECT_EQ(plan.total_bytes() + plan.result_bytes, least);
@@ -146,7 +146,7 @@ TEST(MemoryBudget, ALargerBudgetNeverCostsMoreTime) {
   int pairs = 0;
   for (const char* name : {"lenet", "resnet8", "vgg", "sepcnn", "gpt"}) {
     SCOPED_TRACE(name);
-    const BudgetPlanner planner(program_of(name), kModel);
+    const BudgetPlanner planner = budget_planner(program_of(name), kModel);
     const int64_t least = planner.smallest(), most = planner.largest();
     const Program keep = planner.plan_within(most).program;
     double before = std::numeric_limits<double>::infinity();
@@ -175,8 +175,8 @@ TEST(MemoryBudget, MeasuredCostsArePricedByTheArena) {
   for (const char* name : {"resnet8", "gpt"}) {
     SCOPED_TRACE(name);
     Training training(name);
-    const BudgetPlanner planner(capture(training.function(), training.metas()),
-                                {.search_seconds = 0.1});
+    const BudgetPlanner planner =
+        budget_planner(capture(training.function(), training.metas()), {.search_seconds = 0.1});
     const int64_t least = planner.smallest(), most = planner.largest();
     const PlannedProgram keep = planner.plan_within(most);
     double base = 0;
@@ -214,10 +214,10 @@ TEST(MemoryBudget, UpdatesRunAsSoonAsTheirGradientIsThere) {
 
 TEST(MemoryBudget, EqualProgramsGiveEqualPlans) {
   const PlannedProgram first = [] {
-    const BudgetPlanner planner(program_of("gpt"), kModel);
+    const BudgetPlanner planner = budget_planner(program_of("gpt"), kModel);
     return planner.plan_within(planner.smallest());
   }();
-  const BudgetPlanner planner(program_of("gpt"), kModel);
+  const BudgetPlanner planner = budget_planner(program_of("gpt"), kModel);
   EXPECT_TRUE(first.plan == planner.plan_within(planner.smallest()).plan);
 }
 
@@ -267,7 +267,7 @@ TEST(MemoryBudget, ConstantsOfAllVariantsCount) {
   const Tensor x = ones({1000});
   const int64_t constant = block_bytes(4000);
   const int64_t alone =
-      BudgetPlanner(capture(step_function(function), std::array{x.meta()}), kModel).smallest();
+      budget_planner(capture(step_function(function), std::array{x.meta()}), kModel).smallest();
   for (const int64_t missing : {0, 64}) {
     Step step(function, {.budget = alone + 2 * constant - missing,
                          .planning = kModel,
@@ -312,7 +312,8 @@ TEST(MemoryBudget, IsKeptWhileTheCallerHoldsTheLastResults) {
   const Tensor w = ones({1000});
   const auto function = [&](const Tensor& x) { return exp(x * w) + w; };
   const Tensor x = ones({1000});
-  const BudgetPlanner planner(capture(step_function(function), std::array{x.meta()}), kModel);
+  const BudgetPlanner planner =
+      budget_planner(capture(step_function(function), std::array{x.meta()}), kModel);
   pool->set_limit(planner.smallest());
   Step step(function, {.budget = planner.smallest(), .planning = kModel});
   Tensor result;
@@ -361,8 +362,8 @@ TEST(MemoryBudget, ARefusedBudgetAllocatesNothing) {
   EXPECT_THROW(step.plan(training.metas()), BudgetError);
   EXPECT_EQ(pool->stats().allocations, before);
   EXPECT_THROW(Step(training.function(), {.budget = -1}), ValueError);
-  EXPECT_THROW(BudgetPlanner(program_of("lenet"), {.search_seconds = 0}), ValueError);
-  EXPECT_THROW(BudgetPlanner(program_of("lenet"), {.search_seconds = std::nan("")}), ValueError);
+  EXPECT_THROW(budget_planner(program_of("lenet"), {.search_seconds = 0}), ValueError);
+  EXPECT_THROW(budget_planner(program_of("lenet"), {.search_seconds = std::nan("")}), ValueError);
 }
 
 }  // namespace
