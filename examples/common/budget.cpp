@@ -1,4 +1,5 @@
 #include "examples/common/budget.h"
+#include "memory/step/passes.h"
 
 #include <algorithm>
 #include <set>
@@ -39,7 +40,7 @@ int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& 
       if (outside.insert(buffer.storage.get()).second) pinned += block_bytes(buffer.bytes);
     }
     most = std::max(
-        most, BudgetPlanner(program, planning).smallest() - own + results - result_bytes(program));
+        most, budget_planner(program, planning).smallest() - own + results - result_bytes(program));
   }
   return pinned + most;
 }

@@ -16,7 +16,7 @@
 #include "examples/models/transformer_models.h"
 #include "memory/passes/dead_code.h"
 #include "memory/pool/pooled_allocator.h"
-#include "memory/recompute/budget.h"
+#include "memory/step/passes.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
 
@@ -78,11 +78,11 @@ uint64_t digest(const Tensor& tensor, uint64_t hash) {
   return fnv1a(std::span(view_of(dense.value()).as<const std::byte>(), bytes), hash);
 }
 
-Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
+Measured measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   const int64_t resident_before = begin_growth();
   const auto pool = std::make_shared<PooledAllocator>(provider_of(device));
   const AllocatorScope scope(pool);
-  Row row{.digest = kFnvStart};
+  Measured row{.digest = kFnvStart};
   const Subject subject = make_subject(c, device, seed);
   const nn::Module& model = *subject.model;
   const data::Batch& batch = subject.batch;
@@ -109,7 +109,7 @@ Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   };
   const Metas metas{batch.x.meta(), batch.y.meta(), key.meta()};
   if (c.share != 0) {
-    const BudgetPlanner planner(remove_dead(capture(train, metas)), kPlanning);
+    const BudgetPlanner planner = budget_planner(remove_dead(capture(train, metas)), kPlanning);
     row.budget_bytes =
         c.share == kSmallest ? planner.smallest() : planner.largest() / 100 * c.share;
     row.refused = planner.smallest() > row.budget_bytes;
@@ -142,7 +142,7 @@ Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   // The gradients themselves, in the same mode, with as much recompute as there can be.
   int64_t least = StepOptions::kNoBudget;
   if (c.share != 0)
-    least = BudgetPlanner(remove_dead(capture(differentiate, metas)), kPlanning).smallest();
+    least = budget_planner(remove_dead(capture(differentiate, metas)), kPlanning).smallest();
   Runner gradient_step(differentiate, c.captured, {.budget = least, .planning = kPlanning});
   for (const Tensor& result : gradient_step.run(inputs)) row.digest = digest(result, row.digest);
   return row;
@@ -163,8 +163,8 @@ void read_shared_data(const std::vector<std::string>& models) {
   }
 }
 
-Row measure(const Case& c, Device device, int steps, uint64_t seed) {
-  return in_own_process<Row>([&] { return measure_here(c, device, steps, seed); });
+Measured measure(const Case& c, Device device, int steps, uint64_t seed) {
+  return in_own_process<Measured>([&] { return measure_here(c, device, steps, seed); });
 }
 
 }  // namespace plimsoll::examples

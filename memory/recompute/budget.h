@@ -1,11 +1,11 @@
 // Training within a budget of bytes: rewrites a captured step so that it never holds more, by
 // making some values again instead of keeping them. The bits of its results do not change.
 //
-//   const BudgetPlanner planner(program, {});
+//   const BudgetPlanner planner({update_early(program), program}, {});
 //   planner.smallest();                        // bytes; less is refused
-//   const Fitted fitted = planner.fit(int64_t{300} << 20);
-//   fitted.plan.total_bytes()                  // <= 300 MiB - the results of the run before
-//   fitted.plan.recompute.added_seconds        // what it costs
+//   const PlannedProgram planned = planner.plan_within(int64_t{300} << 20);
+//   planned.plan.total_bytes()                  // <= 300 MiB - the results of the run before
+//   planned.plan.recompute.added_seconds        // what it costs
 //
 // The plans for all budgets are searched at once (recompute/search.h), so that a larger budget
 // never costs more time, and the smallest that was found is known: planner.smallest() works, one
@@ -24,15 +24,17 @@
 
 namespace plimsoll {
 
-struct Fitted {
+struct PlannedProgram {
   Program program;
   Plan plan;
 };
 
 class BudgetPlanner {
  public:
+  // `orders`: the same step with its instructions in other orders, of which the cheapest plan is
+  // taken; the first is what runs where there is room for all (memory/step/passes.h has them).
   // ValueError when search_seconds is not above 0 and below 1e9.
-  BudgetPlanner(Program program, const BudgetOptions& options);
+  BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options);
 
   // What plans take, Plan::total_bytes() and the results of the run before once more: whoever says
   // loss = step(x, y) holds one loss while the next is made.
@@ -41,19 +43,17 @@ class BudgetPlanner {
 
   // The cheapest plan that takes, with `elsewhere` that is held besides, at most the budget.
   // BudgetError naming the smallest budget that would do.
-  Fitted fit(int64_t budget, int64_t elsewhere = 0) const;
+  PlannedProgram plan_within(int64_t budget, int64_t elsewhere = 0) const;
 
  private:
-  // The step with its updates early, and as it was captured: an early update saves gradients, but
-  // what is made of the old parameter cannot be made again after it.
   struct Order {
     Order(Program given, const BudgetOptions& options, size_t orders);
     recompute::Schedule schedule(size_t point) const;
-    struct Planned {
+    struct Estimate {
       int64_t arena_bytes = 0;
       double seconds = 0, repeated = 0;  // of the whole step, of what runs again
     };
-    const Planned& planned(size_t point) const;
+    const Estimate& estimate(size_t point) const;
     const recompute::Frontier& frontier() const;  // searched when it is asked for first
 
     Program program;
@@ -62,7 +62,7 @@ class BudgetPlanner {
     recompute::Timeline timeline;  // at costs as in the largest arena
     recompute::SearchOptions search;
     mutable std::optional<recompute::Frontier> found;
-    mutable std::map<size_t, Planned> plans;  // of the points that were looked at
+    mutable std::map<size_t, Estimate> estimates;  // of the points that were looked at
   };
   double added_seconds(const Order& order, size_t point) const;
   size_t cheapest(const Order& order, int64_t budget) const;

@@ -9,21 +9,19 @@ namespace plimsoll {
 namespace {
 
 // Gradients are freed as soon as their parameter is updated. Offsets are placed for that order.
-Fitted without_budget(const Program& captured) {
+PlannedProgram without_budget(const Program& captured) {
   Program program = update_early(captured);
   Plan plan = make_plan(program);
   return {std::move(program), std::move(plan)};
 }
 
-// Some values are made again instead of kept. The planner compares early updates with the order of
-// the function: an early update saves a gradient, but what is made of the old parameter cannot be
-// made again after it.
-Fitted within_budget(const Program& captured, const StepBudget& budget) {
-  return BudgetPlanner(captured, budget.planning).fit(budget.bytes, budget.elsewhere);
+// Some values are made again instead of kept.
+PlannedProgram within_budget(const Program& captured, const StepBudget& budget) {
+  return budget_planner(captured, budget.planning).plan_within(budget.bytes, budget.elsewhere);
 }
 
 // Where a launch costs something, updates of many parameters become one, if that takes no bytes.
-Fitted with_joined_updates(Fitted step) {
+PlannedProgram with_joined_updates(PlannedProgram step) {
   if (!is_asynchronous(step.program.device)) return step;
   Program program = update_together(step.program, step.plan.lower_bound);
   Plan plan = make_plan(program);
@@ -38,7 +36,13 @@ Program capture_live(const StepFunction& function, const Metas& inputs) {
   return remove_dead(capture(function, inputs));
 }
 
-Fitted plan_step(const Program& captured, const StepBudget& budget) {
+BudgetPlanner budget_planner(Program captured, const BudgetOptions& options) {
+  std::vector<Program> orders{update_early(captured)};
+  if (orders[0].instructions != captured.instructions) orders.push_back(std::move(captured));
+  return {std::move(orders), options};
+}
+
+PlannedProgram plan_step(const Program& captured, const StepBudget& budget) {
   return with_joined_updates(budget.bytes > 0 ? within_budget(captured, budget)
                                               : without_budget(captured));
 }

@@ -2,7 +2,7 @@
 // Program to Program or to a Plan; here alone they are put together.
 //
 //   const Program captured = capture_live(function, inputs);    // as the function wrote it
-//   const Fitted runs = plan_step(captured, {.bytes = int64_t{300} << 20});
+//   const PlannedProgram runs = plan_step(captured, {.bytes = int64_t{300} << 20});
 //   Replay(runs.program, runs.plan);
 #pragma once
 
@@ -20,8 +20,12 @@ struct StepBudget {
   BudgetOptions planning{};
 };
 
+// For the program as it was captured and with its updates early: an early update saves a gradient,
+// but what is made of the old parameter cannot be made again after it.
+BudgetPlanner budget_planner(Program captured, const BudgetOptions& options);
+
 // The program as it runs, with its plan. What costs no time is done always, recompute where a budget
 // asks for it. BudgetError naming the smallest budget that would do.
-Fitted plan_step(const Program& captured, const StepBudget& budget);
+PlannedProgram plan_step(const Program& captured, const StepBudget& budget);
 
 }  // namespace plimsoll

@@ -13,15 +13,15 @@
 namespace plimsoll {
 
 struct Step::Captured {
-  Captured(SharedBytes::Own own_bytes, Program program, Fitted runs, int64_t others)
+  Captured(SharedBytes::Own own_bytes, Program program, PlannedProgram runs, int64_t others)
       : own(std::move(own_bytes)),
         captured(std::move(program)),
-        fitted(std::move(runs)),
+        planned(std::move(runs)),
         elsewhere(others) {}
 
   const SharedBytes::Own own;
   const Program captured;                // as the function wrote it
-  const Fitted fitted;                   // as it runs
+  const PlannedProgram planned;          // as it runs
   int64_t elsewhere;                     // bytes: what is kept alive besides, under a budget
   std::optional<Replay> replay{};        // made by the first run
   std::optional<std::byte*> bound_to{};  // address of the arena
@@ -92,7 +92,7 @@ std::unique_ptr<Step::Captured> Step::capture_and_plan(int64_t variant, const Me
     });
     elsewhere = shared.elsewhere(program, own);
   }
-  Fitted runs = plan_step(
+  PlannedProgram runs = plan_step(
       program, {.bytes = options_.budget, .elsewhere = elsewhere, .planning = options_.planning});
   if (has_budget()) return_free_pages();  // the search is done with some MiB of the heap
   auto captured =
@@ -110,8 +110,8 @@ void Step::drop_what_no_longer_fits() {
                   captured_.end());
 }
 
-const Plan& Step::plan(const Metas& inputs) { return captured_for(inputs).fitted.plan; }
-const Program& Step::program(const Metas& inputs) { return captured_for(inputs).fitted.program; }
+const Plan& Step::plan(const Metas& inputs) { return captured_for(inputs).planned.plan; }
+const Program& Step::program(const Metas& inputs) { return captured_for(inputs).planned.program; }
 
 std::vector<Tensor> Step::run(std::span<const Tensor> inputs) {
   return run(captured_for(metas_of(inputs)), inputs);
@@ -119,8 +119,8 @@ std::vector<Tensor> Step::run(std::span<const Tensor> inputs) {
 
 Tensor Step::run_one(std::span<const Tensor> inputs) {
   Captured& captured = captured_for(metas_of(inputs));
-  check<StateError>(captured.fitted.program.results.size() == 1, "step: the function returned ",
-                    captured.fitted.program.results.size(),
+  check<StateError>(captured.planned.program.results.size() == 1, "step: the function returned ",
+                    captured.planned.program.results.size(),
                     " tensors where one is asked for. Call run() to get them all.");
   return run(captured, inputs).front();
 }
@@ -134,7 +134,7 @@ std::vector<Tensor> Step::run(Captured& captured, std::span<const Tensor> inputs
   if (captured.runs > 0 && std::has_single_bit(captured.runs + 1)) recapture(captured);
 #endif
   if (!captured.replay)
-    captured.replay.emplace(captured.fitted.program, captured.fitted.plan, options_.graph);
+    captured.replay.emplace(captured.planned.program, captured.planned.plan, options_.graph);
   provide_arena(captured);
   std::vector<Tensor> results = captured.replay->run(inputs);
   ++captured.runs;
@@ -158,7 +158,7 @@ void Step::release_arena() {
 // What the budget leaves beside all that the plan counts.
 int64_t Step::room(const Captured& captured) const {
   if (!has_budget()) return 0;
-  const Plan& plan = captured.fitted.plan;
+  const Plan& plan = captured.planned.plan;
   return options_.budget - plan.total_bytes() - plan.result_bytes - captured.elsewhere;
 }
 
@@ -166,14 +166,14 @@ int64_t Step::arena_bytes(const Captured& captured) const {
   int64_t bytes = 0;
   for (const auto& other : captured_)
     if (other->own.inputs == captured.own.inputs)
-      bytes = std::max(bytes, other->fitted.plan.arena_bytes);
+      bytes = std::max(bytes, other->planned.plan.arena_bytes);
   if (!has_budget()) return bytes;
   const int64_t more = room(captured) / kGranule * kGranule;  // else rounded up when it is taken
-  return std::min(bytes, captured.fitted.plan.arena_bytes + more);
+  return std::min(bytes, captured.planned.plan.arena_bytes + more);
 }
 
 void Step::provide_arena(Captured& captured) {
-  const Device device = captured.fitted.program.device;
+  const Device device = captured.planned.program.device;
   const int64_t bytes = arena_bytes(captured);
   auto allocator = current_allocator(device);
   if (!arena_ || arena_->bytes() != bytes || arena_owner_ != allocator) {

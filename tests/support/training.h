@@ -13,7 +13,7 @@
 #include "core/engine/transfer.h"
 #include "examples/models/cnn_models.h"
 #include "examples/models/transformer_models.h"
-#include "memory/recompute/budget.h"
+#include "memory/step/passes.h"
 #include "memory/step/step.h"
 #include "ops/ops.h"
 #include "optim/accumulation.h"
@@ -117,7 +117,7 @@ class Training {
     return outside + arena;
   }
   // The plans that there are for the step as it is, without accumulation.
-  BudgetPlanner planner() { return BudgetPlanner(capture(function(), metas()), kPlanning); }
+  BudgetPlanner planner() { return budget_planner(capture(function(), metas()), kPlanning); }
   const Plan& plan() { return step_->plan(metas()); }
   const Program& program() { return step_->program(metas()); }
 

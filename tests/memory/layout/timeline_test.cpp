@@ -3,7 +3,7 @@
 #include "memory/layout/timeline.h"
 
 #include "memory/passes/dead_code.h"
-#include "memory/recompute/budget.h"
+#include "memory/step/passes.h"
 #include "memory/step/step.h"
 #include "tests/support/memory_ops.h"
 #include "tests/support/memory_random.h"
@@ -63,11 +63,11 @@ TEST(MemoryTimeline, OfProgramsThatComputeAgainAddsUpToo) {
   int repetitions = 0;
   for (uint32_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
-    const BudgetPlanner planner(random_program(seed),
-                                {.costs = CostModel::model, .search_seconds = 0.01});
-    const Fitted fitted = planner.fit(planner.smallest());
-    expect_consistent(fitted.program, fitted.plan);
-    repetitions += fitted.plan.recompute.repetitions;
+    const BudgetPlanner planner =
+        budget_planner(random_program(seed), {.costs = CostModel::model, .search_seconds = 0.01});
+    const PlannedProgram planned = planner.plan_within(planner.smallest());
+    expect_consistent(planned.program, planned.plan);
+    repetitions += planned.plan.recompute.repetitions;
   }
   EXPECT_GT(repetitions, 0);
 }

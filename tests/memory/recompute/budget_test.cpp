@@ -1,5 +1,5 @@
 // Training under a budget: the bytes are kept, the bits stay, the refusal is exact.
-#include "memory/recompute/budget.h"
+#include "memory/step/passes.h"
 
 #include <algorithm>
 
@@ -84,7 +84,7 @@ TEST(MemoryBudget, TheBitsStayAndTheBytesAreKept) {
   for (const char* name : {"lenet", "resnet8", "gpt"}) {
     SCOPED_TRACE(name);
     std::vector<std::vector<double>> expected;
-    const BudgetPlanner planner(program_of(name), kModel);
+    const BudgetPlanner planner = budget_planner(program_of(name), kModel);
     const int64_t least = planner.smallest(), most = planner.largest();
     ASSERT_LT(least, most);
     for (const int64_t budget : {int64_t{0}, most, (least + most) / 2, least}) {
@@ -113,12 +113,12 @@ TEST(MemoryBudget, TheBitsStayAndTheBytesAreKept) {
 TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
   for (const char* name : {"lenet", "resnet8", "vgg", "sepcnn", "gpt"}) {
     SCOPED_TRACE(name);
-    const BudgetPlanner planner(program_of(name), kModel);
+    const BudgetPlanner planner = budget_planner(program_of(name), kModel);
     const int64_t least = planner.smallest();
-    const Plan plan = planner.fit(least).plan;
+    const Plan plan = planner.plan_within(least).plan;
     EXPECT_EQ(plan.total_bytes() + plan.result_bytes, least);
     expect_error<BudgetError>(
-        [&] { planner.fit(least - kGranule); },
+        [&] { planner.plan_within(least - kGranule); },
         cat("step: the budget is too small: ", least - kGranule,
             " bytes, and the smallest plan found takes ", least,
             ". Allow that many, search longer, or take a smaller batch or 16-bit precision."));
@@ -126,10 +126,10 @@ TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
 }
 
 // What does not run again is what runs in the step that keeps all. Returns the others.
-std::vector<Instruction> repetitions(const Fitted& fitted, const Program& keep) {
+std::vector<Instruction> repetitions(const PlannedProgram& planned, const Program& keep) {
   std::vector<Instruction> again;
   std::vector<const OpDef*> rest, all;
-  for (const Instruction& instruction : fitted.program.instructions)
+  for (const Instruction& instruction : planned.program.instructions)
     if (recompute::is_repetition(instruction, keep))
       again.push_back(instruction);
     else
@@ -138,7 +138,7 @@ std::vector<Instruction> repetitions(const Fitted& fitted, const Program& keep) 
   std::ranges::sort(rest);
   std::ranges::sort(all);
   EXPECT_EQ(rest, all);
-  EXPECT_EQ(fitted.plan.recompute.repetitions, std::ssize(again));
+  EXPECT_EQ(planned.plan.recompute.repetitions, std::ssize(again));
   return again;
 }
 
@@ -146,20 +146,20 @@ TEST(MemoryBudget, ALargerBudgetNeverCostsMoreTime) {
   int pairs = 0;
   for (const char* name : {"lenet", "resnet8", "vgg", "sepcnn", "gpt"}) {
     SCOPED_TRACE(name);
-    const BudgetPlanner planner(program_of(name), kModel);
+    const BudgetPlanner planner = budget_planner(program_of(name), kModel);
     const int64_t least = planner.smallest(), most = planner.largest();
-    const Program keep = planner.fit(most).program;
+    const Program keep = planner.plan_within(most).program;
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k <= 40; ++k, ++pairs) {
       const int64_t budget = least + (most - least) * k / 40;
-      const Fitted fitted = planner.fit(budget);
-      const Plan& plan = fitted.plan;
+      const PlannedProgram planned = planner.plan_within(budget);
+      const Plan& plan = planned.plan;
       EXPECT_LE(plan.total_bytes(), budget);
       EXPECT_LE(plan.recompute.added_seconds, before);
       EXPECT_LE(plan.recompute.least_repeated_seconds,
                 plan.recompute.repeated_seconds * (1 + 1e-12));
       double repeated = 0;
-      for (const Instruction& instruction : repetitions(fitted, keep))
+      for (const Instruction& instruction : repetitions(planned, keep))
         repeated += modelled_seconds(instruction);
       EXPECT_NEAR(plan.recompute.repeated_seconds, repeated, 1e-12 * repeated);
       before = plan.recompute.added_seconds;
@@ -175,21 +175,21 @@ TEST(MemoryBudget, MeasuredCostsArePricedByTheArena) {
   for (const char* name : {"resnet8", "gpt"}) {
     SCOPED_TRACE(name);
     Training training(name);
-    const BudgetPlanner planner(capture(training.function(), training.metas()),
-                                {.search_seconds = 0.1});
+    const BudgetPlanner planner =
+        budget_planner(capture(training.function(), training.metas()), {.search_seconds = 0.1});
     const int64_t least = planner.smallest(), most = planner.largest();
-    const Fitted keep = planner.fit(most);
+    const PlannedProgram keep = planner.plan_within(most);
     double base = 0;
     for (const Cost& cost : instruction_costs(keep.program, CostModel::measured))
       base += cost.at(arena_farness(keep.plan.arena_bytes));
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k <= 20; ++k) {
-      const Fitted fitted = planner.fit(least + (most - least) * k / 20);
-      const Recompute& recompute = fitted.plan.recompute;
+      const PlannedProgram planned = planner.plan_within(least + (most - least) * k / 20);
+      const Recompute& recompute = planned.plan.recompute;
       EXPECT_DOUBLE_EQ(recompute.step_seconds, base);
       EXPECT_LE(recompute.added_seconds, before);
       EXPECT_LE(recompute.least_repeated_seconds, recompute.repeated_seconds * (1 + 1e-12));
-      EXPECT_EQ(recompute.repeated_seconds > 0, !repetitions(fitted, keep.program).empty());
+      EXPECT_EQ(recompute.repeated_seconds > 0, !repetitions(planned, keep.program).empty());
       before = recompute.added_seconds;
     }
     EXPECT_EQ(before, 0);
@@ -213,12 +213,12 @@ TEST(MemoryBudget, UpdatesRunAsSoonAsTheirGradientIsThere) {
 }
 
 TEST(MemoryBudget, EqualProgramsGiveEqualPlans) {
-  const Fitted first = [] {
-    const BudgetPlanner planner(program_of("gpt"), kModel);
-    return planner.fit(planner.smallest());
+  const PlannedProgram first = [] {
+    const BudgetPlanner planner = budget_planner(program_of("gpt"), kModel);
+    return planner.plan_within(planner.smallest());
   }();
-  const BudgetPlanner planner(program_of("gpt"), kModel);
-  EXPECT_TRUE(first.plan == planner.fit(planner.smallest()).plan);
+  const BudgetPlanner planner = budget_planner(program_of("gpt"), kModel);
+  EXPECT_TRUE(first.plan == planner.plan_within(planner.smallest()).plan);
 }
 
 // The phases of an accumulation keep different things alive: Adam's moments are in the last program
@@ -267,7 +267,7 @@ TEST(MemoryBudget, ConstantsOfAllVariantsCount) {
   const Tensor x = ones({1000});
   const int64_t constant = block_bytes(4000);
   const int64_t alone =
-      BudgetPlanner(capture(step_function(function), std::array{x.meta()}), kModel).smallest();
+      budget_planner(capture(step_function(function), std::array{x.meta()}), kModel).smallest();
   for (const int64_t missing : {0, 64}) {
     Step step(function, {.budget = alone + 2 * constant - missing,
                          .planning = kModel,
@@ -312,7 +312,8 @@ TEST(MemoryBudget, IsKeptWhileTheCallerHoldsTheLastResults) {
   const Tensor w = ones({1000});
   const auto function = [&](const Tensor& x) { return exp(x * w) + w; };
   const Tensor x = ones({1000});
-  const BudgetPlanner planner(capture(step_function(function), std::array{x.meta()}), kModel);
+  const BudgetPlanner planner =
+      budget_planner(capture(step_function(function), std::array{x.meta()}), kModel);
   pool->set_limit(planner.smallest());
   Step step(function, {.budget = planner.smallest(), .planning = kModel});
   Tensor result;
@@ -361,8 +362,8 @@ TEST(MemoryBudget, ARefusedBudgetAllocatesNothing) {
   EXPECT_THROW(step.plan(training.metas()), BudgetError);
   EXPECT_EQ(pool->stats().allocations, before);
   EXPECT_THROW(Step(training.function(), {.budget = -1}), ValueError);
-  EXPECT_THROW(BudgetPlanner(program_of("lenet"), {.search_seconds = 0}), ValueError);
-  EXPECT_THROW(BudgetPlanner(program_of("lenet"), {.search_seconds = std::nan("")}), ValueError);
+  EXPECT_THROW(budget_planner(program_of("lenet"), {.search_seconds = 0}), ValueError);
+  EXPECT_THROW(budget_planner(program_of("lenet"), {.search_seconds = std::nan("")}), ValueError);
 }
 
 }  // namespace
