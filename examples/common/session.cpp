@@ -108,10 +108,6 @@ bool Session::running() const {
   return batches_ < course_.batches && !enough && !stop_.requested() && !early_.reached();
 }
 
-int64_t Session::next_evaluation() const {
-  return std::min((batches_ / course_.round + 1) * course_.round, course_.batches);
-}
-
 bool Session::evaluation_due(int64_t batches) const {
   return batches % course_.round == 0 || batches == course_.batches;
 }
