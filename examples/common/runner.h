@@ -80,12 +80,6 @@ class Runner {
     return run(std::span(inputs.begin(), inputs.size()));
   }
 
-  // Another one: whatever was planned is planned anew.
-  void set_budget(int64_t bytes) {
-    options_.budget = bytes;
-    if (step_) make_step();
-  }
-
   // Gives back the memory of a captured step until the next run.
   void release_arena() {
     if (step_) step_->release_arena();
