@@ -147,8 +147,7 @@ void train(const Options& options, int64_t epochs) {
                   {metas,
                    {steps - (windows - 1) * most, most},
                    evaluation_inputs(metas, options.batch, feed.test_images),
-                   feed.data_bytes,
-                   feed.next_batch},
+                   feed.data_bytes},
                   model->parameters(), window, {train_step, evaluation, with_gradients});
   session.planned(planned);
   pictures.draw_plan(step, metas, train_step(precision), window);
@@ -163,8 +162,7 @@ void train(const Options& options, int64_t epochs) {
   const int64_t left_out = ended(first) - optimizer.steps_made();  // by loss scaling, before
   while (session.running()) {
     const int64_t number = session.batches(), in_epoch = number % steps, part = in_epoch % most;
-    if (in_epoch == 0 || number == first)
-      feed.start(number / steps, in_epoch, /*ahead=*/planned.next_batch > 0);
+    if (in_epoch == 0 || number == first) feed.start(number / steps, in_epoch);
     if (late_rate) {
       late_rate->next();
       if (pruner && part == 0) {

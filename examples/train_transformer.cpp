@@ -4,6 +4,8 @@
 //   train_transformer --model gpt --data text:input.txt   nanoGPT's recipe for a CPU
 //   train_transformer --model textcls                     which part of the text is this from?
 //   train_transformer --model gpt2-124M --data tokens:input.tokens --weights model.safetensors
+#include <functional>
+
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
 #include "core/base/hash.h"
@@ -14,7 +16,6 @@
 #include "examples/common/options.h"
 #include "examples/common/session.h"
 #include "examples/common/synthetic.h"
-#include "examples/common/text_feed.h"
 #include "examples/models/gpt_optimizer.h"
 #include "examples/models/transformer_models.h"
 #include "examples/models/weights.h"
@@ -31,7 +32,7 @@ namespace {
 // A task: where batches come from and how they are judged. Both models are the same to train().
 struct Task {
   std::unique_ptr<Staged> model;
-  TextFeed::Make batch, test_batch;
+  std::function<data::Batch(int64_t number, Device device)> batch, test_batch;
   int64_t test_batches;
   int64_t data_bytes;
   std::string data;  // what tells it from other data
@@ -160,10 +161,10 @@ Task make_task(const TextOptions& options, nn::Build& build) {
 }
 
 // All test batches, one after another.
-Session::Batches in_turn(const Task& task, TextFeed& feed) {
-  return [&, index = int64_t{0}]() mutable -> std::optional<data::Batch> {
+Session::Batches in_turn(const Task& task, Device device) {
+  return [&task, device, index = int64_t{0}]() mutable -> std::optional<data::Batch> {
     if (index == task.test_batches) return std::nullopt;
-    return feed.batch(task.test_batch, index++, task.test_batches);
+    return task.test_batch(index++, device);
   };
 }
 
@@ -232,10 +233,7 @@ void train(const TextOptions& options) {
     return options.histograms > 0 ? train_step(type, /*return_gradients=*/true) : StepFunction();
   };
   const Metas metas = training_inputs(task, device);
-  const bool ahead = device == Device::cuda && options.data != kSynthetic && !options.no_prefetch;
-  const int64_t next_batch = ahead ? bytes_of(metas[0]) + bytes_of(metas[1]) : 0;
-  Runner step(train_step(precision), options.captured(),
-              budget.step_options(next_batch * data::DevicePrefetcher::kPinned), &window,
+  Runner step(train_step(precision), options.captured(), budget.step_options(0), &window,
               evaluation(precision), with_gradients(precision));
 
   const std::string data =
@@ -272,15 +270,14 @@ void train(const TextOptions& options) {
       .tensors("window.", window.state(), [&] { return session.batches() % parts != 0; });
   session.begin();
 
-  const Planned planned = budget.plan(
-      step, {metas, {parts}, evaluation_inputs(task, device), task.data_bytes, next_batch},
-      parameters, window, {train_step, evaluation, with_gradients});
+  const Planned planned =
+      budget.plan(step, {metas, {parts}, evaluation_inputs(task, device), task.data_bytes},
+                  parameters, window, {train_step, evaluation, with_gradients});
   session.planned(planned);
   pictures.draw_plan(step, metas, train_step(precision), window);
   if (options.plan_only) return;
 
   FindNan find_nan(options, scaler, optimizer.steps());
-  TextFeed feed(device, /*ahead=*/planned.next_batch > 0);
   double rate = 0;
   const int64_t first = session.batches();
   const int64_t left_out = first / parts - optimizer.steps_made();  // by loss scaling, before
@@ -295,7 +292,7 @@ void train(const TextOptions& options) {
     window.at(part, parts);
     const bool drawn = part + 1 == parts && session.histograms_due(number / parts);
     {  // no evaluation is planned beside the batch
-      const data::Batch batch = feed.batch(task.batch, number, session.next_evaluation());
+      const data::Batch batch = task.batch(number, device);
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
       const auto [loss, gradients] = find_nan.watch(number, part + 1 == parts, [&] {
         return step.train(number, {batch.x, batch.y, key}, drawn);
@@ -304,7 +301,7 @@ void train(const TextOptions& options) {
       session.trained(loss, batch.y.count(), late_rate ? Late(optimizer.learning_rate()) : rate);
       session.histograms(task.model->named_parameters(), gradients);
     }
-    if (session.evaluation_due()) session.evaluate(step, in_turn(task, feed));
+    if (session.evaluation_due()) session.evaluate(step, in_turn(task, device));
     session.save_when_due();
   }
   if (session.finish(facts(options), session.batches() / parts - optimizer.steps_made()))

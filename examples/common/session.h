@@ -65,8 +65,6 @@ class Session {
 
   // Batches trained so far, in all runs: the number of the next.
   int64_t batches() const { return batches_; }
-  // How many they are at the next evaluation.
-  int64_t next_evaluation() const;
   // Whether there is a next batch: not at the end, after Ctrl-C, or when patience is over.
   bool running() const;
 
