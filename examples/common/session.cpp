@@ -28,9 +28,9 @@ Json facts(const Options& options) {
           {"accumulate", options.accumulate}};
 }
 
-Session::Session(const Options& options, const Course& course, PooledAllocator& pool)
+Session::Session(const Options& options, const RunLength& length, PooledAllocator& pool)
     : options_(options),
-      course_(course),
+      length_(length),
       pool_(pool),
       report_(options.json),
       board_(options.plan_only ? std::string() : options.tensorboard),
@@ -84,7 +84,7 @@ void Session::begin() {
 
 void Session::planned(const Planned& planned) {
   planned_ = planned;
-  progress_.emplace("batch", course_.batches, course_.amount, first_);
+  progress_.emplace("batch", length_.batches, length_.amount, first_);
   start_ = std::chrono::steady_clock::now();
   pool_.reset_peak();
   if (!run_) return;
@@ -95,7 +95,7 @@ void Session::planned(const Planned& planned) {
   }
   data::write_atomically(run_->config(), options_.config);
   std::vector<std::string> columns{"loss", "mean_loss", "val_loss", "accuracy"};
-  if (course_.perplexity) columns.emplace_back("perplexity");
+  if (length_.perplexity) columns.emplace_back("perplexity");
   columns.emplace_back("learning_rate");
   log_.emplace(run_->path(), std::move(columns), batches_);
   rows_of_before();
@@ -105,15 +105,15 @@ void Session::planned(const Planned& planned) {
 
 bool Session::running() const {
   const bool enough = options_.stop_after > 0 && batches_ - first_ >= options_.stop_after;
-  return batches_ < course_.batches && !enough && !stop_.requested() && !early_.reached();
+  return batches_ < length_.batches && !enough && !stop_.requested() && !early_.reached();
 }
 
 int64_t Session::next_evaluation() const {
-  return std::min((batches_ / course_.round + 1) * course_.round, course_.batches);
+  return std::min((batches_ / length_.round + 1) * length_.round, length_.batches);
 }
 
 bool Session::evaluation_due(int64_t batches) const {
-  return batches % course_.round == 0 || batches == course_.batches;
+  return batches % length_.round == 0 || batches == length_.batches;
 }
 
 void Session::trained(const Loss& loss, int64_t labels, const Late& learning_rate) {
@@ -132,7 +132,7 @@ void Session::learn(const Trained& batch) {
   rate_ = batch.learning_rate.value();
   round_loss_.add(loss_, batch.labels);
   board_.trained(batch.batches, loss_, rate_);
-  progress_->update(batch.batches, (batch.batches - first_) * course_.batch_amount,
+  progress_->update(batch.batches, (batch.batches - first_) * length_.batch_amount,
                     status_line(loss_, score_.loss.count > 0 ? score_.accuracy() : -1,
                                 planned_.training, pool_.stats()));
   const int64_t every = options_.log_every;
@@ -176,12 +176,12 @@ void Session::evaluate(Runner& step, const Batches& next) {
   const double loss = score_.loss.value(), perplexity = score_.perplexity();
   best_ = early_.observe(loss);
   board_.evaluated(batches_, {{"loss", loss}, {"accuracy", score_.accuracy()}});
-  const int64_t place = batches_ / course_.unit_batches;
-  std::printf("%s %lld/%lld  mean loss %.9g  %s loss %.4f  %s accuracy %.4f", course_.unit,
+  const int64_t place = batches_ / length_.unit_batches;
+  std::printf("%s %lld/%lld  mean loss %.9g  %s loss %.4f  %s accuracy %.4f", length_.unit,
               static_cast<long long>(place),
-              static_cast<long long>(course_.batches / course_.unit_batches), mean_loss_,
-              course_.held_out, loss, course_.held_out, score_.accuracy());
-  if (course_.perplexity) std::printf("  perplexity %.3f", perplexity);
+              static_cast<long long>(length_.batches / length_.unit_batches), mean_loss_,
+              length_.held_out, loss, length_.held_out, score_.accuracy());
+  if (length_.perplexity) std::printf("  perplexity %.3f", perplexity);
   std::printf("\n");
   std::fflush(stdout);
   rows_.push_back(row(batches_, {{"mean_loss", mean_loss_},
@@ -189,7 +189,7 @@ void Session::evaluate(Runner& step, const Batches& next) {
                                  {"accuracy", score_.accuracy()},
                                  {"perplexity", perplexity}}));
   if (!log_) return;
-  if (course_.perplexity)
+  if (length_.perplexity)
     log_->row(batches_, {{"loss", loss_},
                          {"mean_loss", mean_loss_},
                          {"val_loss", loss},
@@ -205,11 +205,11 @@ void Session::evaluate(Runner& step, const Batches& next) {
 }
 
 Json Session::row(int64_t batches, const Json& figures) const {
-  Json row = {{course_.unit, batches / course_.unit_batches},
+  Json row = {{length_.unit, batches / length_.unit_batches},
               {"loss", figures.value("mean_loss", Json())},
               {"val_loss", figures.value("val_loss", Json())},
               {"accuracy", figures.value("accuracy", Json())}};
-  if (course_.perplexity) row["perplexity"] = figures.value("perplexity", Json());
+  if (length_.perplexity) row["perplexity"] = figures.value("perplexity", Json());
   return row;
 }
 
@@ -238,7 +238,7 @@ bool Session::finish(Json facts, int64_t skipped) {
   learn(0);
   if (saves_ && saved_ != batches_) save();
   if (saves_) saves_->finish();
-  if (batches_ < course_.batches && !early_.reached()) {
+  if (batches_ < length_.batches && !early_.reached()) {
     const std::string stopped =
         cat("stopped after ", batches_, " batches",
             saves_ ? cat("; --resume ", options_.run, " goes on") : std::string(), ".");
@@ -249,7 +249,7 @@ bool Session::finish(Json facts, int64_t skipped) {
   if (early_.reached())
     std::printf("stopped early: %lld evaluations without a lower loss than %.4f\n",
                 static_cast<long long>(early_.waited), early_.best);
-  facts[cat(course_.unit, "s")] = rows_;
+  facts[cat(length_.unit, "s")] = rows_;
   facts["final"] = {
       {"loss", mean_loss_},
       {"val_loss", score_.loss.value()},

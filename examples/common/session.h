@@ -33,8 +33,8 @@
 
 namespace plimsoll::examples {
 
-// How far training goes, and how it is called.
-struct Course {
+// How long a run is: batches in all and between evaluations, and the words for them.
+struct RunLength {
   const char* unit;      // "epoch", "step": what messages count in
   int64_t unit_batches;  // batches in one
   int64_t batches;       // in all
@@ -54,7 +54,7 @@ class Session {
   using Batches = std::function<std::optional<data::Batch>()>;
 
   // Refuses files and folders now that could not be written later: UsageError.
-  Session(const Options& options, const Course& course, PooledAllocator& pool);
+  Session(const Options& options, const RunLength& length, PooledAllocator& pool);
 
   // What is saved besides the session's own: fill it before begin().
   train::State& state() { return state_; }
@@ -105,7 +105,7 @@ class Session {
   void rows_of_before();
 
   const Options& options_;
-  const Course course_;
+  const RunLength length_;
   PooledAllocator& pool_;
   const ReportFile report_;
   TensorBoard board_;

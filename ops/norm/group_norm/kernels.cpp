@@ -11,10 +11,10 @@ namespace {
 // for any number of groups: kSpread rows [C] of coefficients for each image.
 constexpr int64_t kSpread = 5;
 
-struct Cut {
+struct PositionChunks {
   Sizes sizes;
   int64_t chunk, chunks;  // positions of a chunk; chunks of an image
-  explicit Cut(const Sizes& s)
+  explicit PositionChunks(const Sizes& s)
       : sizes(s), chunk(grain_for(s.channels)), chunks(pieces(s.positions, chunk)) {}
 
   int64_t partials() const { return sizes.images * chunks * 2 * sizes.channels; }
@@ -38,10 +38,10 @@ struct Cut {
 };
 
 template <class C>
-struct Scratch {
+struct Workspace {
   double *partial, *total;  // [N, chunks, 2, C], [2, C]
   C* spread;                // [N, kSpread, C]
-  Scratch(std::span<std::byte> bytes, const Cut& cut)
+  Workspace(std::span<std::byte> bytes, const PositionChunks& cut)
       : partial(reinterpret_cast<double*>(bytes.data())),
         total(partial + cut.partials()),
         spread(reinterpret_cast<C*>(total + 2 * cut.sizes.channels)) {}
@@ -69,7 +69,7 @@ struct Statistics {
 };
 
 // Of one group: its channels' chunks put together as Chan, Golub and LeVeque (1979) do.
-Statistics combine(const Cut& cut, const double* partial, int64_t image, int64_t group,
+Statistics combine(const PositionChunks& cut, const double* partial, int64_t image, int64_t group,
                    double eps) {
   const int64_t channels = cut.sizes.channels, width = channels / cut.sizes.groups;
   double n = 0, m = 0, m2 = 0;
@@ -92,7 +92,7 @@ Statistics combine(const Cut& cut, const double* partial, int64_t image, int64_t
 template <class C>
 struct Spread {
   C *high, *rest, *inverse, *mean_g, *mean_gn;
-  Spread(const Scratch<C>& scratch, const Sizes& sizes, int64_t image)
+  Spread(const Workspace<C>& scratch, const Sizes& sizes, int64_t image)
       : high(scratch.spread + image * kSpread * sizes.channels),
         rest(high + sizes.channels),
         inverse(rest + sizes.channels),
@@ -111,7 +111,7 @@ void spread_statistics(const Spread<C>& to, const Sizes& sizes, int64_t group, d
 }
 
 template <class T>
-void forward_typed(const Call& call, const Cut& cut, double eps) {
+void forward_typed(const Call& call, const PositionChunks& cut, double eps) {
   using C = Compute<T>;
   const int64_t groups = cut.sizes.groups, channels = cut.sizes.channels;
   const T* x = call.in[0].as<T>();
@@ -119,7 +119,7 @@ void forward_typed(const Call& call, const Cut& cut, double eps) {
   T* y = call.out[0].as<T>();
   double* means = call.out[1].as<double>();
   C* inverses = call.out[2].as<C>();
-  const Scratch<C> scratch(call.workspace, cut);
+  const Workspace<C> scratch(call.workspace, cut);
   cut.for_each_chunk([&](int64_t, int64_t number, int64_t first, int64_t n) {
     double* mean = scratch.partial + number * 2 * channels;
     chunk_statistics(x + first, n, channels, mean, mean + channels);
@@ -147,8 +147,8 @@ void forward_typed(const Call& call, const Cut& cut, double eps) {
 //   dbeta = sum dy,  dgamma = sum dy n,  dx = inverse (g - sum(g) / M - n sum(g n) / M)
 // Adds up what the chunks left: sums of dy and dy n, and what follows for the groups of an image.
 template <class C>
-void combine_gradients(const Cut& cut, const Scratch<C>& scratch, int64_t image, const C* gamma,
-                       double* dgamma, double* dbeta) {
+void combine_gradients(const PositionChunks& cut, const Workspace<C>& scratch, int64_t image,
+                       const C* gamma, double* dgamma, double* dbeta) {
   const int64_t channels = cut.sizes.channels, width = channels / cut.sizes.groups;
   const Spread<C> to(scratch, cut.sizes, image);
   for (int64_t first = 0; first < channels; first += width) {
@@ -169,14 +169,14 @@ void combine_gradients(const Cut& cut, const Scratch<C>& scratch, int64_t image,
 }
 
 template <class T>
-void backward_typed(const Call& call, const Cut& cut) {
+void backward_typed(const Call& call, const PositionChunks& cut) {
   using C = Compute<T>;
   const int64_t groups = cut.sizes.groups, channels = cut.sizes.channels;
   const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
   const C *gamma = call.in[2].as<C>(), *inverses = call.in[4].as<C>();
   const double* means = call.in[3].as<double>();
   T* dx = call.out[0].as<T>();
-  const Scratch<C> scratch(call.workspace, cut);
+  const Workspace<C> scratch(call.workspace, cut);
   for (int64_t i = 0; i < cut.sizes.images * groups; ++i)
     spread_statistics({scratch, cut.sizes, i / groups}, cut.sizes, i % groups, means[i],
                       inverses[i]);
@@ -220,19 +220,19 @@ void backward_typed(const Call& call, const Cut& cut) {
 }  // namespace
 
 int64_t workspace(const Sizes& sizes, DType dtype) {
-  const int64_t doubles = Cut(sizes).partials() + 2 * sizes.channels;
+  const int64_t doubles = PositionChunks(sizes).partials() + 2 * sizes.channels;
   const int64_t wide = dtype == DType::f64 ? 8 : 4;
   return doubles * 8 + sizes.images * kSpread * sizes.channels * wide;
 }
 
 void forward(const Call& call, const Sizes& sizes, double eps) {
   visit_floating("group_norm", call.in[0].dtype(),
-                 [&]<class T>() { forward_typed<T>(call, Cut(sizes), eps); });
+                 [&]<class T>() { forward_typed<T>(call, PositionChunks(sizes), eps); });
 }
 
 void backward(const Call& call, const Sizes& sizes) {
   visit_floating("group_norm_grad", call.in[0].dtype(),
-                 [&]<class T>() { backward_typed<T>(call, Cut(sizes)); });
+                 [&]<class T>() { backward_typed<T>(call, PositionChunks(sizes)); });
 }
 
 }  // namespace plimsoll::group_norm_detail

@@ -17,7 +17,7 @@ double mean_of(const T* x, int64_t n) {
 }
 
 template <class C>
-struct Row {
+struct RowStatistics {
   double mean;
   C inverse;  // 1 / sqrt(variance + eps)
 };
@@ -25,7 +25,7 @@ struct Row {
 // The first mean may carry the rounding of a long sum; the mean of the deviations from it corrects
 // it and the variance.
 template <class T>
-Row<Compute<T>> statistics(const T* x, int64_t n, double eps) {
+RowStatistics<Compute<T>> statistics(const T* x, int64_t n, double eps) {
   using C = Compute<T>;
   const C about = static_cast<C>(mean_of(x, n));
   const auto [first, second] = sums_of<C, 2>(n, [&]<class V>(int64_t i) {
@@ -114,7 +114,7 @@ void forward(const Call& call, double eps) {
             const T* from = x + row * n;
             T* to = y + row * n;
             fetch_next_row(from, n);
-            const Row<C> stats = statistics(from, n, eps);
+            const RowStatistics<C> stats = statistics(from, n, eps);
             means[row] = stats.mean;
             inverses[row] = stats.inverse;
             const Split<C> m(stats.mean);
