@@ -11,6 +11,7 @@
 #include "core/cpu/parallel.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
+#include "ops/common/expect.h"
 #include "ops/common/formula.h"
 #include "ops/pointwise/copy/copy.h"
 
@@ -23,8 +24,7 @@ struct Unary {
   static constexpr bool kLight = requires { F::light; };
 
   static Metas infer(std::span<const Meta> in, const Attrs&) {
-    check<DTypeError>(is_floating(in[0].dtype), F::name, ": a floating type is needed: got ", in[0],
-                      ". Cast it first.");
+    check_floating(F::name, in[0]);
     return {in[0]};
   }
 

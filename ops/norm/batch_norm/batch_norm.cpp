@@ -28,24 +28,20 @@ namespace {
 
 using namespace batch_norm_detail;
 
-DType statistics_dtype(DType x) { return x == DType::f64 ? DType::f64 : DType::f32; }
-
 // DTypeError or ShapeError unless x has elements and the other inputs are vectors of its channels,
 // in f32 (f64 when x is f64).
 void check_channels(const char* name, std::span<const Meta> in) {
   const Meta& x = in[0];
-  check<DTypeError>(is_floating(x.dtype), name, ": a floating type is needed: got ", x,
-                    ". Cast it first.");
+  check_floating(name, x);
   check<ShapeError>(x.shape.rank() >= 1 && count(x.shape) > 0, name,
                     ": there are no elements to normalise: ", x.shape,
                     ". Pass at least one position with one channel.");
   for (const Meta& v : in.subspan(1)) {
     check<ShapeError>(v.shape == Shape{x.shape.back()}, name, ": the channels differ: ", v.shape,
                       " for an input of ", x.shape, ". Use vectors of the last axis' size.");
-    check<DTypeError>(v.dtype == statistics_dtype(x.dtype), name,
+    check<DTypeError>(v.dtype == compute_dtype(x.dtype), name,
                       ": parameters and statistics of the wrong type: ", v.dtype,
-                      " for an input of ", x.dtype, ". Keep them in ", statistics_dtype(x.dtype),
-                      ".");
+                      " for an input of ", x.dtype, ". Keep them in ", compute_dtype(x.dtype), ".");
   }
 }
 

@@ -28,9 +28,8 @@ using namespace group_norm_detail;
 Metas group_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape& x = in[0].shape;
   const auto& [groups, eps] = attrs.as<GroupNormAttrs>();
-  check<DTypeError>(is_floating(in[0].dtype), "group_norm: a floating type is needed: got ", in[0],
-                    ". Cast it first.");
-  const DType wide = in[0].dtype == DType::f64 ? DType::f64 : DType::f32;
+  check_floating("group_norm", in[0]);
+  const DType wide = compute_dtype(in[0].dtype);
   check<DTypeError>(in[1].dtype == wide && in[2].dtype == wide,
                     "group_norm: gamma and beta have the wrong type: got ", in[1].dtype, " and ",
                     in[2].dtype, " for ", in[0].dtype, " data. Give them in ", wide, ".");

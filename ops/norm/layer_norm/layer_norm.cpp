@@ -25,9 +25,8 @@ using namespace layer_norm_detail;
 // row.
 Metas layer_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape& x = in[0].shape;
-  check<DTypeError>(is_floating(in[0].dtype), "layer_norm: a floating type is needed: got ", in[0],
-                    ". Cast it first.");
-  const DType wide = in[0].dtype == DType::f64 ? DType::f64 : DType::f32;
+  check_floating("layer_norm", in[0]);
+  const DType wide = compute_dtype(in[0].dtype);
   check<DTypeError>(in[1].dtype == wide && in[2].dtype == wide,
                     "layer_norm: gamma and beta have the wrong type: got ", in[1].dtype, " and ",
                     in[2].dtype, " for ", in[0].dtype, " data. Give them in ", wide, ".");
