@@ -119,12 +119,14 @@ Tensor unary(const Tensor& x, Attrs constants = {}) {
   return apply1(Unary<F>::op, {contiguous(x)}, std::move(constants));
 }
 
-Metas infer_binary(const char* name, std::span<const Meta> in);
-
 // Two inputs with NumPy broadcasting: y = f(a, b). Gradients are each op's own.
 template <class F>
 struct Binary {
-  static Metas infer(std::span<const Meta> in, const Attrs&) { return infer_binary(F::name, in); }
+  static Metas infer(std::span<const Meta> in, const Attrs&) {
+    check_same_type(F::name, in);
+    check_floating(F::name, in[0].dtype);
+    return {{broadcast(F::name, in[0].shape, in[1].shape), in[0].dtype, in[0].device}};
+  }
 
   static void cpu(const Call& call) {
     visit_floating(F::name, call.out[0].dtype(), [&]<class T>() {
