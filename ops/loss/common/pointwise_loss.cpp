@@ -1,4 +1,5 @@
 #include "ops/loss/common/pointwise_loss.h"
+
 #include "ops/common/expect.h"
 
 namespace plimsoll {
