@@ -60,9 +60,9 @@ double predicted_seconds(const Program& program) {
 // A program in an arena of its own.
 class Run {
  public:
-  explicit Run(const Fitted& fitted)
-      : arena_(Storage::allocate(Device::cpu, fitted.plan.arena_bytes, MemoryClass::arena, "run")),
-        replay_(fitted.program, fitted.plan) {
+  explicit Run(const PlannedProgram& planned)
+      : arena_(Storage::allocate(Device::cpu, planned.plan.arena_bytes, MemoryClass::arena, "run")),
+        replay_(planned.program, planned.plan) {
     replay_.bind(arena_->data());
   }
 
@@ -92,15 +92,15 @@ struct Measured {
 // Steps within a budget against steps that keep all, in turns. Where the pages of an arena lie makes
 // a difference of some per cent, so after some rounds others are taken, and a round goes first until
 // the caches have settled.
-Measured measure(const Fitted& all, const Fitted& fitted, std::span<const Tensor> inputs,
-                 int rounds) {
+Measured measure(const PlannedProgram& all, const PlannedProgram& planned,
+                 std::span<const Tensor> inputs, int rounds) {
   constexpr int kRoundsThere = 5;
   Measured measured{};
   std::vector<std::vector<double>> again;  // of each instruction, those of each round
   std::vector<double> bases;
   while (std::ssize(bases) < rounds) {
     const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
-    Run keeps(all), repeats(fitted);
+    Run keeps(all), repeats(planned);
     for (int i = -1; i < kRoundsThere && std::ssize(bases) < rounds; ++i) {
       const double base = keeps.seconds(inputs), more = repeats.seconds(inputs);
       const std::vector<double> each = repeats.seconds_of_each(inputs);
@@ -112,7 +112,7 @@ Measured measure(const Fitted& all, const Fitted& fitted, std::span<const Tensor
     }
   }
   for (size_t k = 0; k < again.size(); ++k)
-    if (recompute::is_repetition(fitted.program.instructions[k], all.program))
+    if (recompute::is_repetition(planned.program.instructions[k], all.program))
       measured.again += median(again[k]) / median(bases);
   return measured;
 }
@@ -140,11 +140,12 @@ void print_table(const Subject& subject, const Options& options) {
   instruction_costs(keep, CostModel::measured);  // once: planning is timed without
   const auto start = std::chrono::steady_clock::now();
   const BudgetPlanner planner(keep, {});
-  planner.smallest();                         // the search
-  planner.fit(planner.largest() - kGranule);  // in which all that it found is placed and priced
+  planner.smallest();  // the search
+  planner.plan_within(planner.largest() -
+                      kGranule);  // in which all that it found is placed and priced
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const Fitted keeps = planner.fit(planner.largest());
+  const PlannedProgram keeps = planner.plan_within(planner.largest());
   const Plan& all = keeps.plan;
   const double base = all.recompute.step_seconds;
   const int64_t outside = planner.largest() - all.arena_bytes;
@@ -154,8 +155,8 @@ void print_table(const Subject& subject, const Options& options) {
   for (const double ratio : options.ratios) {
     const auto arena = static_cast<int64_t>(ratio * static_cast<double>(all.arena_bytes));
     try {
-      const Fitted fitted = planner.fit(outside + arena);
-      const Recompute& r = fitted.plan.recompute;
+      const PlannedProgram planned = planner.plan_within(outside + arena);
+      const Recompute& r = planned.plan.recompute;
       const auto percent = [&](double seconds) { return 100 * seconds / r.step_seconds; };
       std::printf("  at %.2f: again %5.1f %%", ratio, percent(r.repeated_seconds));
       if (options.rounds == 0) {
@@ -163,7 +164,7 @@ void print_table(const Subject& subject, const Options& options) {
                     percent(r.added_seconds));
         continue;
       }
-      const auto [added, again] = measure(keeps, fitted, inputs, options.rounds);
+      const auto [added, again] = measure(keeps, planned, inputs, options.rounds);
       const auto half = static_cast<int64_t>(added.size() / 2);
       std::printf(", measured %5.1f, at least %4.1f  added %5.1f %%, measured %5.1f (%.1f, %.1f)\n",
                   100 * again, percent(r.least_repeated_seconds), percent(r.added_seconds),
@@ -177,7 +178,7 @@ void print_table(const Subject& subject, const Options& options) {
     std::fflush(stdout);
   }
   const auto beside = [&](const std::string& what, int64_t arena, double added) {
-    const Recompute ours = planner.fit(outside + arena).plan.recompute;
+    const Recompute ours = planner.plan_within(outside + arena).plan.recompute;
     std::printf("  %-22s at %.2f: +%5.1f %%, ours there +%5.1f %%\n", what.c_str(),
                 static_cast<double>(arena) / static_cast<double>(all.arena_bytes), 100 * added,
                 100 * ours.added_seconds / ours.step_seconds);

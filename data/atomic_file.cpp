@@ -21,21 +21,6 @@ namespace fs = std::filesystem;
                   "). Look at its folder and the space on the disk.");
 }
 
-// Where the bytes of a file of this name would go: links followed, also to a file not there yet.
-fs::path behind_links(const fs::path& name) {
-  fs::path path = name;
-  std::error_code none;  // what cannot be looked at cannot be opened either
-  for (int links = 0; fs::is_symlink(path, none); ++links) {
-    check<DataError>(links < 40, "write: its links lead nowhere: ", name.string(),
-                     ". Name another file.");
-    path = path.parent_path() / fs::read_symlink(path, none);
-  }
-  check<DataError>(!fs::exists(path, none) || fs::is_regular_file(path, none),
-                   "write: it is there and no regular file: ", path.string(),
-                   ". Name another file.");
-  return path;
-}
-
 // A file or a folder, opened to bring to the disk what was written to it, or which names it has.
 class Opened {
  public:
@@ -60,8 +45,21 @@ class Opened {
 
 }  // namespace
 
+fs::path behind_links(const fs::path& name, const std::string& who) {
+  fs::path path = name;
+  std::error_code none;  // what cannot be looked at cannot be opened either
+  for (int links = 0; fs::is_symlink(path, none); ++links) {
+    check<DataError>(links < 40, who, ": its links lead nowhere: ", name.string(),
+                     ". Name another file.");
+    path = path.parent_path() / fs::read_symlink(path, none);
+  }
+  check<DataError>(!fs::exists(path, none) || fs::is_regular_file(path, none), who,
+                   ": it is there and no regular file: ", path.string(), ". Name another file.");
+  return path;
+}
+
 // O_EXCL, so that nothing that is there is opened.
-AtomicFile::AtomicFile(const fs::path& file) : file_(behind_links(file)) {
+AtomicFile::AtomicFile(const fs::path& file) : file_(behind_links(file, "write")) {
   for (int i = 0;; ++i) {
     temporary_ = cat(file_.string(), ".", getpid(), ".", i, ".tmp");
     const int opened = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

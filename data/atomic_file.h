@@ -44,6 +44,10 @@ void write_atomically(const std::filesystem::path& file,
                       const std::function<void(const std::filesystem::path& file)>& write);
 void write_atomically(const std::filesystem::path& file, std::string_view text);
 
+// Where the bytes of a file of this name would go: links followed, also to a file not there yet.
+// DataError, which begins with `who`, for links that lead nowhere and what is no regular file.
+std::filesystem::path behind_links(const std::filesystem::path& name, const std::string& who);
+
 // Removes what processes that were killed left of files of a folder whose names begin so. Nobody
 // may be writing one.
 void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);

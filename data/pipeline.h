@@ -1,10 +1,9 @@
 // An input pipeline is one stream made from another. A stream is a function: each call gives the
 // next item; after the last, nothing, at every call.
 //
-//   Stream<int64_t> order = shuffled(numbers(0, 1000), {.buffer = 100, .seed = 1, .epoch = 3});
-//   const auto image = [&](int64_t i) { return decode(files[i]); };
-//   auto batches = batched(mapped(std::move(order), image, {.workers = 4, .ahead = 64}), 32);
-//   while (auto batch = batches()) use(*batch);
+//   const auto batch = [&](int64_t number) { return decode(files, number); };
+//   auto batches = mapped(numbers(0, 1000), batch, {.workers = 4, .ahead = 8});
+//   while (auto next = batches()) use(*next);
 //
 // The items and their order are the same for every number of workers. A copy of a stream is the
 // same stream; one thread at a time may read it; its own threads end with the last copy.
@@ -22,7 +21,6 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "data/random.h"
 
 namespace plimsoll::data {
 
@@ -164,60 +162,6 @@ auto mapped(Stream<T> source, F f, MapAttrs attrs = {}) {
   const auto map = std::make_shared<OrderedMap<T, U>>(std::move(source), std::move(f), attrs);
   map->start();
   return Stream<U>([map] { return map->next(); });
-}
-
-struct ShuffleAttrs {
-  int64_t buffer = 1000;  // items held; an item comes out at most `buffer` - 1 places early
-  uint64_t seed = 0;
-  uint64_t epoch = 0;
-};
-
-// The same items in another order, which is a function of the attributes and the number of items,
-// for what does not fit in memory: the buffer is filled, then one of it is drawn and replaced by
-// the next. What does fit is shuffled better by permutation() (data/loader.h). ValueError for a
-// buffer below 1.
-template <class T>
-Stream<T> shuffled(Stream<T> source, ShuffleAttrs attrs) {
-  check<ValueError>(attrs.buffer >= 1, "shuffled: the buffer holds items: ", attrs.buffer,
-                    ". Pass 1 or more.");
-  struct State {
-    Stream<T> source;
-    Random random;
-    std::vector<T> buffer;
-  };
-  const auto state = std::make_shared<State>(
-      State{std::move(source), Random(attrs.seed, attrs.epoch), std::vector<T>()});
-  return [state, most = attrs.buffer]() -> std::optional<T> {
-    auto& [next, random, buffer] = *state;
-    while (std::ssize(buffer) < most) {
-      std::optional<T> item = next();
-      if (!item) break;
-      buffer.push_back(std::move(*item));
-    }
-    if (buffer.empty()) return std::nullopt;
-    std::swap(buffer[static_cast<size_t>(random.index(std::ssize(buffer)))], buffer.back());
-    std::optional<T> drawn = std::move(buffer.back());
-    buffer.pop_back();
-    return drawn;
-  };
-}
-
-// Items in groups of `size`; the last may be smaller, or is left out. ValueError for a size below
-// 1.
-template <class T>
-Stream<std::vector<T>> batched(Stream<T> source, int64_t size, bool drop_last = false) {
-  check<ValueError>(size >= 1, "batched: a batch needs at least one item: ", size,
-                    ". Pass 1 or more.");
-  return [source = std::move(source), size, drop_last]() -> std::optional<std::vector<T>> {
-    std::vector<T> batch;
-    while (std::ssize(batch) < size) {
-      std::optional<T> item = source();
-      if (!item) break;
-      batch.push_back(std::move(*item));
-    }
-    if (batch.empty() || (drop_last && std::ssize(batch) < size)) return std::nullopt;
-    return batch;
-  };
 }
 
 }  // namespace plimsoll::data

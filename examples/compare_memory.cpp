@@ -12,7 +12,7 @@
 // percent of what the captured step takes.
 #include "examples/common/options.h"
 #include "examples/measure/comparison_table.h"
-#include "examples/pictures/comparison_page.h"
+#include "examples/pictures/pages.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -52,9 +52,9 @@ void compare(const Sweep& sweep, const Options& options) {
   for (const std::string& model : sweep.models)
     for (const int64_t batch : sweep.batches)
       for (const std::string& precision : sweep.precisions) {
-        std::optional<Row> first;
+        std::optional<Measured> first;
         for (const Case& c : cases(model, batch, precision_named(precision), sweep.budgets)) {
-          const Row row = measure(c, device, sweep.steps, options.seed);
+          const Measured row = measure(c, device, sweep.steps, options.seed);
           if (!first) first = row;
           lines.push_back({c, row, row.ms_per_step / first->ms_per_step,
                            row.digest == first->digest && row.loss == first->loss});

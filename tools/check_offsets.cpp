@@ -18,7 +18,7 @@
 
 namespace {
 
-struct Row {
+struct PlacedBuffer {
   long long lower = 0, upper = 0, size = 0, offset = 0;
   __int128 top() const { return static_cast<__int128>(offset) + size; }
 };
@@ -43,7 +43,8 @@ std::vector<std::string> split(const std::string& line) {
 }
 
 // The rows by id. `columns` must all be there, and others do not matter.
-std::map<std::string, Row> read(const std::string& path, const std::vector<std::string>& columns) {
+std::map<std::string, PlacedBuffer> read(const std::string& path,
+                                         const std::vector<std::string>& columns) {
   std::ifstream file(path);
   std::string line;
   int number = 0;  // of the line
@@ -57,7 +58,7 @@ std::map<std::string, Row> read(const std::string& path, const std::vector<std::
   for (const std::string& column : columns)
     if (!at.count(column)) throw Unreadable(path + ": no column " + column);
 
-  std::map<std::string, Row> rows;
+  std::map<std::string, PlacedBuffer> rows;
   while (std::getline(file, line)) {
     ++number;
     const std::vector<std::string> parts = split(line);
@@ -65,11 +66,11 @@ std::map<std::string, Row> read(const std::string& path, const std::vector<std::
     const std::string where = path + ": line " + std::to_string(number) + ": ";
     if (parts.size() != header.size())
       throw Unreadable(where + "as many values as columns expected");
-    Row row;
-    for (const auto& [column, field] : {std::pair("lower", &Row::lower),
-                                        {"upper", &Row::upper},
-                                        {"size", &Row::size},
-                                        {"offset", &Row::offset}}) {
+    PlacedBuffer row;
+    for (const auto& [column, field] : {std::pair("lower", &PlacedBuffer::lower),
+                                        {"upper", &PlacedBuffer::upper},
+                                        {"size", &PlacedBuffer::size},
+                                        {"offset", &PlacedBuffer::offset}}) {
       if (std::find(columns.begin(), columns.end(), column) == columns.end()) continue;
       std::istringstream text(parts[at[column]]);
       if (!(text >> row.*field) || text.peek() != EOF)
@@ -93,15 +94,15 @@ long long bytes_of(const std::string& word) {
 }
 
 // What is wrong; empty: nothing.
-std::string fault(const std::map<std::string, Row>& input, const std::map<std::string, Row>& output,
-                  long long capacity) {
+std::string fault(const std::map<std::string, PlacedBuffer>& input,
+                  const std::map<std::string, PlacedBuffer>& output, long long capacity) {
   for (const auto& [id, row] : output)
     if (!input.count(id)) return id + " is not in the input";
-  std::vector<std::pair<std::string, Row>> rows;
+  std::vector<std::pair<std::string, PlacedBuffer>> rows;
   for (const auto& [id, asked] : input) {
     const auto found = output.find(id);
     if (found == output.end()) return id + " is not placed";
-    const Row& row = found->second;
+    const PlacedBuffer& row = found->second;
     if (row.lower != asked.lower || row.upper != asked.upper || row.size != asked.size)
       return id + " has another lifetime or size than in the input";
     if (row.offset < 0) return id + " lies below 0";
@@ -112,7 +113,7 @@ std::string fault(const std::map<std::string, Row>& input, const std::map<std::s
             [](const auto& a, const auto& b) { return a.second.lower < b.second.lower; });
   for (size_t i = 0; i < rows.size(); ++i)
     for (size_t k = i + 1; k < rows.size() && rows[k].second.lower < rows[i].second.upper; ++k) {
-      const Row &a = rows[i].second, &b = rows[k].second;
+      const PlacedBuffer &a = rows[i].second, &b = rows[k].second;
       if (a.offset < b.top() && b.offset < a.top())
         return rows[i].first + " and " + rows[k].first + " overlap";
     }

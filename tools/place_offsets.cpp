@@ -52,15 +52,15 @@ Packing find(std::span<const Box> boxes, const Options& options, std::string& se
     return Effort{.seconds = options.seconds - seconds_since(start), .threads = options.threads};
   };
   if (packing.height > capacity) {
-    const Fitting fitting = place_within(boxes, capacity, effort_left());
-    packing.offsets = fitting.offsets;
+    const SearchedOffsets found = place_within(boxes, capacity, effort_left());
+    packing.offsets = found.offsets;
     packing.height = 0;
-    for (size_t i = 0; i < fitting.offsets.size(); ++i)
-      packing.height = std::max(packing.height, fitting.offsets[i] + boxes[i].bytes);
-    if (fitting.answer != Answer::placed) {
-      sentence = fitting.answer == Answer::impossible
+    for (size_t i = 0; i < found.offsets.size(); ++i)
+      packing.height = std::max(packing.height, found.offsets[i] + boxes[i].bytes);
+    if (found.answer != Answer::placed) {
+      sentence = found.answer == Answer::impossible
                      ? cat("impossible: no placement within ", capacity, " exists")
-                 : !fitting.searched
+                 : !found.searched
                      ? cat("unknown: more than ", kMostBoxes,
                            " buffers hang together in time, too many to search for ", capacity)
                      : cat("unknown: no placement within ", capacity, " was found in ",
@@ -68,7 +68,7 @@ Packing find(std::span<const Box> boxes, const Options& options, std::string& se
       return packing;
     }
   }
-  if (options.minimize || options.capacity < 0) packing = lower(boxes, packing, effort_left());
+  if (options.minimize || options.capacity < 0) packing = tighten(boxes, packing, effort_left());
   sentence = cat("placed: height ", packing.height, ", ",
                  packing.height == packing.lower_bound
                      ? std::string("no placement is lower")

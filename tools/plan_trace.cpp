@@ -13,7 +13,6 @@
 #include "core/base/error.h"
 #include "examples/common/command_line.h"
 #include "examples/common/output_file.h"
-#include "memory/recompute/certificate.h"
 #include "memory/recompute/search.h"
 #include "tools/trace_file.h"
 

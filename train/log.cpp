@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cmath>
-#include <optional>
-#include <string_view>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "data/atomic_file.h"
@@ -15,18 +13,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kJsonStart = "{\"batches\": ";
+// The batches that a row is about: its first number in the table, a field of the object; -1: none.
+int64_t batches_of(const std::string& row, bool json) {
+  int64_t batches = -1;
+  if (json) {
+    const auto object = nlohmann::json::parse(row, nullptr, /*allow_exceptions=*/false);
+    const bool known = object.is_object() && object.contains("batches");
+    return known && object["batches"].is_number_integer() ? object["batches"].get<int64_t>() : -1;
+  }
+  const auto parsed = std::from_chars(row.data(), row.data() + row.size(), batches);
+  return parsed.ec == std::errc() ? batches : -1;
+}
 
-// The lines of a file that are whole, begin with `start` and a number, and have none above `most`.
-std::string rows_until(const fs::path& file, std::string_view start, int64_t most) {
+// The rows of a file that are whole and about at most `most` batches.
+std::string rows_until(const fs::path& file, bool json, int64_t most) {
   std::string kept;
   std::ifstream in(file, std::ios::binary);
   for (std::string line; std::getline(in, line) && !in.eof();) {  // at its end: no line break
-    if (!line.starts_with(start)) continue;
-    int64_t batches = 0;
-    const char* const number = line.data() + start.size();
-    const auto [end, error] = std::from_chars(number, line.data() + line.size(), batches);
-    if (error == std::errc() && end > number && batches <= most) kept += line + '\n';
+    const int64_t batches = batches_of(line, json);
+    if (0 <= batches && batches <= most) kept += line + '\n';
   }
   return kept;
 }
@@ -50,12 +55,13 @@ Log::Log(const fs::path& folder, std::vector<std::string> columns, int64_t batch
       columns_(std::move(columns)) {
   std::string header = "batches";
   for (const std::string& column : columns_) header += "," + column;
-  csv_ = append_to(csv_name_, header + "\n" + rows_until(csv_name_, "", batches));
-  json_ = append_to(json_name_, rows_until(json_name_, kJsonStart, batches));
+  csv_ = append_to(csv_name_, header + "\n" + rows_until(csv_name_, /*json=*/false, batches));
+  json_ = append_to(json_name_, rows_until(json_name_, /*json=*/true, batches));
 }
 
 void Log::row(int64_t batches, std::initializer_list<std::pair<const char*, double>> values) {
-  std::string csv = cat(batches), json = cat(kJsonStart, batches);
+  std::string csv = cat(batches);
+  nlohmann::ordered_json json = {{"batches", batches}};
   size_t used = 0;
   for (const std::string& column : columns_) {
     csv += ',';
@@ -63,15 +69,15 @@ void Log::row(int64_t batches, std::initializer_list<std::pair<const char*, doub
     if (value == values.end()) continue;
     ++used;
     csv += cat(value->second);
-    json += cat(", \"", column,
-                "\": ", std::isfinite(value->second) ? cat(value->second) : std::string("null"));
+    json[column] = value->second;  // written as null when it is not finite
   }
   check<ValueError>(used == values.size(), "log: a value has no column: ", values.size() - used,
                     " of ", values.size(), ". Name all columns when the log is made.");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   write(csv_, csv_name_, csv + "\n");
-  write(json_, json_name_, cat(json, ", \"time\": ", static_cast<double>(ms) / 1000, "}\n"));
+  json["time"] = static_cast<double>(ms) / 1000;
+  write(json_, json_name_, json.dump() + "\n");
 }
 
 }  // namespace plimsoll::train

@@ -5,7 +5,7 @@
 //   log.row(100, {{"loss", 2.02}, {"val_loss", 1.98}});
 //
 // log.csv                            metrics.jsonl
-//   batches,loss,val_loss              {"batches": 50, "loss": 2.31, "time": 1763712000.123}
+//   batches,loss,val_loss              {"batches":50,"loss":2.31,"time":1763712000.123}
 //   50,2.31,                           ...
 //   100,2.02,1.98
 //

@@ -33,7 +33,7 @@ template <class T>
 constexpr bool is_16_bit = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
 // The conversions, on the bits of one value (Word: uint32_t, Float: float) or of a vector of them
-// (core/cpu/load_as.h): all cases are computed, and each value picks its own.
+// (core/cpu/vector.h): all cases are computed, and each value picks its own.
 
 template <class Float, class Word>
 Float float_of_half(Word bits) {

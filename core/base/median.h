@@ -1,4 +1,4 @@
-// The middle of measured values: what a few disturbed measurements do not move.
+// The median of measured values, which a few disturbed measurements do not move.
 #pragma once
 
 #include <algorithm>

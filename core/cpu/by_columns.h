@@ -9,7 +9,7 @@
 //   });
 #pragma once
 
-#include "core/cpu/load_as.h"
+#include "core/cpu/vector.h"
 
 namespace plimsoll {
 

@@ -11,11 +11,9 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace plimsoll {
+#include "core/cpu/threads.h"
 
-// Threads that parallel_for may use. Default: the cores of this machine. ValueError below 1.
-void set_num_threads(int threads);
-int num_threads();  // 1 on threads that share a loop
+namespace plimsoll {
 
 inline int64_t pieces(int64_t n, int64_t grain) { return (n + grain - 1) / grain; }
 

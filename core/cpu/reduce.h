@@ -13,7 +13,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/cpu/load_as.h"
+#include "core/cpu/vector.h"
 
 namespace plimsoll {
 

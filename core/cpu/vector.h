@@ -4,10 +4,19 @@
 //
 //   Vector<float> sum = {};
 //   sum += a * load<Vector<float>>(p);                 // a fused multiply-add where there is one
+//
+// Memory may hold the numbers in another type than one computes with:
+//
+//   const Vector<float> v = load_as<Vector<float>>(x + i);   // x: f32, f16 or bf16
+//   store_as(y + i, v);                                      // rounded to nearest even
+//   z[i] = narrow<BFloat16>(sum);                            // one number
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+
+#include "core/base/half.h"
 
 namespace plimsoll {
 
@@ -42,6 +51,13 @@ void store(T* p, V v) {
   std::memcpy(static_cast<void*>(p), &v, sizeof v);
 }
 
+// Rounds a computed value to the type that stores it. It is a function because a struct (f16, bf16)
+// made in the body of a simd loop itself keeps GCC from vectorising the loop.
+template <class To, class From>
+To narrow(From x) {
+  return static_cast<To>(x);
+}
+
 // Calls f.template operator()<n>() for the n in 1 ... Max that is given.
 template <int Max, class F>
 void with_count(int64_t n, F&& f) {
@@ -50,6 +66,77 @@ void with_count(int64_t n, F&& f) {
       f.template operator()<Max>();
     else
       with_count<Max - 1>(n, f);
+  }
+}
+
+// ---- loads and stores that convert
+//
+// With V = T they take one number. A loop over the lanes would do, but GCC computes such a loop in
+// halves and joins them in memory, where the load of the whole waits for both stores: 6 times as
+// long.
+
+template <class V>
+struct ScalarOf {
+  using type = std::remove_cvref_t<decltype(V{}[0])>;
+};
+template <>
+struct ScalarOf<float> {
+  using type = float;
+};
+template <>
+struct ScalarOf<double> {
+  using type = double;
+};
+
+template <class V>
+constexpr int64_t kLanesOf = sizeof(V) / sizeof(typename ScalarOf<V>::type);
+
+// As many T as V has lanes.
+template <class T, class V>
+struct AlongsideOf {
+  typedef T type __attribute__((vector_size(sizeof(T) * kLanesOf<V>)));
+};
+template <class T, class V>
+using Alongside = typename AlongsideOf<T, V>::type;
+
+// The numbers at p.
+template <class V, class T>
+V load_as(const T* p) {
+  using C = typename ScalarOf<V>::type;
+  static_assert(sizeof(T) <= sizeof(C), "no type is computed in a narrower one");
+  if constexpr (std::is_same_v<T, C>) {
+    return load<V>(p);
+  } else if constexpr (std::is_same_v<V, C>) {
+    return static_cast<C>(*p);
+  } else if constexpr (is_16_bit<T>) {
+    using Floats = Alongside<float, V>;
+    const auto bits =
+        __builtin_convertvector(load<Alongside<uint16_t, V>>(p), Alongside<uint32_t, V>);
+    if constexpr (std::is_same_v<T, Half>)
+      return __builtin_convertvector(float_of_half<Floats>(bits), V);
+    else
+      return __builtin_convertvector(float_of_bfloat16<Floats>(bits), V);
+  } else {
+    return __builtin_convertvector(load<Alongside<T, V>>(p), V);
+  }
+}
+
+// v to where p points.
+template <class V, class T>
+void store_as(T* p, V v) {
+  using C = typename ScalarOf<V>::type;
+  static_assert(!is_16_bit<T> || std::is_same_v<C, float>, "f64 would be rounded twice");
+  if constexpr (std::is_same_v<T, C>) {
+    store(p, v);
+  } else if constexpr (std::is_same_v<V, C>) {
+    *p = narrow<T>(v);
+  } else if constexpr (is_16_bit<T>) {
+    using Words = Alongside<uint32_t, V>;
+    const Words bits =
+        std::is_same_v<T, Half> ? half_of_float<Words>(v) : bfloat16_of_float<Words>(v);
+    store(p, __builtin_convertvector(bits, Alongside<uint16_t, V>));
+  } else {
+    store(p, __builtin_convertvector(v, Alongside<T, V>));
   }
 }
 

@@ -1,4 +1,4 @@
-// Looks for NaN and infinity on the device: the twin of core/cpu/finite.h.
+// Looks for NaN and infinity on the device: the twin of core/engine/apply.cpp.
 #pragma once
 
 #include "core/tensor/value.h"

@@ -1,12 +1,24 @@
 #include "core/engine/apply.h"
 
-#include "core/cpu/finite.h"
+#include <cmath>
+
 #include "core/cuda/seam/cuda.h"
 #include "core/engine/first_nonfinite.h"
 #include "core/engine/trace.h"
 
 namespace plimsoll {
 namespace {
+
+// Whether every element of a contiguous view is finite; integers always are.
+bool all_finite(const View& view) {
+  if (!is_floating(view.dtype())) return true;
+  const int64_t n = count(view.shape());
+  return visit_floating("all_finite", view.dtype(), [&]<class T>() {
+    for (int64_t i = 0; i < n; ++i)
+      if (!std::isfinite(static_cast<Compute<T>>(view.as<T>()[i]))) return false;
+    return true;
+  });
+}
 
 void check_inputs(const OpDef& op, std::span<const Tensor> inputs) {
   const uint64_t tracing = Trace::current() ? Trace::current()->id() : 0;

@@ -5,26 +5,12 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "core/base/error.h"
+#include "data/atomic_file.h"
 
 namespace plimsoll::examples {
 namespace {
-
-namespace fs = std::filesystem;
-
-// Where the bytes of a file of this name would go: links followed, also to a file not there yet.
-fs::path behind_links(const std::string& option, const fs::path& name) {
-  fs::path path = name;
-  std::error_code none;  // what cannot be looked at cannot be opened either
-  for (int links = 0; fs::is_symlink(path, none); ++links) {
-    check<UsageError>(links < 40, option, ": its links lead nowhere: ", name.string(),
-                      ". Name another file.");
-    path = path.parent_path() / fs::read_symlink(path, none);
-  }
-  return path;
-}
 
 // A file of our own beside `path`, gone unless it was renamed. O_EXCL: what is there already, be it
 // a file of the user or a link, is never opened; the next name is tried.
@@ -66,11 +52,12 @@ class Temporary {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string option, std::string path)
-    : option_(std::move(option)), path_(behind_links(option_, path).string()) {
-  std::error_code none;
-  check<UsageError>(!fs::exists(path_, none) || fs::is_regular_file(path_, none), option_,
-                    ": it is there and no regular file: ", path_, ". Name another file.");
+OutputFile::OutputFile(std::string option, std::string path) : option_(std::move(option)) {
+  try {
+    path_ = data::behind_links(path, option_).string();
+  } catch (const DataError& error) {
+    fail<UsageError>(error.what());
+  }
   const bool possible = Temporary(path_).is_open();
   check<UsageError>(possible, option_, ": the file cannot be written: ", path_, " (",
                     std::strerror(errno), "). Name a file in a folder that exists and is yours.");

@@ -80,8 +80,8 @@ std::string status_line(double loss, double accuracy, int64_t planned_bytes,
   std::snprintf(number, sizeof number, "%.3g", loss);
   if (accuracy >= 0) std::snprintf(acc, sizeof acc, "%.3f", accuracy);
   return cat("loss ", number, "  acc ", acc, "  ", mebibytes(stats.in_use), "/",
-             mebibytes(stats.peak.bytes), planned_bytes > 0 ? "/" + mebibytes(planned_bytes) : "",
-             " MiB");
+             mebibytes(stats.peak.bytes),
+             planned_bytes > 0 ? cat("/", mebibytes(planned_bytes)) : "", " MiB");
 }
 
 }  // namespace plimsoll::examples

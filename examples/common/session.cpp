@@ -120,14 +120,14 @@ void Session::trained(const Loss& loss, int64_t labels, const Late& learning_rat
   ++batches_;
   best_ = false;
   trained_.push_back({loss, batches_, labels, learning_rate});
-  learn(loss.known() ? 0 : kLate);
+  drain_losses(loss.known() ? 0 : kMostPendingLosses);
 }
 
-void Session::learn(size_t most_left) {
-  for (; trained_.size() > most_left; trained_.pop_front()) learn(trained_.front());
+void Session::drain_losses(size_t most_left) {
+  for (; trained_.size() > most_left; trained_.pop_front()) count_loss(trained_.front());
 }
 
-void Session::learn(const Trained& batch) {
+void Session::count_loss(const Trained& batch) {
   loss_ = batch.loss.value();
   rate_ = batch.learning_rate.value();
   round_loss_.add(loss_, batch.labels);
@@ -147,7 +147,7 @@ bool Session::histograms_due(int64_t update) const {
 void Session::histograms(const std::vector<NamedTensor>& parameters,
                          std::span<const Tensor> gradients) {
   if (gradients.empty()) return;
-  learn(0);
+  drain_losses(0);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const auto& [name, parameter] = parameters[i];
     board_.histogram(cat("gradients/", name), gradients[i], batches_);
@@ -156,7 +156,7 @@ void Session::histograms(const std::vector<NamedTensor>& parameters,
 }
 
 void Session::evaluate(Runner& step, const Batches& next) {
-  learn(0);
+  drain_losses(0);
   progress_->finish();
   peak_ = std::max(peak_, pool_.stats().peak.bytes);
   board_.memory(batches_, pool_.stats().peak);
@@ -229,13 +229,13 @@ void Session::save_when_due() {
 }
 
 void Session::save() {
-  learn(0);
+  drain_losses(0);
   saves_->save(batches_, state_, best_);
   saved_ = batches_;
 }
 
 bool Session::finish(Json facts, int64_t skipped) {
-  learn(0);
+  drain_losses(0);
   if (saves_ && saved_ != batches_) save();
   if (saves_) saves_->finish();
   if (batches_ < length_.batches && !early_.reached()) {

@@ -33,7 +33,11 @@
 
 namespace plimsoll::examples {
 
+<<<<<<< HEAD
 // How long a run is: batches in all and between evaluations, and the words for them.
+=======
+// How far training goes, and how it is called.
+>>>>>>> main
 struct RunLength {
   const char* unit;      // "epoch", "step": what messages count in
   int64_t unit_batches;  // batches in one
@@ -71,9 +75,9 @@ class Session {
   bool running() const;
 
   // One more batch, with `labels` labels and this mean loss. A loss that is not known yet is looked
-  // at when kLate others have come after it, and before anything is saved or evaluated: so the host
-  // goes on while a GPU computes.
-  static constexpr size_t kLate = 2;
+  // at when kMostPendingLosses others have come after it, and before anything is saved or
+  // evaluated: so the host goes on while a GPU computes.
+  static constexpr size_t kMostPendingLosses = 2;
   void trained(const Loss& loss, int64_t labels, const Late& learning_rate);
   // Whether histograms of the gradients of this update, from 0, are wanted; and these, once its
   // last batch was trained: nothing where there are no gradients.
@@ -97,8 +101,8 @@ class Session {
     Late learning_rate;
   };
   bool evaluation_due(int64_t batches) const;
-  void learn(size_t most_left);  // losses, until so many are not looked at
-  void learn(const Trained& batch);
+  void drain_losses(size_t most_left);  // losses, until so many are not looked at
+  void count_loss(const Trained& batch);
   void save();
   // The report's row for an evaluation after so many batches; `figures` has names of the log.
   Json row(int64_t batches, const Json& figures) const;

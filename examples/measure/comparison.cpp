@@ -78,11 +78,11 @@ uint64_t digest(const Tensor& tensor, uint64_t hash) {
   return fnv1a(std::span(view_of(dense.value()).as<const std::byte>(), bytes), hash);
 }
 
-Row measure_here(const Case& c, Device device, int steps, uint64_t seed) {
+Measured measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   const int64_t resident_before = begin_growth();
   const auto pool = std::make_shared<PooledAllocator>(provider_of(device));
   const AllocatorScope scope(pool);
-  Row row{.digest = kFnvStart};
+  Measured row{.digest = kFnvStart};
   const Subject subject = make_subject(c, device, seed);
   const nn::Module& model = *subject.model;
   const data::Batch& batch = subject.batch;
@@ -163,8 +163,8 @@ void read_shared_data(const std::vector<std::string>& models) {
   }
 }
 
-Row measure(const Case& c, Device device, int steps, uint64_t seed) {
-  return in_own_process<Row>([&] { return measure_here(c, device, steps, seed); });
+Measured measure(const Case& c, Device device, int steps, uint64_t seed) {
+  return in_own_process<Measured>([&] { return measure_here(c, device, steps, seed); });
 }
 
 }  // namespace plimsoll::examples

@@ -19,7 +19,7 @@ struct Case {
 };
 constexpr int kSmallest = -1;  // a share: the smallest budget there is
 
-struct Row {
+struct Measured {
   int64_t budget_bytes = 0;                          // 0: none
   bool refused = false;                              // no plan is that small: nothing was run
   int64_t planned_bytes = 0, lower_bound_bytes = 0;  // captured only
@@ -46,6 +46,6 @@ void read_shared_data(const std::vector<std::string>& models);
 
 // In a process of its own: from this one no thread may have been started. UsageError for an unknown
 // model; what the row's process met, as in_own_process() says.
-Row measure(const Case& c, Device device, int steps, uint64_t seed);
+Measured measure(const Case& c, Device device, int steps, uint64_t seed);
 
 }  // namespace plimsoll::examples

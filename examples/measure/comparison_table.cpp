@@ -31,7 +31,7 @@ std::string cell(int64_t bytes, int width, bool known = true) {
 }  // namespace
 
 bool keeps_promises(const Line& line) {
-  const Row& row = line.row;
+  const Measured& row = line.row;
   if (row.refused) return true;
   const bool exact = !line.c.captured || row.planned_bytes == row.measured_bytes;
   const bool kept = row.budget_bytes == 0 || row.measured_bytes <= row.budget_bytes;

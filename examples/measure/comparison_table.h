@@ -11,7 +11,7 @@ namespace plimsoll::examples {
 
 struct Line {
   Case c;
-  Row row;
+  Measured row;
   double time_ratio;  // to the first row of the same model, batch and type
   bool same_bits;     // as that row
 };

@@ -44,13 +44,13 @@ class Plans {
     if (planner.largest() > bytes &&
         (recomputing_ == Recomputing::none || planner.smallest() > bytes))
       return std::nullopt;
-    const Fitted fitted = planner.fit(bytes);
-    const Recompute& recompute = fitted.plan.recompute;
-    const double seconds = predicted_seconds(fitted.program, options_.speed);
+    const PlannedProgram planned = planner.plan_within(bytes);
+    const Recompute& recompute = planned.plan.recompute;
+    const double seconds = predicted_seconds(planned.program, options_.speed);
     const double kept = predicted_seconds(program_for(batch), options_.speed);
     if (recomputing_ == Recomputing::up_to_a_tenth && seconds > 1.1 * kept) return std::nullopt;
     return Fit{.batch = batch,
-               .bytes = fitted.plan.total_bytes() + fitted.plan.result_bytes,
+               .bytes = planned.plan.total_bytes() + planned.plan.result_bytes,
                .seconds = seconds,
                .added_seconds = recompute.repetitions > 0 ? seconds - kept : 0};
   }

@@ -1,7 +1,7 @@
 // Work in a process of its own, so that what it takes of the machine can be told from what was
 // taken before it.
 //
-//   const Row row = in_own_process<Row>([&] { return measure(c); });
+//   const Measured row = in_own_process<Measured>([&] { return measure(c); });
 //
 // The process is a copy of this one, which must have started no thread.
 #pragma once

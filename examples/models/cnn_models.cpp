@@ -109,7 +109,7 @@ void add_vgg(Staged& net, ImageSize image, Initializer& init) {
 
 constexpr ImageSize kMnist{28, 28, 1, 10}, kCifar{32, 32, 3, 10}, kImageNet{224, 224, 3, 1000};
 
-struct Row {
+struct Entry {
   const char* name;
   void (*add)(Staged&, ImageSize, Initializer&);
   ImageSize images;                   // it was made for
@@ -118,7 +118,7 @@ struct Row {
   nn::TorchLayout (*layout)() = nullptr;
   bool published = false;
 };
-constexpr Row kModels[] = {
+constexpr Entry kModels[] = {
     {"lenet", add_lenet, kMnist, 4, 64},
     {"sepcnn", add_sepcnn, kCifar, 4, 64},
     {"resnet8", add_resnet8, kCifar},
@@ -126,18 +126,18 @@ constexpr Row kModels[] = {
     {"resnet50", add_resnet50, kImageNet, 0, 0, resnet_torch_layout, true},
     {"resnet18-cifar", add_resnet18_cifar, kCifar, 0, 0, resnet_torch_layout, true}};
 
-const Row* row_named(const std::string& name) {
+const Entry* entry_named(const std::string& name) {
   const auto found =
-      std::ranges::find_if(kModels, [&](const Row& row) { return name == row.name; });
+      std::ranges::find_if(kModels, [&](const Entry& entry) { return name == entry.name; });
   return found == std::end(kModels) ? nullptr : found;
 }
 
-const Row& known_row(const std::string& name) {
-  const Row* const row = row_named(name);
+const Entry& known_entry(const std::string& name) {
+  const Entry* const entry = entry_named(name);
   std::string all;
   for (const std::string& known : cnn_names()) all += (all.empty() ? "" : ", ") + known;
-  check<UsageError>(row != nullptr, "make_cnn: no such model: ", name, ". Use one of ", all, ".");
-  return *row;
+  check<UsageError>(entry != nullptr, "make_cnn: no such model: ", name, ". Use one of ", all, ".");
+  return *entry;
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ const Row& known_row(const std::string& name) {
 const std::vector<std::string>& cnn_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const Row& row : kModels) all.emplace_back(row.name);
+    for (const Entry& entry : kModels) all.emplace_back(entry.name);
     return all;
   }();
   return names;
@@ -156,23 +156,24 @@ std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool 
   check<UsageError>(image.height >= 8 && image.width >= 8,
                     "make_cnn: the images are too small: ", image.height, " x ", image.width,
                     ". Use images of at least 8 x 8.");
-  const Row& row = known_row(name);
+  const Entry& entry = known_entry(name);
   auto net = std::make_unique<Staged>(checkpoint);
-  row.add(*net, image, init);
+  entry.add(*net, image, init);
   return net;
 }
 
-ImageSize own_images(const std::string& name) { return known_row(name).images; }
+ImageSize own_images(const std::string& name) { return known_entry(name).images; }
 
-bool is_published(const std::string& name) { return known_row(name).published; }
+bool is_published(const std::string& name) { return known_entry(name).published; }
 
 nn::TorchLayout cnn_torch_layout(const std::string& name, ImageSize image) {
-  const Row* const row = row_named(name);
-  if (!row) return {};
-  if (row->layout) return row->layout();
-  if (row->pooled == 0) return {};
-  return {.flattened = {{"dense.1",
-                         {image.height / row->pooled, image.width / row->pooled, row->flattened}}}};
+  const Entry* const entry = entry_named(name);
+  if (!entry) return {};
+  if (entry->layout) return entry->layout();
+  if (entry->pooled == 0) return {};
+  return {.flattened = {
+              {"dense.1",
+               {image.height / entry->pooled, image.width / entry->pooled, entry->flattened}}}};
 }
 
 }  // namespace plimsoll::examples

@@ -1,9 +1,7 @@
 #include "examples/pictures/pictures.h"
 
-#include "examples/pictures/memory_page.h"
-#include "examples/pictures/pickle.h"
-#include "examples/pictures/snapshot.h"
-#include "examples/pictures/trace.h"
+#include "examples/pictures/exports.h"
+#include "examples/pictures/pages.h"
 #include "memory/recompute/costs.h"
 
 namespace plimsoll::examples {

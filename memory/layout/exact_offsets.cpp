@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::string_view kOrders[] = {"WAT", "TWA", "TAW", "AWT", "ZWA", "WAT", "WAT"};
 constexpr int64_t kDifferent = 5;
 constexpr int64_t kShortest = 1000;    // decisions
-constexpr int64_t kFirstTry = 30'000;  // decisions for each height in lower(), the first time
+constexpr int64_t kFirstTry = 30'000;  // decisions for each height in tighten(), the first time
 
 // 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: what is best when nothing is known about how long the searches
 // take (M. Luby, A. Sinclair, D. Zuckerman 1993).
@@ -72,7 +72,7 @@ class Race {
  public:
   Race(std::span<const Box> boxes, int64_t capacity) : boxes_(boxes), problem_(boxes, capacity) {}
 
-  Fitting run(Clock::time_point deadline, int64_t decisions, int threads) {
+  SearchedOffsets run(Clock::time_point deadline, int64_t decisions, int threads) {
     to_spend_ = decisions;
     std::vector<std::jthread> workers;
     stops_ = std::vector<Stop>(threads);
@@ -84,7 +84,7 @@ class Race {
       for (Stop& stop : stops_) stop.now = true;
       finished_.wait(lock, [&] { return running_ == 0; });
     }
-    return fitting_;
+    return found_;
   }
 
  private:
@@ -106,14 +106,14 @@ class Race {
       OffsetSearch attempt(problem_, rank);
       const Answer answer = attempt.run(length, stop.now);
       lock.lock();
-      fitting_.decisions += attempt.decisions();
+      found_.decisions += attempt.decisions();
       if (answer == Answer::unknown || search > first_answer_) continue;
       first_answer_ = search;
-      fitting_.answer = answer;
-      fitting_.offsets.clear();
+      found_.answer = answer;
+      found_.offsets.clear();
       if (answer == Answer::placed)
         for (const int64_t offset : attempt.offsets())
-          fitting_.offsets.push_back(offset * problem_.unit);
+          found_.offsets.push_back(offset * problem_.unit);
       for (Stop& other : stops_)
         if (other.search > search) other.now = true;
     }
@@ -129,7 +129,7 @@ class Race {
   int running_ = 0;
   int64_t to_spend_ = 0, next_ = 0;
   int64_t first_answer_ = std::numeric_limits<int64_t>::max();
-  Fitting fitting_;
+  SearchedOffsets found_;
 };
 
 Clock::time_point deadline_of(const Effort& effort) {
@@ -137,22 +137,22 @@ Clock::time_point deadline_of(const Effort& effort) {
                             std::chrono::duration<double>(std::min(effort.seconds, 1e9)));
 }
 
-Fitting place_greedily(std::span<const Box> boxes, int64_t capacity) {
+SearchedOffsets place_greedily(std::span<const Box> boxes, int64_t capacity) {
   const Packing packing = place(boxes);
   const bool fits = packing.height <= capacity;
   return {fits ? Answer::placed : Answer::unknown, packing.offsets, 0, fits};
 }
 
-Fitting place_before(std::span<const Box> boxes, int64_t capacity, Clock::time_point deadline,
-                     int64_t decisions, int threads) {
-  Fitting all{Answer::placed, std::vector<int64_t>(boxes.size()), 0};
+SearchedOffsets place_before(std::span<const Box> boxes, int64_t capacity,
+                             Clock::time_point deadline, int64_t decisions, int threads) {
+  SearchedOffsets all{Answer::placed, std::vector<int64_t>(boxes.size()), 0};
   if (live_peak(boxes).bytes > capacity) return {Answer::impossible, {}, 0};
   for (const std::vector<int>& group : independent_groups(boxes)) {
     std::vector<Box> members;
     for (const int i : group) members.push_back(boxes[i]);
-    const Fitting part = members.size() > kMostBoxes
-                             ? place_greedily(members, capacity)
-                             : Race(members, capacity).run(deadline, decisions, threads);
+    const SearchedOffsets part = members.size() > kMostBoxes
+                                     ? place_greedily(members, capacity)
+                                     : Race(members, capacity).run(deadline, decisions, threads);
     all.decisions += part.decisions;
     if (part.answer != Answer::placed) return {part.answer, {}, all.decisions, part.searched};
     for (size_t k = 0; k < group.size(); ++k) all.offsets[group[k]] = part.offsets[k];
@@ -162,13 +162,13 @@ Fitting place_before(std::span<const Box> boxes, int64_t capacity, Clock::time_p
 
 }  // namespace
 
-Fitting place_within(std::span<const Box> boxes, int64_t capacity, const Effort& effort) {
+SearchedOffsets place_within(std::span<const Box> boxes, int64_t capacity, const Effort& effort) {
   return place_before(boxes, capacity, deadline_of(effort), effort.decisions, effort.threads);
 }
 
 // Tries the lower bound first, because it is often met, and then halves what is between the lowest
 // height that failed and the best packing; again and again with more effort for each try.
-Packing lower(std::span<const Box> boxes, Packing start, const Effort& effort) {
+Packing tighten(std::span<const Box> boxes, Packing start, const Effort& effort) {
   const Clock::time_point deadline = deadline_of(effort);
   int64_t unit = 0, to_spend = effort.decisions;
   for (const Box& box : boxes) unit = std::gcd(unit, box.bytes);
@@ -183,17 +183,17 @@ Packing lower(std::span<const Box> boxes, Packing start, const Effort& effort) {
     for (; !done() && height < best.height;
          height = failed + (best.height - failed) / unit / 2 * unit) {
       const int64_t tries = std::min(each, to_spend);
-      const Fitting fitting = place_before(boxes, height, deadline, tries, effort.threads);
+      const SearchedOffsets found = place_before(boxes, height, deadline, tries, effort.threads);
       to_spend -= tries;
-      decided += fitting.decisions;
-      if (fitting.answer == Answer::placed) {
-        best.offsets = fitting.offsets;
+      decided += found.decisions;
+      if (found.answer == Answer::placed) {
+        best.offsets = found.offsets;
         best.height = 0;
         for (size_t i = 0; i < boxes.size(); ++i)
           best.height = std::max(best.height, best.offsets[i] + boxes[i].bytes);
       } else {
         failed = height;
-        if (fitting.answer == Answer::impossible) best.lower_bound = height + unit;
+        if (found.answer == Answer::impossible) best.lower_bound = height + unit;
       }
       if (failed + unit >= best.height) break;
     }

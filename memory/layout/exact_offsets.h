@@ -1,7 +1,7 @@
 // Exact offsets: places boxes within a capacity, or proves that they do not fit.
 //
-//   const Fitting fitting = place_within(boxes, 1 << 20, {.seconds = 2, .threads = 2});
-//   if (fitting.answer == Answer::placed) fitting.offsets;
+//   const SearchedOffsets found = place_within(boxes, 1 << 20, {.seconds = 2, .threads = 2});
+//   if (found.answer == Answer::placed) found.offsets;
 //
 // An anytime search: it runs until it has an answer or its effort is spent. Many short searches in
 // different orders do better than a long one, because what makes a search long is mostly one bad
@@ -17,30 +17,30 @@ namespace plimsoll {
 
 struct Effort {
   double seconds = 1e9;
-  // Of the searches together, for each group of boxes that hangs together in time. Unlike seconds
-  // the same on every machine.
+  // All searches together take at most so many decisions for each group of boxes that hangs together
+  // in time. Unlike seconds, that is the same on every machine.
   int64_t decisions = int64_t{1} << 60;
   int threads = 1;
 };
 
-struct Fitting {
+struct SearchedOffsets {
   Answer answer = Answer::unknown;
   std::vector<int64_t> offsets;  // when placed, one per box, in bytes
   int64_t decisions = 0;         // that the search took
   bool searched = true;          // false: unknown because of kMostBoxes, whatever the effort
 };
 
-// Where more boxes hang together in time, all pairs are too many: there is no search, and they are
+// Where more boxes than these hang together in time there are too many pairs to search: they are
 // placed as place() does.
 constexpr size_t kMostBoxes = 5000;
 
 // Boxes have bytes > 0 and begin < end, and their bytes together are below 2^63. Answers at once
 // when more is alive at one moment than the capacity.
-Fitting place_within(std::span<const Box> boxes, int64_t capacity, const Effort& effort);
+SearchedOffsets place_within(std::span<const Box> boxes, int64_t capacity, const Effort& effort);
 
 // The lowest packing that the effort finds, from `start` (one of place()) down. Its lower_bound is
 // raised to what is proved: where it equals the height, nothing lower exists. Returns at once where
 // nothing can be searched.
-Packing lower(std::span<const Box> boxes, Packing start, const Effort& effort);
+Packing tighten(std::span<const Box> boxes, Packing start, const Effort& effort);
 
 }  // namespace plimsoll

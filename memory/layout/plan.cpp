@@ -1,9 +1,10 @@
 #include "memory/layout/plan.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "memory/layout/exact_offsets.h"
-#include "memory/layout/in_place.h"
+#include "memory/layout/lifetimes.h"
 
 namespace plimsoll {
 namespace {
@@ -34,7 +35,7 @@ struct Holding {
   MemoryClass memory_class;
 };
 
-// All that is placed, without its home: in-place successors hold the bytes one after another.
+// All that is placed. Buffers with one alias root hold its bytes one after another.
 std::vector<Holding> holdings(const Program& program, const std::vector<Lifetime>& lives) {
   std::vector<Holding> all;
   const auto hold = [&](int64_t bytes, int begin, int end, MemoryClass memory_class) {
@@ -47,15 +48,15 @@ std::vector<Holding> holdings(const Program& program, const std::vector<Lifetime
   return all;
 }
 
-// One box for each home, as long as all that lives there, then one for each workspace.
+// Places one box for each alias root, as long as all that lives there, then one for each workspace.
 void place_in_arena(const Program& program, const std::vector<Lifetime>& lives,
-                    const std::vector<int>& home, Plan& plan) {
+                    const std::vector<int>& alias_root, Plan& plan) {
   std::vector<Box> boxes;
   std::vector<int> box_of(program.buffers.size(), -1);
-  for (size_t b = 0; b < home.size(); ++b) {
+  for (size_t b = 0; b < alias_root.size(); ++b) {
     const int64_t bytes = block_bytes(program.buffers[b].bytes);
     if (bytes == 0 || lives[b].end == 0) continue;
-    int& box = box_of[home[b]];
+    int& box = box_of[alias_root[b]];
     if (box < 0) {
       box = static_cast<int>(boxes.size());
       boxes.push_back({bytes, lives[b].begin, lives[b].end});
@@ -71,11 +72,11 @@ void place_in_arena(const Program& program, const std::vector<Lifetime>& lives,
   Packing packing = place(boxes);
   const int64_t decisions = kDecisionsTimesBoxes / std::max<int64_t>(1, std::ssize(boxes));
   if (packing.height > packing.lower_bound && decisions > std::ssize(boxes))
-    packing = lower(boxes, std::move(packing), {.decisions = decisions});
+    packing = tighten(boxes, std::move(packing), {.decisions = decisions});
   plan.arena_bytes = packing.height;
   plan.lower_bound = packing.lower_bound;
-  for (size_t b = 0; b < home.size(); ++b) {
-    const int box = box_of[home[b]];
+  for (size_t b = 0; b < alias_root.size(); ++b) {
+    const int box = box_of[alias_root[b]];
     plan.offsets.push_back(box < 0 ? Plan::kNowhere : packing.offsets[box]);
   }
   size_t next = workspaces;
@@ -97,6 +98,15 @@ void describe_peak(const Program& program, const std::vector<Lifetime>& lives, P
       at(plan.at_peak, memory_class) += box.bytes;
 }
 
+// A line of the table that Plan::print() shows.
+std::string row(const char* name, int64_t bytes, int64_t total) {
+  char text[80];
+  std::snprintf(text, sizeof text, "  %-18s %12.3f MiB %6.1f %%\n", name,
+                static_cast<double>(bytes) / (1 << 20),
+                total ? 100.0 * static_cast<double>(bytes) / static_cast<double>(total) : 0.0);
+  return text;
+}
+
 }  // namespace
 
 int64_t result_bytes(const Program& program) {
@@ -111,10 +121,10 @@ Plan make_plan(const Program& program) {
   plan.instructions = static_cast<int>(program.instructions.size());
   plan.buffers = static_cast<int>(program.buffers.size());
   std::vector<Lifetime> lives = lifetimes(program);
-  const std::vector<int> home = fold_in_place(program, lives);
-  for (int b = 0; b < plan.buffers; ++b) plan.in_place += home[b] != b;
+  const std::vector<int> alias_root = fold_in_place(program, lives);
+  for (int b = 0; b < plan.buffers; ++b) plan.in_place += alias_root[b] != b;
 
-  place_in_arena(program, lives, home, plan);
+  place_in_arena(program, lives, alias_root, plan);
   describe_peak(program, lives, plan);
   for (const Buffer& buffer : program.buffers) {
     if (buffer.kind == Buffer::Kind::temporary) continue;
@@ -125,5 +135,36 @@ Plan make_plan(const Program& program) {
   plan.result_bytes = result_bytes(program);
   return plan;
 }
+
+std::string Plan::text() const {
+  std::string text = cat("plan: ", instructions, " instructions, ", buffers, " buffers, ", in_place,
+                         " of them in place\n");
+  for (int c = 0; c < kMemoryClasses; ++c)
+    if (at_peak[c] > 0)
+      text += row(name_of(static_cast<MemoryClass>(c)), at_peak[c], total_bytes());
+  if (arena_bytes > lower_bound) text += row("gaps", arena_bytes - lower_bound, total_bytes());
+  if (result_bytes > 0) text += row("results", result_bytes, total_bytes());
+  text += row("total", total_bytes(), total_bytes());
+  text += cat("  arena ", arena_bytes, " bytes, lower bound ", lower_bound, "; total ",
+              total_bytes(), " bytes\n");
+  if (peak_instruction >= 0)
+    text += cat("  most is alive at instruction ", peak_instruction, " (", peak_op, ")\n");
+  if (recompute.budget > 0) {
+    const auto share = [&](double seconds) {
+      char percent[32];
+      std::snprintf(percent, sizeof percent, "%.1f %%",
+                    recompute.step_seconds > 0 ? 100 * seconds / recompute.step_seconds : 0.0);
+      return std::string(percent);
+    };
+    text += cat("  budget ", recompute.budget, " bytes: ", recompute.repetitions,
+                " instructions run again and take ", share(recompute.repeated_seconds),
+                " of a step's time, in any plan within it at least ",
+                share(recompute.least_repeated_seconds), "; the step takes ",
+                share(recompute.added_seconds), " longer\n");
+  }
+  return text;
+}
+
+void Plan::print() const { std::fputs(text().c_str(), stdout); }
 
 }  // namespace plimsoll

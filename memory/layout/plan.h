@@ -13,12 +13,13 @@
 
 namespace plimsoll {
 
-// What a budget was bought with.
+// What was paid to stay within a budget: what runs again, and how long that takes.
 struct Recompute {
   int64_t budget = 0;   // bytes asked for; 0: no budget was given
   int repetitions = 0;  // instructions that run again
-  // Predicted: of the whole step without any repetition, of the repetitions, and how much longer the
-  // step takes with them. That is less than they take where a smaller arena makes the rest faster.
+  // These are predicted: the time of the whole step without any repetition, the time of the
+  // repetitions, and how much longer the step takes with them. The last is less than the second where
+  // a smaller arena makes the rest faster.
   double step_seconds = 0, repeated_seconds = 0, added_seconds = 0;
   double least_repeated_seconds = 0;  // of any plan within the budget, all operands near
   bool operator==(const Recompute&) const = default;
@@ -48,7 +49,7 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// Of the fresh tensors that a run copies its results out to.
+// Bytes of the fresh tensors that a run copies its results out to.
 int64_t result_bytes(const Program& program);
 
 // Equal programs give equal plans. Sizes are rounded up by block_bytes(), as the pool does. Inputs

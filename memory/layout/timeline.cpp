@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "memory/layout/in_place.h"
+#include "memory/layout/lifetimes.h"
 
 namespace plimsoll {
 namespace {

@@ -29,8 +29,8 @@ struct MemoryTimeline {
   // Name of the op of each instruction; the last stands for the copying out of the results, which
   // counts as one instruction more.
   std::vector<const char*> ops;
-  // Held while each of them runs: pinned, inputs, and in the arena. Fresh results are left out, as
-  // in Plan::at_peak.
+  // The bytes held while each of them runs: pinned, inputs, and in the arena. Fresh results are left
+  // out, as in Plan::at_peak.
   std::vector<BytesByClass> live;
   // Those of the arena never overlap; those outside, parameters and inputs, are there all the time.
   std::vector<Rectangle> rectangles;

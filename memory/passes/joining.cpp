@@ -5,7 +5,7 @@
 #include <set>
 #include <span>
 
-#include "memory/layout/in_place.h"
+#include "memory/layout/lifetimes.h"
 
 namespace plimsoll {
 namespace {

@@ -9,8 +9,9 @@
 
 namespace plimsoll {
 
-// Moves updates (instructions that write in place) back until others like them come, so that they run one after another: as far as the step never holds more than `bytes` in its
-// arena on that account, and before anything that needs them done. All other instructions keep
+// Moves updates (instructions that write in place) back until others like them come, so that they
+// run one after another. It moves them only as far as the step never holds more than `bytes` in its
+// arena on that account, and not past anything that needs them done. All other instructions keep
 // their order, and every value its bits.
 Program update_together(Program program, int64_t bytes);
 

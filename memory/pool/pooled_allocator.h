@@ -10,14 +10,15 @@
 //   pool->stats().by_class;            // what holds it now
 #pragma once
 
+#include <chrono>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "core/tensor/allocator.h"
 #include "core/tensor/bytes.h"
-#include "memory/pool/history.h"
 #include "memory/pool/provider.h"
 
 namespace plimsoll {
@@ -38,6 +39,54 @@ struct MemoryStats {
   int64_t frees = 0;
   BytesByClass by_class{};  // of in_use
   Peak peak;                // of in_use since the last reset_peak()
+};
+
+// What happened in a pool: pictures of its memory over time are made of these.
+//
+//   pool->keep_history(100'000);
+//   train_step(x, y);
+//   for (const MemoryEvent& event : pool->history()) ...        // the oldest first
+struct MemoryEvent {
+  enum class Kind : uint8_t { allocate, free, segment_allocate, segment_free };
+  Kind kind;
+  int64_t nanoseconds;  // of the steady clock
+  const std::byte* address;
+  int64_t bytes;             // as the pool counts them
+  MemoryClass memory_class;  // of blocks: what they are held for at that moment
+  const char* op;            // that asked for a block; "" for other events
+};
+
+// The last events, in a ring.
+class History {
+ public:
+  explicit History(size_t capacity = 0) : capacity_(capacity) {  // 0: keeps nothing
+    events_.reserve(capacity);
+  }
+
+  void add(MemoryEvent::Kind kind, const std::byte* address, int64_t bytes,
+           MemoryClass memory_class = MemoryClass::activation, const char* op = "") {
+    if (capacity_ == 0) return;
+    const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
+    const MemoryEvent event{kind, now.count(), address, bytes, memory_class, op};
+    if (events_.size() < capacity_)
+      events_.push_back(event);
+    else
+      events_[next_] = event;
+    next_ = (next_ + 1) % capacity_;
+  }
+
+  std::vector<MemoryEvent> events() const {
+    if (events_.size() < capacity_) return events_;
+    std::vector<MemoryEvent> ordered(events_.begin() + static_cast<std::ptrdiff_t>(next_),
+                                     events_.end());
+    ordered.insert(ordered.end(), events_.begin(),
+                   events_.begin() + static_cast<std::ptrdiff_t>(next_));
+    return ordered;
+  }
+
+ private:
+  size_t capacity_, next_ = 0;
+  std::vector<MemoryEvent> events_;
 };
 
 class PooledAllocator : public Allocator {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "memory/passes/early_update.h"
-#include "memory/recompute/certificate.h"
 #include "memory/recompute/program.h"
+#include "memory/recompute/search.h"
 
 namespace plimsoll {
 namespace {
@@ -43,10 +43,10 @@ recompute::Schedule BudgetPlanner::Order::schedule(size_t point) const {
   return recompute::Simulator(timeline).schedule(frontier()[point].choices);
 }
 
-const BudgetPlanner::Order::Planned& BudgetPlanner::Order::planned(size_t point) const {
-  if (const auto known = plans.find(point); known != plans.end()) return known->second;
+const BudgetPlanner::Order::Estimate& BudgetPlanner::Order::estimate(size_t point) const {
+  if (const auto known = estimates.find(point); known != estimates.end()) return known->second;
   const recompute::Schedule all = schedule(point);
-  Planned result{.arena_bytes = make_plan(recompute::rewrite(program, all)).arena_bytes};
+  Estimate result{.arena_bytes = make_plan(recompute::rewrite(program, all)).arena_bytes};
   const double farness = arena_farness(result.arena_bytes);
   for (const recompute::Run& run : all) {
     if (run.op == std::ssize(costs)) break;  // there the results are read
@@ -54,7 +54,7 @@ const BudgetPlanner::Order::Planned& BudgetPlanner::Order::planned(size_t point)
     result.seconds += seconds;
     if (run.again) result.repeated += seconds;
   }
-  return plans.emplace(point, result).first->second;
+  return estimates.emplace(point, result).first->second;
 }
 
 BudgetPlanner::BudgetPlanner(Program program, const BudgetOptions& options) {
@@ -74,7 +74,7 @@ int64_t BudgetPlanner::smallest() const {
   for (const Order& order : orders_)
     for (size_t point = 0; point < order.frontier().size(); ++point) {
       if (outside_ + order.frontier()[point].peak >= least) break;  // peaks rise
-      least = std::min(least, outside_ + order.planned(point).arena_bytes);
+      least = std::min(least, outside_ + order.estimate(point).arena_bytes);
     }
   return least;
 }
@@ -83,7 +83,7 @@ int64_t BudgetPlanner::smallest() const {
 // what runs again makes it slower.
 double BudgetPlanner::added_seconds(const Order& order, size_t point) const {
   if (!order.by_arena) return order.frontier()[point].cost;
-  return order.planned(point).seconds - keep_seconds_;
+  return order.estimate(point).seconds - keep_seconds_;
 }
 
 // The cheapest plan of one order within the budget; its number of points when none is.
@@ -91,7 +91,7 @@ size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
   size_t best = order.frontier().size();
   for (size_t point = best; point-- > 0;) {
     if (outside_ + order.frontier()[point].peak > budget ||
-        outside_ + order.planned(point).arena_bytes > budget)
+        outside_ + order.estimate(point).arena_bytes > budget)
       continue;
     if (!order.by_arena) return point;  // those before it cost more
     if (best == order.frontier().size() || added_seconds(order, point) < added_seconds(order, best))
@@ -100,12 +100,12 @@ size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
   return best;
 }
 
-Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
+PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) const {
   const int64_t budget = asked - elsewhere;
   if (largest() <= budget) {  // there is nothing to search for
-    Fitted fitted{orders_.front().program, keep_};
-    fitted.plan.recompute = {.budget = asked, .step_seconds = keep_seconds_};
-    return fitted;
+    PlannedProgram planned{orders_.front().program, keep_};
+    planned.plan.recompute = {.budget = asked, .step_seconds = keep_seconds_};
+    return planned;
   }
   const Order* best = nullptr;
   size_t best_point = 0;
@@ -120,22 +120,22 @@ Fitted BudgetPlanner::fit(int64_t asked, int64_t elsewhere) const {
       best, "step: the budget is too small: ", asked, " bytes, and the smallest plan found takes ",
       best ? 0 : smallest() + elsewhere,
       ". Allow that many, search longer, or take a smaller batch or 16-bit precision.");
-  Fitted fitted{recompute::rewrite(best->program, best->schedule(best_point)), {}};
-  fitted.plan = make_plan(fitted.program);
+  PlannedProgram planned{recompute::rewrite(best->program, best->schedule(best_point)), {}};
+  planned.plan = make_plan(planned.program);
   double bound = std::numeric_limits<double>::infinity();
   for (const Order& order : orders_) {
     const recompute::Timeline nearest(recompute::problem_of(order.program, each(order.costs, 0)));
     bound = std::min(bound, recompute::least_added_cost(nearest, budget - outside_));
   }
-  fitted.plan.recompute = {.budget = asked,
-                           .repetitions = static_cast<int>(fitted.program.instructions.size() -
-                                                           best->program.instructions.size()),
-                           .step_seconds = keep_seconds_,
-                           .repeated_seconds = best->planned(best_point).repeated,
-                           // None is searched for where all can be kept, so it counts as nothing.
-                           .added_seconds = std::max(0.0, added_seconds(*best, best_point)),
-                           .least_repeated_seconds = bound};
-  return fitted;
+  planned.plan.recompute = {.budget = asked,
+                            .repetitions = static_cast<int>(planned.program.instructions.size() -
+                                                            best->program.instructions.size()),
+                            .step_seconds = keep_seconds_,
+                            .repeated_seconds = best->estimate(best_point).repeated,
+                            // None is searched for where all can be kept, so it counts as nothing.
+                            .added_seconds = std::max(0.0, added_seconds(*best, best_point)),
+                            .least_repeated_seconds = bound};
+  return planned;
 }
 
 }  // namespace plimsoll

@@ -3,9 +3,9 @@
 //
 //   const BudgetPlanner planner(program, {});
 //   planner.smallest();                        // bytes; less is refused
-//   const Fitted fitted = planner.fit(int64_t{300} << 20);
-//   fitted.plan.total_bytes()                  // <= 300 MiB - the results of the run before
-//   fitted.plan.recompute.added_seconds        // what it costs
+//   const PlannedProgram planned = planner.plan_within(int64_t{300} << 20);
+//   planned.plan.total_bytes()                  // <= 300 MiB - the results of the run before
+//   planned.plan.recompute.added_seconds        // what it costs
 //
 // The plans for all budgets are searched at once (recompute/search.h), so that a larger budget
 // never costs more time, and the smallest that was found is known: planner.smallest() works, one
@@ -24,7 +24,7 @@
 
 namespace plimsoll {
 
-struct Fitted {
+struct PlannedProgram {
   Program program;
   Plan plan;
 };
@@ -41,7 +41,7 @@ class BudgetPlanner {
 
   // The cheapest plan that takes, with `elsewhere` that is held besides, at most the budget.
   // BudgetError naming the smallest budget that would do.
-  Fitted fit(int64_t budget, int64_t elsewhere = 0) const;
+  PlannedProgram plan_within(int64_t budget, int64_t elsewhere = 0) const;
 
  private:
   // The step with its updates early, and as it was captured: an early update saves gradients, but
@@ -49,11 +49,11 @@ class BudgetPlanner {
   struct Order {
     Order(Program given, const BudgetOptions& options, size_t orders);
     recompute::Schedule schedule(size_t point) const;
-    struct Planned {
+    struct Estimate {
       int64_t arena_bytes = 0;
       double seconds = 0, repeated = 0;  // of the whole step, of what runs again
     };
-    const Planned& planned(size_t point) const;
+    const Estimate& estimate(size_t point) const;
     const recompute::Frontier& frontier() const;  // searched when it is asked for first
 
     Program program;
@@ -62,7 +62,7 @@ class BudgetPlanner {
     recompute::Timeline timeline;  // at costs as in the largest arena
     recompute::SearchOptions search;
     mutable std::optional<recompute::Frontier> found;
-    mutable std::map<size_t, Planned> plans;  // of the points that were looked at
+    mutable std::map<size_t, Estimate> estimates;  // of the points that were looked at
   };
   double added_seconds(const Order& order, size_t point) const;
   size_t cheapest(const Order& order, int64_t budget) const;

@@ -1,4 +1,4 @@
-#include "memory/recompute/certificate.h"
+#include "memory/recompute/search.h"
 
 #include <algorithm>
 #include <bit>

@@ -12,7 +12,7 @@
 #include "core/cuda/seam/cuda.h"
 #include "core/engine/apply.h"
 #include "core/engine/operands.h"
-#include "memory/layout/in_place.h"
+#include "memory/layout/lifetimes.h"
 #include "memory/pool/pooled_allocator.h"
 
 namespace plimsoll {
@@ -193,14 +193,14 @@ std::vector<Cost> instruction_costs(const Program& program, CostModel model) {
     costs.push_back(modelled(instruction));
   if (model == CostModel::model || program.device == Device::null) return costs;  // runs nothing
   std::vector<Lifetime> lives = lifetimes(program);
-  const std::vector<int> home = fold_in_place(program, lives);
+  const std::vector<int> alias_root = fold_in_place(program, lives);
   std::deque<Kind> kinds;
   std::vector<std::pair<size_t, const Kind*>> measured;  // of each instruction
   for (size_t i = 0; i < costs.size(); ++i) {
     const Instruction& instruction = program.instructions[i];
     if (instruction.op->mutates) continue;
     const int out = instruction.out[0].buffer;
-    Kind kind{instruction, home[static_cast<size_t>(out)] != out, num_threads()};
+    Kind kind{instruction, alias_root[static_cast<size_t>(out)] != out, num_threads()};
     const std::vector<Kind>& before = known[instruction.op];
     if (const auto k = std::ranges::find(before, kind); k != before.end()) {
       costs[i] = k->cost;

@@ -37,7 +37,7 @@ class Search {
       descend(evictor_.evaluate(starts[start].choices), highest,
               options_.effort / 3 * static_cast<int64_t>(k + 1) / kDescents);
     }
-    lower();
+    lower_smallest_peak();
     sweep(frontier_.front().peak, highest);
     return std::move(frontier_);
   }
@@ -63,7 +63,7 @@ class Search {
 
   // The smallest peak of all: from the plans with the least memory, some gaps changed at random,
   // below the smallest so far.
-  void lower() {
+  void lower_smallest_peak() {
     const int64_t effort = evictor_.steps() + options_.effort / 8;
     for (int idle = 0; idle < kTriesLower && evictor_.steps() < effort; ++idle) {
       const size_t low = random_() % std::min<size_t>(frontier_.size(), 4);
@@ -165,7 +165,77 @@ class Search {
   Frontier frontier_;
 };
 
+// A storage's gap across `instant`, or -1.
+int gap_across(const Timeline& timeline, int storage, int instant) {
+  for (int gap = timeline.first_gap[storage]; gap < timeline.first_gap[storage + 1]; ++gap)
+    if (timeline.begin_of(gap) < instant && instant <= timeline.next_use[gap]) return gap;
+  return -1;
+}
+
+// Bytes alive at each moment before `turn` for what is used before `turn` still.
+std::vector<int64_t> alive_before(const Timeline& timeline, int turn,
+                                  const std::vector<int>& last_use) {
+  std::vector<int64_t> alive(turn + 1);
+  for (int s = 0; s < timeline.storages(); ++s)
+    for (int i = timeline.maker[s] + 1; i <= last_use[s]; ++i)
+      alive[i] += timeline.problem.storages[s].bytes;
+  return alive;
+}
+
+// Where to cut into `segments`: about evenly in cost, moved to where least is alive.
+std::vector<int> cuts(const Timeline& timeline, int turn, int segments,
+                      const std::vector<int64_t>& alive) {
+  std::vector<double> cost(turn + 1);
+  for (int i = 0; i < turn; ++i) cost[i + 1] = cost[i] + timeline.problem.ops[i].cost;
+  const auto moment = [&](double share) {
+    return static_cast<int>(std::ranges::lower_bound(cost, share * cost[turn] / segments) -
+                            cost.begin());
+  };
+  std::vector<int> result;
+  for (int k = 1; k < segments; ++k) {
+    const int first = std::clamp(moment(k - 0.5), 1, turn - 1);
+    const int last = std::clamp(moment(k + 0.5), first, turn - 1);
+    const auto best = std::min_element(alive.begin() + first, alive.begin() + last + 1);
+    result.push_back(static_cast<int>(best - alive.begin()));
+  }
+  return result;
+}
+
 }  // namespace
+
+std::vector<Choices> segment_plans(const Timeline& timeline, int most) {
+  Simulator simulator(timeline);
+  const Choices keep(timeline.gaps(), Choice::keep);
+  const int turn = simulator.run(keep).peak_run;  // nothing runs twice: the number of the op
+  if (turn < 2) return {};
+  std::vector<int> across(timeline.storages()), last_use(timeline.storages());
+  for (int s = 0; s < timeline.storages(); ++s) {
+    across[s] = timeline.maker[s] < turn ? gap_across(timeline, s, turn) : -1;
+    if (across[s] >= 0 && !timeline.can_evict(across[s])) across[s] = -1;
+    last_use[s] = timeline.maker[s];
+    for (int gap = timeline.first_gap[s]; gap < timeline.first_gap[s + 1]; ++gap)
+      if (timeline.next_use[gap] < turn) last_use[s] = timeline.next_use[gap];
+  }
+  const std::vector<int64_t> alive = alive_before(timeline, turn, last_use);
+  std::vector<Choices> plans;
+  most = std::min(most, 2 * static_cast<int>(std::sqrt(timeline.ops())) + 2);
+  for (int segments = 1; segments <= most; ++segments) {
+    const std::vector<int> at = cuts(timeline, turn, segments, alive);
+    Choices choices = keep;
+    for (int s = 0; s < timeline.storages(); ++s) {
+      if (across[s] < 0) continue;
+      const bool crosses = std::ranges::any_of(
+          at, [&](int cut) { return timeline.maker[s] < cut && cut <= last_use[s]; });
+      if (!crosses) choices[across[s]] = Choice::recompute;
+    }
+    // What a plan could not make again, because something it is made of has changed, it keeps.
+    for (Outcome outcome = simulator.run(choices); !outcome.possible;
+         outcome = simulator.run(choices))
+      choices[outcome.blocked_gap] = Choice::keep;
+    if (plans.empty() || plans.back() != choices) plans.push_back(std::move(choices));
+  }
+  return plans;
+}
 
 Frontier search(const Timeline& timeline, const SearchOptions& options) {
   return Search(timeline, options).run();

@@ -40,4 +40,13 @@ Frontier search(const Timeline& timeline, const SearchOptions& options = {});
 std::vector<Choices> segment_plans(const Timeline& timeline,
                                    int most = std::numeric_limits<int>::max());
 
+// How good a plan is, without trust: no plan within `budget` bytes, of what storages and workspaces
+// take, can cost less than this; infinity: no plan is within it.
+//
+// When an op runs for the first time, everything made before it and used after it is there or will
+// be made again. So what exceeds the budget at that moment must be made again at least once, and
+// the cheapest way of choosing it by fractions (a knapsack, Dantzig 1957) bounds the added cost from
+// below. The largest bound over all moments counts.
+double least_added_cost(const Timeline& timeline, int64_t budget);
+
 }  // namespace plimsoll::recompute

@@ -41,14 +41,14 @@ struct Outcome {
   int64_t runs = 0;
 };
 
-// What a run may come to.
+// What a run may come to before it is given up.
 struct Bounds {
   int64_t peak = std::numeric_limits<int64_t>::max();
   double cost = std::numeric_limits<double>::infinity();
 };
 
-// One execution of an op: the first or a repetition. What was written is used from here on,
-// except storages that were there already and are not in `made`.
+// One execution of an op: the first or a repetition. From here on later ops use what a repetition
+// wrote to the storages in `made`; the others that it writes were there already.
 struct Run {
   int op = 0;
   bool again = false;
@@ -64,10 +64,10 @@ class Simulator {
 
   // What exceeds the bounds is not simulated to its end.
   Outcome run(const Choices& choices, const Bounds& bounds = {});
-  // The most bytes alive while op i and what is made again for it run; of the last simulation, if
-  // that was a run() within its bounds.
+  // The most bytes alive while op i and what is made again for it run. It is of the last simulation,
+  // and holds only if that was a run() within its bounds.
   const std::vector<int64_t>& profile() const { return profile_; }
-  // The op at whose turn what was evicted in each gap was first made again; the same.
+  // For each gap, the op at whose turn what was evicted in it was first made again. The same holds.
   const std::vector<int>& made_again_at() const { return made_again_at_; }
   // The gaps through which something is alive while run number `run` does not touch it, or could
   // write its result over it.

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/cuda/seam/cuda.h"
+
 namespace plimsoll {
 namespace {
 

@@ -25,6 +25,7 @@
 
 #include "memory/layout/plan.h"
 #include "memory/recompute/budget_options.h"
+#include "memory/step/shared_bytes.h"
 #include "memory/step/step_function.h"
 
 namespace plimsoll {
@@ -93,25 +94,17 @@ class Step {
   void release_arena();
 
  private:
-  struct Captured;   // one program with its plan and, once it has run, its replay
-  struct OwnBytes {  // that one program alone keeps alive, or makes its caller keep
-    int64_t variant;
-    Metas inputs;
-    int64_t constants, results;  // made by its capture; by each run
-  };
-  using Storages = std::vector<std::shared_ptr<Storage>>;
+  struct Captured;  // one program with its plan and, once it has run, its replay
 
   static Metas metas_of(std::span<const Tensor> inputs);
-  Captured& find(const Metas& inputs);
+  Captured& captured_for(const Metas& inputs);
+  Captured* find(int64_t variant, const Metas& inputs);
+  std::unique_ptr<Captured> capture_and_plan(int64_t variant, const Metas& inputs);
+  void drop_what_no_longer_fits();
   Tensor run_one(std::span<const Tensor> inputs);
   std::vector<Tensor> run(Captured& captured, std::span<const Tensor> inputs);
   void recapture(const Captured& captured) const;
-  // Under a budget, what other programs keep alive counts too.
   bool has_budget() const { return options_.budget != StepOptions::kNoBudget; }
-  Storages held_with(const Program& program, uint64_t first_inside) const;
-  std::vector<OwnBytes> own_bytes_with(const OwnBytes& own) const;
-  static int64_t bytes_elsewhere(const Program& program, const OwnBytes& own, const Storages& held,
-                                 const std::vector<OwnBytes>& all);
   int64_t room(const Captured& captured) const;
   int64_t arena_bytes(const Captured& captured) const;
   void provide_arena(Captured& captured);
@@ -119,8 +112,7 @@ class Step {
   StepFunction function_;
   StepOptions options_;
   std::vector<std::unique_ptr<Captured>> captured_;  // the one used last is in front
-  std::vector<std::weak_ptr<Storage>> held_;         // under a budget: by all programs
-  std::vector<OwnBytes> own_bytes_;                  // likewise: of each of them
+  SharedBytes shared_;                               // under a budget: what all of them keep alive
   // One arena for all plans: exactly as large as the plan that ran last needs, or the largest among
   // its variants, as far as the budget leaves room beside what that plan counts.
   std::shared_ptr<Storage> arena_;

@@ -9,8 +9,8 @@
 #include <array>
 #include <utility>
 
-#include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/vector.h"
 #include "core/engine/op.h"
 
 namespace plimsoll {

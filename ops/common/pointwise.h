@@ -7,8 +7,8 @@
 // Cast: with `static constexpr CastRule cast`, what autocast makes of the input; else it is kept.
 #pragma once
 
-#include "core/cpu/gemm/fetch.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/prefetch.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
 #include "ops/common/expect.h"

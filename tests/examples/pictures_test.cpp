@@ -1,8 +1,6 @@
 // What --report, --snapshot and --trace write.
-#include "examples/pictures/memory_page.h"
-#include "examples/pictures/pickle.h"
-#include "examples/pictures/snapshot.h"
-#include "examples/pictures/trace.h"
+#include "examples/pictures/exports.h"
+#include "examples/pictures/pages.h"
 #include "memory/pool/pooled_allocator.h"
 #include "tests/data/testing.h"
 #include "tests/examples/testing.h"

@@ -5,6 +5,7 @@
 
 #include "autograd/no_grad.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda/seam/cuda.h"
 #include "core/engine/trace.h"
 #include "ops/ops.h"
 #include "tests/suites/suite.h"

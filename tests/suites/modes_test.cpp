@@ -168,19 +168,6 @@ PLIMSOLL_SUITE(InPlace) {
     expect_same_views(plain.view(result), folded.view(result), "in place");
 }
 
-// The case with another op after each of its outputs, and so with one before most of its gradients.
-OpCase chained(const OpCase& c) {
-  OpCase result = c;
-  result.call = [call = c.call](std::span<const Tensor> in) {
-    std::vector<Tensor> outputs = call(in);
-    for (size_t k = 0, n = outputs.size(); k < n; ++k)
-      outputs.push_back(
-          cast(outputs[k], outputs[k].dtype() == DType::f64 ? DType::f32 : DType::f64));
-    return outputs;
-  };
-  return result;
-}
-
 // Every op of the engine is reached by some case, forward or backward.
 TEST(Coverage, EveryOpHasACase) {
   std::set<std::string> reached;

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "core/cpu/prefetch.h"
+
 namespace plimsoll {
 
 // A matrix to read: one of the two strides (in elements) must be 1.
@@ -23,5 +25,12 @@ enum class Store { overwrite, accumulate };
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c, int64_t c_stride,
           Store store = Store::overwrite);
+
+// The same, to the bit, on the calling thread alone and for operands that are near already, such as
+// a kernel's own blocks: they are read where they lie, and only columns of B that are no whole
+// vectors are packed. Meanwhile `next` is prefetched.
+template <class T>
+void gemm_unpacked(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
+                   int64_t c_stride, Store store = Store::overwrite, Prefetcher next = {});
 
 }  // namespace plimsoll

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/vector.h"
 
 namespace plimsoll {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/cpu/narrow.h"
+#include "core/cpu/vector.h"
 #include "ops/attention/attention/gradients.h"
 
 namespace plimsoll::attention_detail {
@@ -104,10 +104,10 @@ class Head {
       return rows_ahead<T>(x, b_, h_ / sizes_.group(), keys.j, keys.m, i / kQueries - first,
                            shares);
     };
-    gemm_near<C>(m, kQueries, d, keys.k.matrix(), lanes_of(q, n, d, area_.q_lanes), p, kQueries,
-                 Store::overwrite, rows_ahead<T>(call_.in[0], b_, h_, next, more));
-    gemm_near<C>(m, kQueries, e, keys.v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds, kQueries,
-                 Store::overwrite, rows_ahead<T>(call_.in[5], b_, h_, next, more));
+    gemm_unpacked<C>(m, kQueries, d, keys.k.matrix(), lanes_of(q, n, d, area_.q_lanes), p, kQueries,
+                     Store::overwrite, rows_ahead<T>(call_.in[0], b_, h_, next, more));
+    gemm_unpacked<C>(m, kQueries, e, keys.v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds,
+                     kQueries, Store::overwrite, rows_ahead<T>(call_.in[5], b_, h_, next, more));
     differentiate<T>(scores_, {i, n, keys.j, m}, known_.from(i), p, ds, area_.slope, area_.turned,
                      scale_);
     if (scores_.caps()) {
@@ -115,12 +115,12 @@ class Head {
       for (int64_t c = 0; c < m * kQueries; ++c) ds[c] *= area_.slope[c];
     }
     const Rows<C> by_key{ds, kQueries};
-    gemm_near<C>(m, e, n, {p, kQueries, 1}, dy.matrix(), area_.dv, e, Store::accumulate,
-                 share(call_.out[2]));
-    gemm_near<C>(m, d, n, by_key.matrix(), q.matrix(), area_.dk, d, Store::accumulate,
-                 share(call_.out[1]));
-    gemm_near<C>(n, d, m, by_key.transposed(), keys.k.matrix(), dq_ + i * d, d, Store::accumulate,
-                 rows_ahead<T>(call_.out[0], b_, h_, i, n));
+    gemm_unpacked<C>(m, e, n, {p, kQueries, 1}, dy.matrix(), area_.dv, e, Store::accumulate,
+                     share(call_.out[2]));
+    gemm_unpacked<C>(m, d, n, by_key.matrix(), q.matrix(), area_.dk, d, Store::accumulate,
+                     share(call_.out[1]));
+    gemm_unpacked<C>(n, d, m, by_key.transposed(), keys.k.matrix(), dq_ + i * d, d,
+                     Store::accumulate, rows_ahead<T>(call_.out[0], b_, h_, i, n));
   }
 
   const Call& call_;

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "core/cpu/by_columns.h"
-#include "core/cpu/gemm/gemm_near.h"
+#include "core/cpu/gemm/gemm.h"
 #include "core/cpu/gemm/transpose.h"
 #include "core/cpu/slots.h"
 #include "ops/attention/attention/kernels.h"
@@ -97,8 +97,8 @@ Rows<Compute<T>> head_rows(const View& x, int64_t b, int64_t h, int64_t first, i
 
 // Share number i of so many of the lines of n rows that will be read or written soon.
 template <class T>
-Ahead rows_ahead(const View& x, int64_t b, int64_t h, int64_t first, int64_t n, int64_t i = 0,
-                 int64_t shares = 1) {
+Prefetcher rows_ahead(const View& x, int64_t b, int64_t h, int64_t first, int64_t n, int64_t i = 0,
+                      int64_t shares = 1) {
   if (n <= 0) return {};
   const int64_t begin = n * i / shares, end = n * (i + 1) / shares;
   const MatrixRef<T> rows{row_start<T>(x, b, h, first + begin), x.strides[1], 1};

@@ -94,12 +94,13 @@ class Span {
         return rows_ahead<T>(x, b_, shared, j + m, std::min(kKeys, seen - j - m), share, shares);
       };
       C* const s = area_.scores;
-      gemm_near<C>(block.m, kQueries, d, k.matrix(), {queries.q, kQueries, 1}, s, kQueries,
-                   Store::overwrite, next(call_.in[1]));
+      gemm_unpacked<C>(block.m, kQueries, d, k.matrix(), {queries.q, kQueries, 1}, s, kQueries,
+                       Store::overwrite, next(call_.in[1]));
       weigh(block, queries);
-      gemm_near<C>(e, kQueries, block.m, v.transposed(), {s, kQueries, 1}, queries.sum, kQueries,
-                   Store::accumulate,
-                   j + m < seen ? next(call_.in[2]) : rows_ahead<T>(call_.out[0], b_, h_, i, n));
+      gemm_unpacked<C>(
+          e, kQueries, block.m, v.transposed(), {s, kQueries, 1}, queries.sum, kQueries,
+          Store::accumulate,
+          j + m < seen ? next(call_.in[2]) : rows_ahead<T>(call_.out[0], b_, h_, i, n));
     });
   }
 

@@ -107,9 +107,10 @@ class Piece {
     const Rows<C> v = head_rows<T>(call_.in[2], b, shared, j, block.m, area_.v);
     const Rows<C> dy = head_rows<T>(call_.in[5], b, h, i, n, area_.dy);
     C *const p = area_.p, *const ds = area_.ds;
-    gemm_near<C>(block.m, kQueries, d, k.matrix(), lanes_of(q, n, d, area_.q_lanes), p, kQueries);
-    gemm_near<C>(block.m, kQueries, e, v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds,
-                 kQueries);
+    gemm_unpacked<C>(block.m, kQueries, d, k.matrix(), lanes_of(q, n, d, area_.q_lanes), p,
+                     kQueries);
+    gemm_unpacked<C>(block.m, kQueries, e, v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds,
+                     kQueries);
     area_.known.template fill<T>(call_, sizes_, extras_, b, h, i, n);
     differentiate<T>(Scores<T>(sizes_, extras_, b, h), block, area_.known, p, ds, nullptr,
                      area_.turned, C(1));

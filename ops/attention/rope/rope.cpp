@@ -1,7 +1,7 @@
 #include "ops/attention/rope/rope.h"
 
-#include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/vector.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/attention/rope/attrs.h"

@@ -2,7 +2,7 @@
 // over the taps runs.
 #pragma once
 
-#include "core/cpu/load_as.h"
+#include "core/cpu/vector.h"
 
 namespace plimsoll::block {
 

@@ -1,7 +1,7 @@
 #include "ops/conv/conv2d/depthwise.h"
 
-#include "core/cpu/narrow.h"
 #include "core/cpu/slots.h"
+#include "core/cpu/vector.h"
 #include "ops/conv/conv2d/block.h"
 #include "ops/conv/conv2d/patch.h"
 

@@ -1,8 +1,8 @@
 // The transforms of winograd.h, a vector of channels at a time, and where tiles lie in the images.
 #pragma once
 
-#include "core/cpu/load_as.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/vector.h"
 #include "ops/conv/conv2d/window.h"
 
 namespace plimsoll::winograd {

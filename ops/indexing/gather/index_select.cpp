@@ -1,5 +1,5 @@
 // index_select: x [outer, n, inner], ids [k] -> y [outer, k, inner].
-#include "core/cpu/narrow.h"
+#include "core/cpu/vector.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/cuda/sort.h"
 #include "ops/common/expect.h"

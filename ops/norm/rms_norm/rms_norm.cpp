@@ -1,7 +1,7 @@
 #include "ops/norm/rms_norm/rms_norm.h"
 
-#include "core/cpu/gemm/fetch.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/prefetch.h"
 #include "core/cpu/reduce.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
@@ -47,7 +47,7 @@ void rms_norm_cpu(const Call& call) {
       for (int64_t row = begin; row < end; ++row) {
         const T* from = x + row * n;
         T* to = y + row * n;
-        fetch_next_row(from, n);
+        prefetch_next_row(from, n);
         const C squares = sum_of<C>(n, [&]<class V>(int64_t i) {
           const V v = load_as<V>(from + i);
           return v * v;
@@ -73,8 +73,8 @@ int64_t rows_per_piece(int64_t rows, int64_t n) {
 template <class T, class C>
 void grad_row(const T* dy, const T* x, const C* gamma, C inverse, int64_t n, T* dx,
               double* dgamma) {
-  fetch_next_row(dy, n);
-  fetch_next_row(x, n);
+  prefetch_next_row(dy, n);
+  prefetch_next_row(x, n);
   C sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (int64_t i = 0; i < n; ++i) {

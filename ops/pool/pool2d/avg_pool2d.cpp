@@ -1,4 +1,4 @@
-#include "core/cpu/narrow.h"
+#include "core/cpu/vector.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/pointwise/copy/copy.h"

@@ -1,6 +1,5 @@
 #include <limits>
 
-#include "core/cpu/narrow.h"
 #include "core/cpu/vector.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"

@@ -1,7 +1,7 @@
 #include "ops/random/dropout/dropout.h"
 
-#include "core/cpu/gemm/fetch.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/prefetch.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
@@ -41,7 +41,7 @@ void dropout_cpu(const Call& call) {
       uint32_t words[kRun];
       for (int64_t at = begin; at < end; at += kRun) {
         const int64_t n = std::min(kRun, end - at);
-        fetch(x, at + kRun, kRun);
+        prefetch(x, at + kRun, kRun);
         bits.draw(at / 4, kRun, words);
 #pragma omp simd
         for (int64_t k = 0; k < n; ++k) {

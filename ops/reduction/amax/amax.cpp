@@ -3,9 +3,9 @@
 #include <concepts>
 #include <limits>
 
-#include "core/cpu/narrow.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/reduce.h"
+#include "core/cpu/vector.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "core/base/math.h"
-#include "core/cpu/gemm/fetch.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/prefetch.h"
 #include "core/cpu/reduce.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
@@ -39,7 +39,7 @@ template <class T>
 void softmax_row(const T* x, int64_t n, T* y) {
   using C = Compute<T>;
   constexpr bool keep = std::is_same_v<T, C>;
-  fetch_next_row(x, n);
+  prefetch_next_row(x, n);
   const C m = highest_of(x, n);
   C total = 0;
   if constexpr (keep) {
@@ -60,7 +60,7 @@ void softmax_row(const T* x, int64_t n, T* y) {
 template <class T>
 void log_softmax_row(const T* x, int64_t n, T* y) {
   using C = Compute<T>;
-  fetch_next_row(x, n);
+  prefetch_next_row(x, n);
   const C m = highest_of(x, n);
   C total = 0;
 #pragma omp simd reduction(+ : total)

@@ -7,8 +7,8 @@
 #include <Eigen/Core>
 #include <random>
 
+#include "core/cpu/gemm/gemm.h"
 #include "core/cpu/gemm/gemm16.h"
-#include "core/cpu/gemm/gemm_near.h"
 #include "core/cpu/parallel.h"
 
 namespace plimsoll {
@@ -67,9 +67,9 @@ void expect_product(const Case& c, std::mt19937& random) {
   }
   EXPECT_EQ(ours.rightCols(3), before.rightCols(3)) << "the gap between the rows was written";
   Matrix<T> near = before;
-  gemm_near<T>(c.m, c.n, c.k, left.ref, right.ref, near.data(), c.n + 3,
-               c.accumulate ? Store::accumulate : Store::overwrite, {right.ref, c.k, c.n});
-  EXPECT_TRUE(near == ours) << "gemm_near() gives other bits";
+  gemm_unpacked<T>(c.m, c.n, c.k, left.ref, right.ref, near.data(), c.n + 3,
+                   c.accumulate ? Store::accumulate : Store::overwrite, {right.ref, c.k, c.n});
+  EXPECT_TRUE(near == ours) << "gemm_unpacked() gives other bits";
 }
 
 TEST(Gemm, EqualsEigens) {

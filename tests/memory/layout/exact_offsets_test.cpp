@@ -70,16 +70,16 @@ TEST(MemoryExactOffsets, FindsAndProvesTheOptimum) {
       start.offsets.push_back(start.height);
       start.height += box.bytes;
     }
-    const Packing packing = lower(boxes, start, {});
+    const Packing packing = tighten(boxes, start, {});
     expect_no_overlap(boxes, packing.offsets);
     EXPECT_EQ(packing.height, lowest * scale);
     EXPECT_EQ(packing.lower_bound, lowest * scale);
     EXPECT_EQ(height_of(boxes, packing.offsets), lowest * scale);
     EXPECT_EQ(place_within(boxes, lowest * scale - 1, {}).answer, Answer::impossible);
-    const Fitting fitting = place_within(boxes, lowest * scale + 1, {});
-    ASSERT_EQ(fitting.answer, Answer::placed);
-    expect_no_overlap(boxes, fitting.offsets);
-    EXPECT_LE(height_of(boxes, fitting.offsets), lowest * scale);
+    const SearchedOffsets found = place_within(boxes, lowest * scale + 1, {});
+    ASSERT_EQ(found.answer, Answer::placed);
+    expect_no_overlap(boxes, found.offsets);
+    EXPECT_LE(height_of(boxes, found.offsets), lowest * scale);
   }
   EXPECT_GT(above_bound, kSets / 200) << "the boxes are too easy to try anything";
 }
@@ -88,17 +88,17 @@ TEST(MemoryExactOffsets, PutsCutRectanglesTogether) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     const std::vector<Box> boxes = cut_rectangle(seed, 40, 30, 1000);
-    const Fitting fitting = place_within(boxes, 1000, {.decisions = 1'000'000});
-    ASSERT_EQ(fitting.answer, Answer::placed);
-    expect_no_overlap(boxes, fitting.offsets);
-    EXPECT_EQ(height_of(boxes, fitting.offsets), 1000);
+    const SearchedOffsets found = place_within(boxes, 1000, {.decisions = 1'000'000});
+    ASSERT_EQ(found.answer, Answer::placed);
+    expect_no_overlap(boxes, found.offsets);
+    EXPECT_EQ(height_of(boxes, found.offsets), 1000);
     EXPECT_EQ(place_within(boxes, 999, {}).answer, Answer::impossible);
   }
 }
 
 TEST(MemoryExactOffsets, ThreadsDoNotChangeTheAnswer) {
   const std::vector<Box> boxes = cut_rectangle(0, 300, 300, 100'000);
-  const Fitting one = place_within(boxes, 100'000, {});
+  const SearchedOffsets one = place_within(boxes, 100'000, {});
   ASSERT_EQ(one.answer, Answer::placed);
   EXPECT_GT(one.decisions, 5'000) << "the first search found it: nothing was raced";
   for (const int threads : {2, 5})
@@ -107,7 +107,7 @@ TEST(MemoryExactOffsets, ThreadsDoNotChangeTheAnswer) {
 
 TEST(MemoryExactOffsets, EffortIsLimited) {
   const std::vector<Box> boxes = cut_rectangle(7, 300, 300, 100'000);
-  const Fitting few = place_within(boxes, 100'000, {.decisions = 20});
+  const SearchedOffsets few = place_within(boxes, 100'000, {.decisions = 20});
   EXPECT_EQ(few.answer, Answer::unknown);
   EXPECT_LE(few.decisions, 21);
   const auto start = std::chrono::steady_clock::now();
@@ -115,10 +115,10 @@ TEST(MemoryExactOffsets, EffortIsLimited) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 
   const Packing greedy = place(boxes);
-  const Packing packing = lower(boxes, greedy, {.decisions = 3000});
+  const Packing packing = tighten(boxes, greedy, {.decisions = 3000});
   expect_no_overlap(boxes, packing.offsets);
   EXPECT_LE(packing.height, greedy.height);
-  EXPECT_EQ(lower(boxes, greedy, {.decisions = 3000, .threads = 2}).offsets, packing.offsets);
+  EXPECT_EQ(tighten(boxes, greedy, {.decisions = 3000, .threads = 2}).offsets, packing.offsets);
 }
 
 TEST(MemoryExactOffsets, EdgeCases) {
@@ -126,11 +126,11 @@ TEST(MemoryExactOffsets, EdgeCases) {
   const Box one[] = {{.bytes = 7, .begin = 0, .end = 1}};
   EXPECT_EQ(place_within(one, 7, {}).answer, Answer::placed);
   EXPECT_EQ(place_within(one, 6, {}).answer, Answer::impossible);
-  EXPECT_EQ(lower({}, place({}), {}).height, 0);
+  EXPECT_EQ(tighten({}, place({}), {}).height, 0);
   const std::vector<Box> many(6000, Box{.bytes = 7, .begin = 0, .end = 1});  // not searched
-  const Fitting fitting = place_within(many, 42'000, {});
-  EXPECT_EQ(fitting.answer, Answer::placed);
-  EXPECT_EQ(height_of(many, fitting.offsets), 42'000);
+  const SearchedOffsets found = place_within(many, 42'000, {});
+  EXPECT_EQ(found.answer, Answer::placed);
+  EXPECT_EQ(height_of(many, found.offsets), 42'000);
   EXPECT_EQ(place_within(many, 41'999, {}).answer, Answer::impossible);
 }
 
@@ -146,19 +146,19 @@ TEST(MemoryExactOffsets, ForeignInstancesAtTheirCapacity) {
     if (std::sscanf(name.c_str(), "%*[^.].%lld.csv", &capacity) != 1) continue;
     const std::vector<Box> boxes = read_boxes(entry.path().string());
     const auto start = std::chrono::steady_clock::now();
-    const Fitting fitting = place_within(boxes, capacity, {.seconds = 60, .threads = 2});
+    const SearchedOffsets found = place_within(boxes, capacity, {.seconds = 60, .threads = 2});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     std::printf("%-20s %4zu buffers %8lld decisions %7.3f s\n", name.c_str(), boxes.size(),
-                static_cast<long long>(fitting.decisions), took.count());
-    ASSERT_EQ(fitting.answer, Answer::placed) << name;
-    expect_no_overlap(boxes, fitting.offsets);
-    EXPECT_LE(height_of(boxes, fitting.offsets), capacity);
+                static_cast<long long>(found.decisions), took.count());
+    ASSERT_EQ(found.answer, Answer::placed) << name;
+    expect_no_overlap(boxes, found.offsets);
+    EXPECT_LE(height_of(boxes, found.offsets), capacity);
     ++seen;
   }
   EXPECT_GE(seen, 6);
 
   const std::vector<Box> step = read_boxes(std::string(folder) + "/minimalloc/somas_resnet50.csv");
-  const Packing packing = lower(step, place(step), {.seconds = 60});
+  const Packing packing = tighten(step, place(step), {.seconds = 60});
   expect_no_overlap(step, packing.offsets);
   EXPECT_EQ(packing.height, live_peak(step).bytes);
 }

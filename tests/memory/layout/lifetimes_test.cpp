@@ -1,5 +1,5 @@
 // Lifetimes, dead code and in-place folding on programs small enough to work out by hand.
-#include "memory/layout/in_place.h"
+#include "memory/layout/lifetimes.h"
 #include "memory/passes/dead_code.h"
 #include "tests/support/memory_ops.h"
 
@@ -72,9 +72,9 @@ TEST(MemoryDeadCode, WritesAndOneUsedOutputOfTwoStay) {
 int folded(const StepFunction& step, int inputs = 1) {
   const Program program = of(step, inputs);
   std::vector<Lifetime> lives = lifetimes(program);
-  const std::vector<int> home = fold_in_place(program, lives);
+  const std::vector<int> alias_root = fold_in_place(program, lives);
   int n = 0;
-  for (size_t b = 0; b < home.size(); ++b) n += home[b] != static_cast<int>(b);
+  for (size_t b = 0; b < alias_root.size(); ++b) n += alias_root[b] != static_cast<int>(b);
   return n;
 }
 

@@ -79,7 +79,7 @@ TEST(MemoryOffsets, Resnet50OfSomas) {  // a real training step
   const double ratio =
       static_cast<double>(packing.height) / static_cast<double>(packing.lower_bound);
   std::printf("somas_resnet50: %zu buffers, arena / lower bound = %.4f\n", boxes.size(), ratio);
-  EXPECT_LT(ratio, 1.005);  // lower() meets the bound
+  EXPECT_LT(ratio, 1.005);  // tighten() meets the bound
 }
 
 }  // namespace

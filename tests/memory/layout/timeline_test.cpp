@@ -65,9 +65,9 @@ TEST(MemoryTimeline, OfProgramsThatComputeAgainAddsUpToo) {
     SCOPED_TRACE(seed);
     const BudgetPlanner planner(random_program(seed),
                                 {.costs = CostModel::model, .search_seconds = 0.01});
-    const Fitted fitted = planner.fit(planner.smallest());
-    expect_consistent(fitted.program, fitted.plan);
-    repetitions += fitted.plan.recompute.repetitions;
+    const PlannedProgram planned = planner.plan_within(planner.smallest());
+    expect_consistent(planned.program, planned.plan);
+    repetitions += planned.plan.recompute.repetitions;
   }
   EXPECT_GT(repetitions, 0);
 }

@@ -115,10 +115,10 @@ TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
     SCOPED_TRACE(name);
     const BudgetPlanner planner(program_of(name), kModel);
     const int64_t least = planner.smallest();
-    const Plan plan = planner.fit(least).plan;
+    const Plan plan = planner.plan_within(least).plan;
     EXPECT_EQ(plan.total_bytes() + plan.result_bytes, least);
     expect_error<BudgetError>(
-        [&] { planner.fit(least - kGranule); },
+        [&] { planner.plan_within(least - kGranule); },
         cat("step: the budget is too small: ", least - kGranule,
             " bytes, and the smallest plan found takes ", least,
             ". Allow that many, search longer, or take a smaller batch or 16-bit precision."));
@@ -126,10 +126,10 @@ TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
 }
 
 // What does not run again is what runs in the step that keeps all. Returns the others.
-std::vector<Instruction> repetitions(const Fitted& fitted, const Program& keep) {
+std::vector<Instruction> repetitions(const PlannedProgram& planned, const Program& keep) {
   std::vector<Instruction> again;
   std::vector<const OpDef*> rest, all;
-  for (const Instruction& instruction : fitted.program.instructions)
+  for (const Instruction& instruction : planned.program.instructions)
     if (recompute::is_repetition(instruction, keep))
       again.push_back(instruction);
     else
@@ -138,7 +138,7 @@ std::vector<Instruction> repetitions(const Fitted& fitted, const Program& keep) 
   std::ranges::sort(rest);
   std::ranges::sort(all);
   EXPECT_EQ(rest, all);
-  EXPECT_EQ(fitted.plan.recompute.repetitions, std::ssize(again));
+  EXPECT_EQ(planned.plan.recompute.repetitions, std::ssize(again));
   return again;
 }
 
@@ -148,18 +148,18 @@ TEST(MemoryBudget, ALargerBudgetNeverCostsMoreTime) {
     SCOPED_TRACE(name);
     const BudgetPlanner planner(program_of(name), kModel);
     const int64_t least = planner.smallest(), most = planner.largest();
-    const Program keep = planner.fit(most).program;
+    const Program keep = planner.plan_within(most).program;
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k <= 40; ++k, ++pairs) {
       const int64_t budget = least + (most - least) * k / 40;
-      const Fitted fitted = planner.fit(budget);
-      const Plan& plan = fitted.plan;
+      const PlannedProgram planned = planner.plan_within(budget);
+      const Plan& plan = planned.plan;
       EXPECT_LE(plan.total_bytes(), budget);
       EXPECT_LE(plan.recompute.added_seconds, before);
       EXPECT_LE(plan.recompute.least_repeated_seconds,
                 plan.recompute.repeated_seconds * (1 + 1e-12));
       double repeated = 0;
-      for (const Instruction& instruction : repetitions(fitted, keep))
+      for (const Instruction& instruction : repetitions(planned, keep))
         repeated += modelled_seconds(instruction);
       EXPECT_NEAR(plan.recompute.repeated_seconds, repeated, 1e-12 * repeated);
       before = plan.recompute.added_seconds;
@@ -178,18 +178,18 @@ TEST(MemoryBudget, MeasuredCostsArePricedByTheArena) {
     const BudgetPlanner planner(capture(training.function(), training.metas()),
                                 {.search_seconds = 0.1});
     const int64_t least = planner.smallest(), most = planner.largest();
-    const Fitted keep = planner.fit(most);
+    const PlannedProgram keep = planner.plan_within(most);
     double base = 0;
     for (const Cost& cost : instruction_costs(keep.program, CostModel::measured))
       base += cost.at(arena_farness(keep.plan.arena_bytes));
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k <= 20; ++k) {
-      const Fitted fitted = planner.fit(least + (most - least) * k / 20);
-      const Recompute& recompute = fitted.plan.recompute;
+      const PlannedProgram planned = planner.plan_within(least + (most - least) * k / 20);
+      const Recompute& recompute = planned.plan.recompute;
       EXPECT_DOUBLE_EQ(recompute.step_seconds, base);
       EXPECT_LE(recompute.added_seconds, before);
       EXPECT_LE(recompute.least_repeated_seconds, recompute.repeated_seconds * (1 + 1e-12));
-      EXPECT_EQ(recompute.repeated_seconds > 0, !repetitions(fitted, keep.program).empty());
+      EXPECT_EQ(recompute.repeated_seconds > 0, !repetitions(planned, keep.program).empty());
       before = recompute.added_seconds;
     }
     EXPECT_EQ(before, 0);
@@ -213,12 +213,12 @@ TEST(MemoryBudget, UpdatesRunAsSoonAsTheirGradientIsThere) {
 }
 
 TEST(MemoryBudget, EqualProgramsGiveEqualPlans) {
-  const Fitted first = [] {
+  const PlannedProgram first = [] {
     const BudgetPlanner planner(program_of("gpt"), kModel);
-    return planner.fit(planner.smallest());
+    return planner.plan_within(planner.smallest());
   }();
   const BudgetPlanner planner(program_of("gpt"), kModel);
-  EXPECT_TRUE(first.plan == planner.fit(planner.smallest()).plan);
+  EXPECT_TRUE(first.plan == planner.plan_within(planner.smallest()).plan);
 }
 
 // The phases of an accumulation keep different things alive: Adam's moments are in the last program

@@ -4,8 +4,8 @@
 
 #include "memory/passes/dead_code.h"
 #include "memory/recompute/budget.h"
-#include "memory/recompute/certificate.h"
 #include "memory/recompute/program.h"
+#include "memory/recompute/search.h"
 #include "tests/support/memory_checker.h"
 #include "tests/support/memory_random.h"
 

@@ -1,19 +1,20 @@
-// A round of a matrix product: up to kDepth terms of each sum, with what its loops (gemm.cpp) ask
-// of its operands. Rows of C are cut into strips, columns into panels; a run of strips is a block.
+// A KC block of a matrix product: up to kKC terms of each sum, with what its loops (gemm.cpp) ask of
+// its operands. Rows of A are cut into micro-panels of MR, columns of B into micro-panels of NR; a
+// run of micro-panels of A is an MC block.
 //
-//   round.pack_panel_of_b(p, right);
-//   round.pack_block_of_a(blocks, i, left);
-//   round.multiply_panel(blocks, i, left, p, {right, columns}, ahead, right);  // packs it as well
+//   kc.pack_panel_of_b(p, right);
+//   kc.pack_block_of_a(blocks, i, left);
+//   kc.multiply_panel(blocks, i, left, p, {right, columns}, ahead, right);  // packs it as well
 #pragma once
 
 #include <array>
 
-#include "core/cpu/gemm/packed.h"
+#include "core/cpu/gemm/micro_kernel.h"
 #include "core/cpu/parallel.h"
 
 namespace plimsoll::packed {
 
-// n things in `count` runs that differ by one at most.
+// Cuts n things into `count` runs that differ by one at most.
 struct Runs {
   int64_t count, length, longer;
   Runs(int64_t n, int64_t runs) : count(runs), length(n / runs), longer(n % runs) {}
@@ -27,22 +28,22 @@ struct Runs {
 
 // [m, depth] times [depth, n], into C or added to it.
 template <class T>
-struct Round {
+struct KcBlock {
   MatrixRef<T> a, b;
   int64_t m, n, depth;
   T* c;
   int64_t c_stride;
   bool add;
 
-  static constexpr int64_t columns = kBlockColumns<T>, panel_size = columns * kDepth;
-  Runs strips{m, pieces(m, kStripRows)};
-  int64_t panels = pieces(n, columns);
+  static constexpr int64_t columns = kNR<T>, panel_size = columns * kKC;
+  Runs a_panels{m, pieces(m, kMR)};
+  int64_t b_panels = pieces(n, columns);
   bool row_major = a.col_stride == 1;
   int64_t pitch = row_major ? kRowPitch : kTermPitch;
 
   // Some rows and columns of C, and some terms of each sum.
-  Round part(int64_t row, int64_t rows, int64_t column, int64_t width, int64_t term,
-             int64_t terms) const {
+  KcBlock part(int64_t row, int64_t rows, int64_t column, int64_t width, int64_t term,
+               int64_t terms) const {
     return {.a = {a.data + row * a.row_stride + term * a.col_stride, a.row_stride, a.col_stride},
             .b = {b.data + term * b.row_stride + column * b.col_stride, b.row_stride, b.col_stride},
             .m = rows,
@@ -52,22 +53,22 @@ struct Round {
             .c_stride = c_stride,
             .add = add || term > 0};
   }
-  // Of the round that begins with a term; 0 if there are no more.
-  int64_t terms_from(int64_t term) const { return std::clamp<int64_t>(depth - term, 0, kDepth); }
+  // Terms of the KC block that begins with this one; 0 if there are no more.
+  int64_t terms_from(int64_t term) const { return std::clamp<int64_t>(depth - term, 0, kKC); }
 
   int64_t width(int64_t panel) const { return std::min(columns, n - panel * columns); }
   MatrixRef<T> panel_of_b(int64_t panel) const {
     return {b.data + panel * columns * b.col_stride, b.row_stride, b.col_stride};
   }
-  // Rows of the strips of run number i.
+  // Rows of MC block i.
   int64_t rows(const Runs& blocks, int64_t i) const {
-    return strips.first(blocks.first(i + 1)) - strips.first(blocks.first(i));
+    return a_panels.first(blocks.first(i + 1)) - a_panels.first(blocks.first(i));
   }
   MatrixRef<T> block_of_a(const Runs& blocks, int64_t i) const {
-    return {a.data + strips.first(blocks.first(i)) * a.row_stride, a.row_stride, a.col_stride};
+    return {a.data + a_panels.first(blocks.first(i)) * a.row_stride, a.row_stride, a.col_stride};
   }
   void pack_panel_of_b(int64_t p, T* to) const {
-    if (packs_on_the_way(p))
+    if (packs_while_multiplying(p))
       for (int64_t k = 0; k < depth; ++k)
         copy(b.data + k * b.row_stride + p * columns, columns, to + k * columns);
     else
@@ -83,49 +84,48 @@ struct Round {
     const int64_t first = blocks.first(i);
     for (int64_t k = 0; k < depth; ++k) {
       const T* from = block.data + k * block.col_stride;
-      for (int64_t s = 0; s < blocks.size(i); from += strips.size(first + s), ++s)
-        pack_term(from, strips.size(first + s), to + s * kStripOfTerms + k * kTermPitch);
+      for (int64_t s = 0; s < blocks.size(i); from += a_panels.size(first + s), ++s)
+        pack_term(from, a_panels.size(first + s), to + s * kPanelOfTerms + k * kTermPitch);
     }
   }
 
-  // Calls of Ahead::fetch in so many products of a strip and a panel.
-  int64_t fetches(int64_t products) const {
-    return std::max<int64_t>(1, products * depth / kTermsPerFetch);
+  // Calls of Prefetcher::prefetch() in so many products of two micro-panels.
+  int64_t prefetches(int64_t products) const {
+    return std::max<int64_t>(1, products * depth / kTermsPerPrefetch);
   }
-  // Whether panel p may be read where it lies: it is rows of vectors.
-  bool lies_well(int64_t p) const {
+  // Whether micro-panel p of B may be read where it lies, because it is rows of vectors.
+  bool reads_in_place(int64_t p) const {
     return b.col_stride == 1 && (width(p) == columns || width(p) == kLanes<T>);
   }
-  // Whether panel p can be packed while it is multiplied: it is whole and lies in rows.
-  bool packs_on_the_way(int64_t p) const { return b.col_stride == 1 && width(p) == columns; }
-  // Panel p: where it lies, if it does well, or where it was packed.
+  // Whether micro-panel p of B can be packed while it is multiplied: it is whole and lies in rows.
+  bool packs_while_multiplying(int64_t p) const { return b.col_stride == 1 && width(p) == columns; }
+  // Micro-panel p of B, where it lies or where it was packed.
   Operand<T> panel(int64_t p, const T* packed) const {
-    return lies_well(p) ? Operand<T>{panel_of_b(p).data, b.row_stride}
-                        : Operand<T>{packed, columns};
+    return reads_in_place(p) ? Operand<T>{panel_of_b(p).data, b.row_stride}
+                             : Operand<T>{packed, columns};
   }
-  // The strips of run number i, which lie at `block`, or are read in place where that is nullptr,
-  // times panel p, which is `right`. The panel stays in the first-level cache. With `to_pack`, where
-  // `right` will be, the first strip packs it on the way; A in place is row-major then.
+  // Multiplies MC block i, which lies at `block`, or is read in place where that is nullptr, by
+  // micro-panel p of B, which is `right` and stays in the first-level cache. With `to_pack`, where
+  // `right` will be, the first product packs it on the way; A in place is row-major then.
   void multiply_panel(const Runs& blocks, int64_t i, const T* block, int64_t p, Operand<T> right,
-                      Ahead& ahead, T* to_pack = nullptr) const {
+                      Prefetcher& ahead, T* to_pack = nullptr) const {
     const int form = 2 * (block != nullptr) + row_major;
     const auto run = std::array{multiply_run<T, kTermsInPlace>, multiply_run<T, kRowsInPlace>,
                                 multiply_run<T, kPackedTerms>, multiply_run<T, kPackedRows>}[form];
-    const auto one =
-        std::array{multiply_strip<T, kTermsInPlace>, multiply_strip<T, kRowsInPlace>,
-                   multiply_strip<T, kPackedTerms>, multiply_strip<T, kPackedRows>}[form];
+    const auto one = std::array{multiply_one<T, kTermsInPlace>, multiply_one<T, kRowsInPlace>,
+                                multiply_one<T, kPackedTerms>, multiply_one<T, kPackedRows>}[form];
     const int64_t first = blocks.first(i), last = blocks.first(i + 1);
     const bool whole = width(p) == columns || width(p) == kLanes<T>;
     Operand<T> left =
         block ? Operand<T>{block, pitch}
               : Operand<T>{block_of_a(blocks, i).data, row_major ? a.row_stride : a.col_stride};
-    T* to = c + strips.first(first) * c_stride + p * columns;
+    T* to = c + a_panels.first(first) * c_stride + p * columns;
     int64_t s = first;
     if (to_pack) {
       const auto packing = !block      ? multiply_and_pack<T, kRowsInPlace>
                            : row_major ? multiply_and_pack<T, kPackedRows>
                                        : multiply_and_pack<T, kPackedTerms>;
-      const int64_t rows = strips.size(s), step = block ? distance(rows) : rows * a.row_stride;
+      const int64_t rows = a_panels.size(s), step = block ? distance(rows) : rows * a.row_stride;
       packing(left, {panel_of_b(p).data, b.row_stride}, rows, depth, to, c_stride, add, ahead,
               to_pack);
       left.data += step;
@@ -133,8 +133,8 @@ struct Round {
       ++s;
     }
     for (int64_t count; s < last; s += count) {
-      const int64_t rows = strips.size(s), step = block ? distance(rows) : rows * a.row_stride;
-      count = whole ? strips.alike(s, last) : 1;
+      const int64_t rows = a_panels.size(s), step = block ? distance(rows) : rows * a.row_stride;
+      count = whole ? a_panels.alike(s, last) : 1;
       if (whole)
         run(count, {step, 0, rows * c_stride}, left, right, rows, depth, width(p) / kLanes<T>, to,
             c_stride, add, ahead);
@@ -144,8 +144,8 @@ struct Round {
       to += count * rows * c_stride;
     }
   }
-  // From a packed strip to the next.
-  int64_t distance(int64_t rows) const { return row_major ? rows * kRowPitch : kStripOfTerms; }
+  // From a packed micro-panel of A to the next.
+  int64_t distance(int64_t rows) const { return row_major ? rows * kRowPitch : kPanelOfTerms; }
 };
 
 }  // namespace plimsoll::packed

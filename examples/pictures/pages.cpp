@@ -1,15 +1,29 @@
-#include "examples/pictures/memory_page.h"
+#include "examples/pictures/pages.h"
 
 #include <algorithm>
 #include <cstdio>
 
-#include "examples/pictures/page.h"
+#include "comparison_page_html.h"
 #include "memory_page_html.h"
 
 namespace plimsoll::examples {
 namespace {
 
 constexpr size_t kRowsOfTable = 13;
+
+// The page with `data` in place of its @DATA@. Texts may hold any UTF-8.
+std::string page_with(std::string_view page, const Json& data) {
+  const std::string_view mark = "@DATA@";
+  const size_t at = page.find(mark);
+  // It stands inside a script element: nothing in it may end the element.
+  std::string json;
+  for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace))
+    if (c == '<')
+      json += "\\u003c";
+    else
+      json += c;
+  return cat(page.substr(0, at), json, page.substr(at + mark.size()));
+}
 
 std::string percent(double part, double whole) {
   char text[32];
@@ -88,6 +102,10 @@ std::string memory_page(const std::string& title, const std::string& about,
                     {"arena_bytes", plan.arena_bytes},
                     {"rectangles", rectangles},
                     {"largest", largest_at(timeline, plan.peak_instruction, kRowsOfTable)}});
+}
+
+std::string comparison_page(const Json& rows, int steps) {
+  return page_with(kComparisonPage, {{"steps", steps}, {"rows", rows}});
 }
 
 }  // namespace plimsoll::examples

@@ -1,7 +1,9 @@
-#include "examples/pictures/snapshot.h"
+#include "examples/pictures/exports.h"
 
 #include <algorithm>
 #include <map>
+
+#include "core/base/error.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -129,6 +131,94 @@ std::vector<MemoryEvent> planned_events(const MemoryTimeline& timeline, const Pl
     return std::pair(rank == 0 ? -1 : event.nanoseconds, rank);
   });
   return events;
+}
+
+Json trace(const MemoryTimeline& timeline, std::span<const double> seconds) {
+  const auto named = [](const char* what, const char* name) {
+    return Json{{"ph", "M"}, {"pid", 1}, {"tid", 1}, {"name", what}, {"args", {{"name", name}}}};
+  };
+  Json events = {named("process_name", "training step"), named("thread_name", "instructions")};
+  double now = 0;  // microseconds
+  for (size_t i = 0; i < timeline.live.size(); ++i) {
+    Json live = Json::object();
+    for (int c = 0; c < kMemoryClasses; ++c)
+      live[name_of(static_cast<MemoryClass>(c))] = timeline.live[i][c];
+    events.push_back(
+        {{"ph", "C"}, {"pid", 1}, {"ts", now}, {"name", "live bytes"}, {"args", live}});
+    if (i == seconds.size()) break;  // copying the results out has no cost
+    const double duration = 1e6 * seconds[i];
+    events.push_back({{"ph", "X"},
+                      {"pid", 1},
+                      {"tid", 1},
+                      {"ts", now},
+                      {"dur", duration},
+                      {"name", timeline.ops[i]},
+                      {"args", {{"instruction", i}}}});
+    now += duration;
+  }
+  return {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
+}
+
+namespace {
+
+// Elements appended to a list at once, as CPython does: readers in JavaScript take no long lists.
+constexpr size_t kBatch = 1000;
+
+// The low `bytes` bytes of a number, the lowest first.
+void pickle_number(std::string& out, uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+}
+
+void pickle_string(std::string& out, const std::string& text) {
+  out += 'X';  // BINUNICODE
+  pickle_number(out, text.size(), 4);
+  out += text;
+}
+
+void pickle_into(std::string& out, const Json& json) {
+  switch (json.type()) {
+    case Json::value_t::null:
+      out += 'N';
+      return;
+    case Json::value_t::boolean:
+      out += json.get<bool>() ? '\x88' : '\x89';
+      return;
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned:
+      out += '\x8a';  // LONG1: how many bytes, then two's complement
+      out += '\x08';
+      pickle_number(out, static_cast<uint64_t>(json.get<int64_t>()), 8);
+      return;
+    case Json::value_t::string:
+      return pickle_string(out, json.get_ref<const std::string&>());
+    case Json::value_t::array:
+      out += ']';  // EMPTY_LIST
+      for (size_t i = 0; i < json.size(); ++i) {
+        if (i % kBatch == 0) out += '(';  // MARK
+        pickle_into(out, json[i]);
+        if (i % kBatch == kBatch - 1 || i + 1 == json.size()) out += 'e';  // APPENDS
+      }
+      return;
+    case Json::value_t::object:
+      out += "}(";  // EMPTY_DICT, MARK
+      for (const auto& [key, value] : json.items()) {
+        pickle_string(out, key);
+        pickle_into(out, value);
+      }
+      out += 'u';  // SETITEMS
+      return;
+    default:
+      fail<ValueError>("pickle: it takes no ", json.type_name(),
+                       " that is not a whole number: ", json.dump(), ". Round it.");
+  }
+}
+
+}  // namespace
+
+std::string pickle(const Json& json) {
+  std::string out = "\x80\x02";  // PROTO 2
+  pickle_into(out, json);
+  return out + '.';  // STOP
 }
 
 }  // namespace plimsoll::examples

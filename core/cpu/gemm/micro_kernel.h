@@ -1,38 +1,41 @@
-// Packed operands of a matrix product, and the innermost loop over them: a block of sums, kept in
-// registers, of a strip of A and a panel of B. The loops around it are gemm()'s.
+// The packing of a matrix product and its micro-kernel: MR x NR sums, kept in registers, of a
+// micro-panel of A (MR rows) and a micro-panel of B (NR columns). The loops around it are gemm()'s.
 //
-//   copy(a, depth, block); pack_term(a, rows, block);   // of a strip: one row, one term
-//   pack_panel(b, depth, width, panel);       // kBlockColumns columns of B
-//   multiply_strip<T, kPackedRows>({block, kRowPitch}, {panel, kBlockColumns<T>}, ...);
+//   copy(a, depth, block); pack_term(a, rows, block);   // one row, one term of a micro-panel of A
+//   pack_panel(b, depth, width, panel);                 // a micro-panel of B
+//   multiply_one<T, kPackedRows>({block, kRowPitch}, {panel, kNR<T>}, ...);
 #pragma once
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
-#include "core/cpu/gemm/fetch.h"
 #include "core/cpu/gemm/gemm.h"
-#include "core/cpu/gemm/prefetch.h"
 #include "core/cpu/gemm/transpose.h"
 #include "core/cpu/pages.h"
+#include "core/cpu/prefetch.h"
 #include "core/cpu/vector.h"
 
 namespace plimsoll::packed {
 
 // With 32 registers: 14 x 2 sums, two vectors of B, an element of A.
-constexpr int kStripRows = kVectorBytes == 64 ? 14 : kBlockRows;
-constexpr int64_t kDepth = 256, kTall = 8, kWidePanels = 32;  // terms, strips and panels at most
-constexpr int64_t kMostBlocks = 2;     // of A that a thread holds, or one of twice as many strips
-constexpr int64_t kTermsPerFetch = 8;  // a line is fetched ahead every so many terms
-constexpr int64_t kTermsAhead = 8;     // of B that is packed on the way, to the first-level cache
+constexpr int kMR = kVectorBytes == 64 ? 14 : kBlockRows;
+template <class T>
+constexpr int64_t kNR = kBlockColumns<T>;
+constexpr int64_t kKC = 256;                      // terms of a KC block at most
+constexpr int64_t kMcPanels = 8, kNcPanels = 32;  // MC / MR and NC / NR: micro-panels at most
+constexpr int64_t kMostMcBlocks = 2;  // a thread holds so many of A, or one of twice as many rows
+constexpr int64_t kTermsPerPrefetch = 8;  // a line is prefetched every so many terms
+constexpr int64_t kTermsAhead = 8;  // of B that is packed on the way, to the first-level cache
 
-// A block of A has the rows of up to kTall strips in the order in which they lie in memory, so that
-// packing is copying: row by row, or term by term, then strip by strip. The distance of rows keeps
-// them in different sets of the cache, that of terms keeps a strip in few lines.
-constexpr int64_t kRowPitch = kDepth + 16, kTermPitch = kVectorBytes == 64 ? 16 : 8;
-constexpr int64_t kStripOfTerms = kDepth * kTermPitch + 16;
-constexpr int64_t kBlock = kTall * std::max(kStripRows * kRowPitch, kStripOfTerms);
-static_assert(kStripRows <= kTermPitch);
+// An MC block of A has the rows of up to kMcPanels micro-panels in the order in which they lie in
+// memory, so that packing is copying: row by row, or term by term within each micro-panel. The
+// distance of rows keeps them in different sets of the cache, that of terms keeps a micro-panel in
+// few lines.
+constexpr int64_t kRowPitch = kKC + 16, kTermPitch = kVectorBytes == 64 ? 16 : 8;
+constexpr int64_t kPanelOfTerms = kKC * kTermPitch + 16;
+constexpr int64_t kMcBlock = kMcPanels * std::max(kMR * kRowPitch, kPanelOfTerms);
+static_assert(kMR <= kTermPitch);
 
 inline std::byte* page_of_thread() {
   thread_local const LargePage page = make_large_page();
@@ -40,16 +43,16 @@ inline std::byte* page_of_thread() {
 }
 
 // This thread's memory for packed operands, kept from call to call: one large page, because a walk
-// through the panels of a round meets 256 small ones. It is the only memory of a kernel that no
+// through the micro-panels of a KC block meets 256 small ones. It is the only memory of a kernel that no
 // plan knows of.
 template <class T>
-struct Scratch {
-  static constexpr int64_t kPanels = kWidePanels * kBlockColumns<T> * kDepth;
-  static constexpr int64_t kBlocks = kMostBlocks * kBlock;
+struct PackBuffers {
+  static constexpr int64_t kPanels = kNcPanels * kNR<T> * kKC;
+  static constexpr int64_t kBlocks = kMostMcBlocks * kMcBlock;
   static_assert((kPanels + kBlocks) * int64_t{sizeof(T)} <= kLargePage);
 
-  T *panels, *blocks;
-  static Scratch of_thread() {
+  T *b_panels, *a_blocks;
+  static PackBuffers of_thread() {
     T* const memory = reinterpret_cast<T*>(page_of_thread());
     return {memory, memory + kPanels};
   }
@@ -70,7 +73,7 @@ void copy(const T* from, int64_t n, T* to) {
   for (; i < n; ++i) to[i] = from[i];
 }
 
-// What `n` rows of a strip have for one term.
+// Copies what `n` rows of a micro-panel of A have for one term.
 template <class T>
 void pack_term(const T* from, int64_t n, T* to) {
   constexpr int64_t half = kTermPitch / 2;
@@ -82,10 +85,10 @@ void pack_term(const T* from, int64_t n, T* to) {
   std::memcpy(to + n - half, from + n - half, half * sizeof(T));
 }
 
-// `width` columns of B as [depth, kBlockColumns], filled up with zeros.
+// Packs `width` columns of B as a micro-panel [depth, NR], filled up with zeros.
 template <class T>
 void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
-  constexpr int64_t columns = kBlockColumns<T>;
+  constexpr int64_t columns = kNR<T>;
   if (b.row_stride == 1 && width == columns) {
     transpose(b.data, b.col_stride, columns, depth, to, columns);
     return;
@@ -97,8 +100,8 @@ void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
 
 // ---- the innermost loop
 
-// A strip of A or a panel of B, packed or where it lies. In a row-major strip the elements of a row
-// are neighbours and rows are `step` apart; otherwise the elements that meet in one term are
+// A micro-panel, packed or where it lies. In a row-major one of A the elements of a row are
+// neighbours and rows are `step` apart; otherwise the elements that meet in one term are
 // neighbours and terms are `step` apart.
 template <class T>
 struct Operand {
@@ -108,7 +111,7 @@ struct Operand {
 
 // What is known of the operands when the code for them is compiled.
 struct Form {
-  bool row_major;      // A's strip
+  bool row_major;      // the micro-panel of A
   int64_t a_step = 0;  // of A, which saves registers for addresses; 0: it is a.step
   bool packs_b = false;
 };
@@ -144,9 +147,9 @@ class Rows {
 };
 // The same, with rows a known distance apart, or with those of a term side by side.
 template <class T, Form kForm>
-class Strip {
+class APanel {
  public:
-  explicit Strip(Operand<T> a) : at_(a.data), step_(kForm.a_step > 0 ? kForm.a_step : a.step) {}
+  explicit APanel(Operand<T> a) : at_(a.data), step_(kForm.a_step > 0 ? kForm.a_step : a.step) {}
   [[gnu::always_inline]] const T& operator[](int i) const {
     return at_[kForm.row_major ? i * step_ : i];
   }
@@ -157,17 +160,17 @@ class Strip {
   int64_t step_;
 };
 
-// R x W vectors of C. Lines of C and of what comes next are asked for one by one along the way,
-// into the second-level cache: many at once would keep the operands waiting. A form that packs B
-// copies its panel to `packed`: between multiply-adds there is time for it.
+// The micro-kernel: R x W vectors of C. Lines of C and of what comes next are prefetched along the
+// way, one by one, into the second-level cache: many at once would keep the operands waiting. A form that packs B
+// copies its micro-panel to `packed`: between multiply-adds there is time for it.
 template <class T, Form kForm, int R, int W>
-[[gnu::always_inline]] inline void multiply(Operand<T> a, Operand<T> b, int64_t depth, T* c,
-                                            int64_t c_stride, bool add, Ahead& ahead,
-                                            T* packed = nullptr) {
+[[gnu::always_inline]] inline void micro_kernel(Operand<T> a, Operand<T> b, int64_t depth, T* c,
+                                                int64_t c_stride, bool add, Prefetcher& ahead,
+                                                T* packed = nullptr) {
   constexpr int64_t lanes = kLanes<T>;
   using V = Vector<T>;
   using Left =
-      std::conditional_t<kForm.row_major && kForm.a_step == 0, Rows<T, R>, Strip<T, kForm>>;
+      std::conditional_t<kForm.row_major && kForm.a_step == 0, Rows<T, R>, APanel<T, kForm>>;
   V sum[R][W] = {};
   Left left(a);
   const auto add_terms = [&](int64_t n) __attribute__((always_inline)) {
@@ -180,7 +183,7 @@ template <class T, Form kForm, int R, int W>
 #pragma GCC unroll 2
         for (int v = 0; v < W; ++v) store(packed + v * lanes, right[v]);
         packed += W * lanes;
-        fetch(b.data, kTermsAhead * b.step, W * lanes);
+        prefetch(b.data, kTermsAhead * b.step, W * lanes);
       }
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i)
@@ -190,11 +193,11 @@ template <class T, Form kForm, int R, int W>
   };
   const T* c_row = c;
   int64_t k = 0;
-  for (; k + kTermsPerFetch <= depth; k += kTermsPerFetch) {
-    ahead.fetch();
+  for (; k + kTermsPerPrefetch <= depth; k += kTermsPerPrefetch) {
+    ahead.prefetch();
     for (int v = 0; v < W; ++v) __builtin_prefetch(c_row + v * lanes, 1, 2);
-    if (k < (R - 1) * kTermsPerFetch) c_row += c_stride;
-    add_terms(kTermsPerFetch);
+    if (k < (R - 1) * kTermsPerPrefetch) c_row += c_stride;
+    add_terms(kTermsPerPrefetch);
   }
   add_terms(depth - k);
 #pragma GCC unroll 16
@@ -206,43 +209,44 @@ template <class T, Form kForm, int R, int W>
     }
 }
 
-// From one product of a run to the next its operands and its C move by so many elements.
+// By how many elements the operands and C move from one product of a run to the next.
 struct Move {
   int64_t a, b, c;
 };
 
-// A run of products with the same number of rows, 1 ... kStripRows, and of vectors, 1 or 2. To
+// Computes a run of products with the same number of rows, 1 ... kMR, and of vectors, 1 or 2. To
 // choose the code for them takes some 80 cycles, as long as six terms: it is done once for all.
 template <class T, Form kForm>
 void multiply_run(int64_t count, Move move, Operand<T> a, Operand<T> b, int64_t rows, int64_t depth,
-                  int64_t vectors, T* c, int64_t c_stride, bool add, Ahead& ahead) {
+                  int64_t vectors, T* c, int64_t c_stride, bool add, Prefetcher& ahead) {
   const auto all = [&]<int R, int W>() __attribute__((always_inline)) {
     for (int64_t i = 0; i < count; ++i, a.data += move.a, b.data += move.b, c += move.c)
-      multiply<T, kForm, R, W>(a, b, depth, c, c_stride, add, ahead);
+      micro_kernel<T, kForm, R, W>(a, b, depth, c, c_stride, add, ahead);
   };
-  with_count<kStripRows>(rows, [&]<int R>() {
+  with_count<kMR>(rows, [&]<int R>() {
     vectors == 1 ? all.template operator()<R, 1>() : all.template operator()<R, 2>();
   });
 }
 
-// One product of a whole panel that is read where it lies, in rows, and is packed on the way.
+// Computes one product of a whole micro-panel of B that is read where it lies, in rows, and packs it
+// on the way.
 template <class T, Form kForm>
 void multiply_and_pack(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, T* c,
-                       int64_t c_stride, bool add, Ahead& ahead, T* packed) {
+                       int64_t c_stride, bool add, Prefetcher& ahead, T* packed) {
   constexpr Form form{kForm.row_major, kForm.a_step, true};
-  with_count<kStripRows>(rows, [&]<int R>() {
-    multiply<T, form, R, 2>(a, b, depth, c, c_stride, add, ahead, packed);
+  with_count<kMR>(rows, [&]<int R>() {
+    micro_kernel<T, form, R, 2>(a, b, depth, c, c_stride, add, ahead, packed);
   });
 }
 
-// One product of `width` columns: those that are not whole vectors go by way of a block of their
-// own.
+// Computes one product of `width` columns. Those that are not whole vectors go by way of a block of
+// their own.
 template <class T, Form kForm>
-void multiply_strip(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width, T* c,
-                    int64_t c_stride, bool add, Ahead& ahead) {
-  constexpr int64_t lanes = kLanes<T>, columns = kBlockColumns<T>;
+void multiply_one(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width, T* c,
+                  int64_t c_stride, bool add, Prefetcher& ahead) {
+  constexpr int64_t lanes = kLanes<T>, columns = kNR<T>;
   const bool narrow = width <= lanes, whole = width == (narrow ? lanes : columns);
-  alignas(kVectorBytes) T own[kStripRows * columns];
+  alignas(kVectorBytes) T own[kMR * columns];
   multiply_run<T, kForm>(1, {}, a, b, rows, depth, narrow ? 1 : 2, whole ? c : own,
                          whole ? c_stride : columns, add && whole, ahead);
   if (whole) return;

@@ -1,5 +1,5 @@
 // Vectors of 16-bit numbers against the conversions of one.
-#include "core/cpu/load_as.h"
+#include "core/cpu/vector.h"
 
 #include <gtest/gtest.h>
 

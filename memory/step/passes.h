@@ -1,0 +1,27 @@
+// The passes of a captured step (passes.cpp lists them in their order). Each is a pure function from
+// Program to Program or to a Plan; here alone they are put together.
+//
+//   const Program captured = capture_live(function, inputs);    // as the function wrote it
+//   const PlannedProgram runs = plan_step(captured, {.bytes = int64_t{300} << 20});
+//   Replay(runs.program, runs.plan);
+#pragma once
+
+#include "core/engine/trace.h"
+#include "memory/recompute/budget.h"
+
+namespace plimsoll {
+
+// What is captured of the function, without what nobody reads. Errors: those of capture().
+Program capture_live(const StepFunction& function, const Metas& inputs);
+
+struct StepBudget {
+  int64_t bytes = 0;      // 0: no budget
+  int64_t elsewhere = 0;  // of them held by others than this program
+  BudgetOptions planning{};
+};
+
+// The program as it runs, with its plan. What costs no time is done always, recompute where a budget
+// asks for it. BudgetError naming the smallest budget that would do.
+PlannedProgram plan_step(const Program& captured, const StepBudget& budget);
+
+}  // namespace plimsoll
