@@ -58,8 +58,8 @@ void train(const Options& options, int64_t epochs) {
   const ImageFeed feed = make_image_feed(options, device);
   const Weights weights(options, cnn_torch_layout(options.model, feed.size));
 
-  nn::Build build{.seed = options.seed, .placement = {.device = device}};
-  const auto model = make_cnn(options.model, feed.size, options.checkpoint, build);
+  nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
+  const auto model = make_cnn(options.model, feed.size, options.checkpoint, init);
   weights.read(*model);
   optim::Adam optimizer(model->parameters());
   const optim::LossScaler scaler = make_scaler(options);

@@ -83,12 +83,12 @@ Task synthetic_task(std::unique_ptr<Staged> model, data::Batch batch, int64_t co
           .context = context};
 }
 
-Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Build& build) {
+Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Initializer& init) {
   const int64_t context = window.context;
   GptSize size = size_of(options, context);
   if (options.data == kSynthetic)
     return synthetic_task(
-        make_gpt(size, options.checkpoint, build),
+        make_gpt(size, options.checkpoint, init),
         synthetic_tokens(size.vocabulary, options.batch, context, options.seed, window.device),
         context);
   check<UsageError>(options.model == "gpt" || options.data.starts_with("tokens:"),
@@ -105,7 +105,7 @@ Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Bui
                    text->vocabulary, ", and ", options.model, " has one of ", size.vocabulary,
                    ". Make them with GPT-2's tokenizer.");
   return {
-      make_gpt(size, options.checkpoint, build),
+      make_gpt(size, options.checkpoint, init),
       [=](int64_t step, Device device) {
         return data::random_windows(text->train, {window.batch, context, device}, options.seed,
                                     static_cast<uint64_t>(step));
@@ -119,10 +119,11 @@ Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Bui
       context};
 }
 
-Task make_passage_task(const TextOptions& options, data::WindowAttrs window, nn::Build& build) {
+Task make_passage_task(const TextOptions& options, data::WindowAttrs window,
+                       nn::Initializer& init) {
   const TextClassifierSize size{.context = window.context};
   if (options.data == kSynthetic)
-    return synthetic_task(make_text_classifier(size, options.checkpoint, build),
+    return synthetic_task(make_text_classifier(size, options.checkpoint, init),
                           synthetic_passages(size.vocabulary, size.classes, options.batch,
                                              size.context, options.seed, window.device),
                           size.context);
@@ -135,7 +136,7 @@ Task make_passage_task(const TextOptions& options, data::WindowAttrs window, nn:
       words += std::ssize(part);
       hash = fnv1a(std::as_bytes(std::span(part)), hash);
     }
-  return {make_text_classifier(size, options.checkpoint, build),
+  return {make_text_classifier(size, options.checkpoint, init),
           [=](int64_t step, Device device) {
             return data::random_passages(*passages, {window.batch, size.context, device},
                                          options.seed, static_cast<uint64_t>(step));
@@ -149,13 +150,13 @@ Task make_passage_task(const TextOptions& options, data::WindowAttrs window, nn:
           size.context};
 }
 
-Task make_task(const TextOptions& options, nn::Build& build) {
+Task make_task(const TextOptions& options, nn::Initializer& init) {
   const int64_t own = is_gpt(options) ? gpt_size_named(options.model).context : 128;
   const data::WindowAttrs window{.batch = options.batch,
                                  .context = options.context > 0 ? options.context : own,
                                  .device = device_named(options.device)};
-  if (!is_gpt(options)) return make_passage_task(options, window, build);
-  Task task = make_gpt_task(options, window, build);
+  if (!is_gpt(options)) return make_passage_task(options, window, init);
+  Task task = make_gpt_task(options, window, init);
   if (options.model == "gpt2-124M") task.layout = gpt2_torch_layout();
   return task;
 }
@@ -189,8 +190,8 @@ void train(const TextOptions& options) {
   PooledAllocator& pool = *default_pool(device);
   Budget budget(options, pool);
   const Precision precision = precision_named(options.precision);
-  nn::Build build{.seed = options.seed, .placement = {.device = device}};
-  const Task task = naming_data(options, [&] { return make_task(options, build); });
+  nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
+  const Task task = naming_data(options, [&] { return make_task(options, init); });
   const Weights weights(options, task.layout);
   weights.read(*task.model);
   const std::vector<Tensor> parameters = task.model->parameters();
