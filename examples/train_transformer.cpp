@@ -201,13 +201,13 @@ void train(const TextOptions& options) {
   const optim::Schedule schedule =
       optim::warmup_cosine(options.learning_rate, options.learning_rate / 10,
                            std::min<int64_t>(100, options.steps / 10), options.steps);
-  std::optional<optim::ScheduledRate> late_rate;  // where loss scaling may leave updates out
-  if (scaler.current().defined()) late_rate.emplace(schedule, optimizer.steps());
+  std::optional<optim::ScheduledRate> async_rate;  // where loss scaling may leave updates out
+  if (scaler.current().defined()) async_rate.emplace(schedule, optimizer.steps());
 
   // The whole training step: the same function eagerly and captured.
   const auto train_step = [&](Precision type, bool return_gradients = false) -> StepFunction {
     return [&, type, return_gradients](std::span<const Tensor> in) {
-      if (late_rate) optimizer.set(*late_rate);
+      if (async_rate) optimizer.set(*async_rate);
       const Autocast scope(type);
       const Tensor loss = cross_entropy((*task.model)(in[0], nn::training(in[2])), in[1]);
       std::vector<Tensor> sums = gradients(scaler.scale(loss), parameters);
@@ -284,8 +284,8 @@ void train(const TextOptions& options) {
   const int64_t left_out = first / parts - optimizer.steps_made();  // by loss scaling, before
   while (session.running()) {
     const int64_t number = session.batches(), part = number % parts;
-    if (late_rate) {
-      late_rate->next();
+    if (async_rate) {
+      async_rate->next();
     } else if (part == 0 || number == first) {
       rate = schedule(number / parts - left_out);
       optimizer.set_learning_rate(rate);
@@ -299,7 +299,8 @@ void train(const TextOptions& options) {
         return step.train(number, {batch.x, batch.y, key}, drawn);
       });
       pictures.draw_pool(pool);
-      session.trained(loss, batch.y.count(), late_rate ? Late(optimizer.learning_rate()) : rate);
+      session.trained(loss, batch.y.count(),
+                      async_rate ? AsyncReadBack(optimizer.learning_rate()) : rate);
       session.histograms(task.model->named_parameters(), gradients);
     }
     if (session.evaluation_due()) session.evaluate(step, in_turn(task, device));

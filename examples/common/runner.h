@@ -9,7 +9,7 @@
 #include <array>
 #include <optional>
 
-#include "core/engine/late.h"
+#include "core/engine/async_read_back.h"
 #include "memory/passes/dead_code.h"
 #include "memory/step/step.h"
 #include "optim/accumulation.h"
@@ -33,13 +33,13 @@ struct Planned {
 class Loss {
  public:
   // Of batch `number` of the training, from 0.
-  Loss(int64_t number, const Tensor& loss) : number_(number), late_(loss) {}
-  bool known() const { return late_.known(); }  // value() does not wait
-  bool finite() const { return std::isfinite(late_.value()); }
+  Loss(int64_t number, const Tensor& loss) : number_(number), delayed_(loss) {}
+  bool known() const { return delayed_.known(); }  // value() does not wait
+  bool finite() const { return std::isfinite(delayed_.value()); }
   // NumericError, with the batch as messages count it, when it is NaN or infinite; and what kernels
   // met meanwhile, such as IndexError.
   double value() const {
-    const double value = late_.value();
+    const double value = delayed_.value();
     check<NumericError>(finite(), "train: the loss is not finite: ", value, " in batch ",
                         number_ + 1,
                         ". Lower --lr, or add --find-nan to see which op it comes from.");
@@ -48,7 +48,7 @@ class Loss {
 
  private:
   int64_t number_;
-  Late late_;
+  AsyncReadBack delayed_;
 };
 
 class Runner {

@@ -112,7 +112,7 @@ bool Session::evaluation_due(int64_t batches) const {
   return batches % length_.round == 0 || batches == length_.batches;
 }
 
-void Session::trained(const Loss& loss, int64_t labels, const Late& learning_rate) {
+void Session::trained(const Loss& loss, int64_t labels, const AsyncReadBack& learning_rate) {
   ++batches_;
   best_ = false;
   trained_.push_back({loss, batches_, labels, learning_rate});

@@ -178,7 +178,7 @@ TEST_F(CudaSteps, AScheduleBesideLossScalingNeverWaits) {
         },
         /*captured=*/true, {.graph = graph});
     std::vector<double> values;
-    std::deque<Late> late;
+    std::deque<AsyncReadBack> late;
     int64_t before = 0;
     for (int i = 0; i < kSteps; ++i) {
       if (i == 2) before = cuda_queue().counts().waits;  // recorded, and the first count was read
@@ -192,7 +192,7 @@ TEST_F(CudaSteps, AScheduleBesideLossScalingNeverWaits) {
       for (; late.size() > 4; late.pop_front()) values.push_back(late.front().value());
     }
     *waits = cuda_queue().counts().waits - before;
-    for (const Late& value : late) values.push_back(value.value());
+    for (const AsyncReadBack& value : late) values.push_back(value.value());
     EXPECT_LT(adam.steps_made(), kSteps - 30);
     return std::pair(values, w.to_vector<float>());
   };
