@@ -48,8 +48,8 @@ double since(std::chrono::steady_clock::time_point start) {
 }
 
 void measure(const char* name, const data::ImageDataset& images, int64_t workers) {
-  nn::Build build{.seed = 1};
-  const auto model = examples::make_cnn(name, {32, 32, 3, 10}, /*checkpoint=*/false, build);
+  nn::Initializer init{.seed = 1};
+  const auto model = examples::make_cnn(name, {32, 32, 3, 10}, /*checkpoint=*/false, init);
   optim::Adam optimizer(model->parameters());
   Step step([&](const Tensor& x, const Tensor& y) {
     Tensor loss = cross_entropy((*model)(x, nn::training()), y);

@@ -2,7 +2,7 @@
 // a transformer, residual nets (He et al., "Deep residual learning for image recognition", 2015), a
 // U-Net and a densely connected net.
 //
-//   const Subject subject = resnet(56, 32, build);    // of 32 images
+//   const Subject subject = resnet(56, 32, init);    // of 32 images
 //   subject.checkpoint(3);   // from now on forward() keeps what lies between every third
 #pragma once
 
@@ -58,10 +58,10 @@ class Chain : public nn::Module {
 
 class ConvNormRelu : public nn::Module {
  public:
-  ConvNormRelu(int64_t in, int64_t out, nn::Build& build, int64_t stride = 1)
-      : conv_(add<nn::Conv2d>("conv", in, out, 3, build,
+  ConvNormRelu(int64_t in, int64_t out, nn::Initializer& init, int64_t stride = 1)
+      : conv_(add<nn::Conv2d>("conv", in, out, 3, init,
                               nn::Conv2dOptions{.stride = stride, .padding = 1, .bias = false})),
-        norm_(add<nn::BatchNorm2d>("norm", out, build)) {}
+        norm_(add<nn::BatchNorm2d>("norm", out, init)) {}
   Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
     return relu(norm_(conv_(x, mode), mode));
   }
@@ -73,13 +73,13 @@ class ConvNormRelu : public nn::Module {
 
 class Residual : public nn::Module {
  public:
-  Residual(int64_t in, int64_t out, nn::Build& build)
-      : first_(add<ConvNormRelu>("first", in, out, build, in == out ? 1 : 2)),
-        conv_(add<nn::Conv2d>("conv", out, out, 3, build,
+  Residual(int64_t in, int64_t out, nn::Initializer& init)
+      : first_(add<ConvNormRelu>("first", in, out, init, in == out ? 1 : 2)),
+        conv_(add<nn::Conv2d>("conv", out, out, 3, init,
                               nn::Conv2dOptions{.padding = 1, .bias = false})),
-        norm_(add<nn::BatchNorm2d>("norm", out, build)),
+        norm_(add<nn::BatchNorm2d>("norm", out, init)),
         shortcut_(in == out ? nullptr
-                            : &add<nn::Conv2d>("shortcut", in, out, 1, build,
+                            : &add<nn::Conv2d>("shortcut", in, out, 1, init,
                                                nn::Conv2dOptions{.stride = 2, .bias = false})) {}
   Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
     const Tensor past = shortcut_ ? (*shortcut_)(x, mode) : x;
@@ -97,8 +97,8 @@ class Residual : public nn::Module {
 // Networks", 2017).
 class Dense : public nn::Module {
  public:
-  Dense(int64_t in, int64_t growth, nn::Build& build)
-      : layer_(add<ConvNormRelu>("layer", in, growth, build)) {}
+  Dense(int64_t in, int64_t growth, nn::Initializer& init)
+      : layer_(add<ConvNormRelu>("layer", in, growth, init)) {}
   Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
     return concat(std::vector{x, layer_(x, mode)}, -1);
   }
@@ -111,15 +111,15 @@ class Dense : public nn::Module {
 // 2015). Under a checkpoint each pair of convolutions keeps its input alone.
 class UNet : public nn::Module {
  public:
-  UNet(int64_t levels, int64_t width, nn::Build& build) {
+  UNet(int64_t levels, int64_t width, nn::Initializer& init) {
     int64_t in = 3;
     for (int64_t i = 0; i < levels; ++i, in = width, width *= 2)
-      down_.push_back(&pair(cat("down", i), in, width, build));
+      down_.push_back(&pair(cat("down", i), in, width, init));
     for (int64_t i = levels - 1; i-- > 0; in /= 2) {
       const int64_t out = in / 2;
-      up_.push_back(&add<nn::ConvTranspose2d>(cat("lift", i), in, out, 2, build,
+      up_.push_back(&add<nn::ConvTranspose2d>(cat("lift", i), in, out, 2, init,
                                               nn::ConvTranspose2dOptions{.stride = 2}));
-      join_.push_back(&pair(cat("join", i), 2 * out, out, build));
+      join_.push_back(&pair(cat("join", i), 2 * out, out, init));
     }
   }
   bool checkpointed = false;
@@ -137,9 +137,9 @@ class UNet : public nn::Module {
   }
 
  private:
-  nn::Sequential& pair(const std::string& name, int64_t in, int64_t out, nn::Build& build) {
+  nn::Sequential& pair(const std::string& name, int64_t in, int64_t out, nn::Initializer& init) {
     nn::Sequential& both = add<nn::Sequential>(name);
-    both.then<ConvNormRelu>(in, out, build).then<ConvNormRelu>(out, out, build);
+    both.then<ConvNormRelu>(in, out, init).then<ConvNormRelu>(out, out, init);
     return both;
   }
   Tensor run(const nn::Sequential& part, const Tensor& x, const nn::Mode& mode) const {
@@ -163,34 +163,34 @@ inline Subject chain(const std::string& name, std::unique_ptr<Chain> net, Tensor
   return {name, std::move(net), [=](size_t group) { blocks->group = group; }, blocks->size(), x};
 }
 
-inline Subject gpt(int64_t layers, int64_t batch, nn::Build& build) {
+inline Subject gpt(int64_t layers, int64_t batch, nn::Initializer& init) {
   auto net = std::make_unique<Chain>();
   for (int64_t i = 0; i < layers; ++i)
     net->then<nn::TransformerBlock>(
-        256, build, nn::TransformerOptions{.heads = 8, .causal = true, .dropout = 0.1});
+        256, init, nn::TransformerOptions{.heads = 8, .causal = true, .dropout = 0.1});
   return chain(cat("gpt, ", layers, " blocks"), std::move(net),
                uniform({batch, 256, 256}, -1, 1, 1));
 }
 
-inline Subject resnet(int64_t depth, int64_t batch, nn::Build& build) {
+inline Subject resnet(int64_t depth, int64_t batch, nn::Initializer& init) {
   auto net = std::make_unique<Chain>();
-  net->then<ConvNormRelu>(3, 16, build);
+  net->then<ConvNormRelu>(3, 16, init);
   int64_t in = 16;
   for (const int64_t out : {16, 32, 64})
-    for (int64_t i = 0; i < (depth - 2) / 6; ++i, in = out) net->then<Residual>(in, out, build);
+    for (int64_t i = 0; i < (depth - 2) / 6; ++i, in = out) net->then<Residual>(in, out, init);
   return chain(cat("resnet", depth), std::move(net), uniform({batch, 32, 32, 3}, -1, 1, 1));
 }
 
-inline Subject densenet(int64_t batch, nn::Build& build) {
+inline Subject densenet(int64_t batch, nn::Initializer& init) {
   auto net = std::make_unique<Chain>();
-  net->then<ConvNormRelu>(3, 32, build);
+  net->then<ConvNormRelu>(3, 32, init);
   int64_t channels = 32;
-  for (int i = 0; i < 24; ++i, channels += 12) net->then<Dense>(channels, 12, build);
+  for (int i = 0; i < 24; ++i, channels += 12) net->then<Dense>(channels, 12, init);
   return chain("densely connected", std::move(net), uniform({batch, 32, 32, 3}, -1, 1, 1));
 }
 
-inline Subject unet(int64_t batch, nn::Build& build) {
-  auto net = std::make_unique<UNet>(4, 16, build);
+inline Subject unet(int64_t batch, nn::Initializer& init) {
+  auto net = std::make_unique<UNet>(4, 16, init);
   UNet* const levels = net.get();
   return {"u-net", std::move(net), [=](size_t group) { levels->checkpointed = group > 0; }, 0,
           uniform({batch, 64, 64, 3}, -1, 1, 1)};

@@ -242,7 +242,7 @@ int main(int argc, char** argv) {
                         ". Use --run [STEPS], --times N, --only NAME and --ratio R."));
     }
   }
-  nn::Build build{.seed = 1};
+  nn::Initializer init{.seed = 1};
   std::string names;
   bool found = false;
   const auto print_asked = [&](const Subject& subject) {
@@ -251,10 +251,10 @@ int main(int argc, char** argv) {
     found = true;
     print_table(subject, options);
   };
-  print_asked(gpt(12, 4 * options.times, build));
-  for (const int64_t depth : {20, 56, 110}) print_asked(resnet(depth, 32 * options.times, build));
-  print_asked(unet(8 * options.times, build));
-  print_asked(densenet(16 * options.times, build));
+  print_asked(gpt(12, 4 * options.times, init));
+  for (const int64_t depth : {20, 56, 110}) print_asked(resnet(depth, 32 * options.times, init));
+  print_asked(unet(8 * options.times, init));
+  print_asked(densenet(16 * options.times, init));
   if (!found)
     return refuse(cat("--only: no net has a name that begins like this: ", options.only,
                       ". There are ", names, "."));

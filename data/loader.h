@@ -17,10 +17,6 @@
 
 namespace plimsoll::data {
 
-class InFlight;
-class PinnedMemory;
-struct PackedBatch;
-
 struct LoaderAttrs {
   int64_t batch = 32;           // images in a batch
   bool shuffle = false;         // another order in every epoch
@@ -51,8 +47,7 @@ class Loader {
   int64_t batches() const;
 
   // The most bytes that batches take before they are tensors, in memory of the host that no pool
-  // counts: those that the workers have prepared ahead and the one that is being taken; for a GPU
-  // also those that it may not have copied yet.
+  // counts: those that the workers have prepared ahead and the one that is being taken.
   int64_t host_bytes() const;
 
   // Begins an epoch; one that is under way is given up. Batches before number `first` are left
@@ -65,22 +60,14 @@ class Loader {
   // here.
   std::optional<Batch> next();
 
-  // For a GPU: the next batch before it is sent there (device_prefetcher.h), which the loader must
-  // outlive; and the bytes of one of attrs.batch images. StateError for the CPU.
-  std::optional<PackedBatch> next_packed();
-  int64_t packed_bytes() const;
-
  private:
   struct HostBatch;  // a batch before it is tensors
   HostBatch gather(const std::vector<int64_t>& order, uint64_t epoch, int64_t index) const;
 
   const ImageDataset& dataset_;
   LoaderAttrs attrs_;
-  std::vector<float> normalized_;         // [C, 256]: what each byte of each channel becomes
-  std::vector<uint8_t> bytes_;            // the same for a GPU, which normalises by itself: itself
-  std::unique_ptr<PinnedMemory> pinned_;  // for a GPU; gone after all batches
-  std::unique_ptr<InFlight> sent_;        // batches that the GPU may be reading
-  struct Epoch;                           // a stream of batches (data/pipeline.h)
+  std::vector<float> normalized_;  // [C, 256]: what each byte of each channel becomes
+  struct Epoch;                    // a stream of batches (data/pipeline.h)
   std::unique_ptr<Epoch> epoch_;
 };
 

@@ -2,10 +2,10 @@
 using namespace plimsoll;
 
 int main() {
-  nn::Build build{.seed = 1};
+  nn::Initializer init{.seed = 1};
   nn::Sequential model;
-  model.then<nn::Conv2d>(1, 32, 5, build).then<nn::ReLU>().then<nn::MaxPool2d>();
-  model.then<nn::Flatten>().then<nn::Linear>(32 * 12 * 12, 10, build);
+  model.then<nn::Conv2d>(1, 32, 5, init).then<nn::ReLU>().then<nn::MaxPool2d>();
+  model.then<nn::Flatten>().then<nn::Linear>(32 * 12 * 12, 10, init);
   optim::Adam optimizer(model.parameters());
 
   Step step([&](const Tensor& x, const Tensor& y) {

@@ -22,12 +22,12 @@ int main(int argc, char** argv) try {
   data::Loader train(images.train, {.batch = 64, .shuffle = true, .seed = 1, .drop_last = true});
   data::Loader test(images.test, {.batch = 1000});
 
-  nn::Build build{.seed = 1};
+  nn::Initializer init{.seed = 1};
   nn::Sequential model;
-  model.then<nn::Conv2d>(1, 10, 5, build).then<nn::MaxPool2d>().then<nn::ReLU>();
-  model.then<nn::Conv2d>(10, 20, 5, build).then<nn::MaxPool2d>().then<nn::ReLU>();
-  model.then<nn::Flatten>().then<nn::Linear>(320, 50, build).then<nn::ReLU>();
-  model.then<nn::Dropout>(0.5, build).then<nn::Linear>(50, 10, build);
+  model.then<nn::Conv2d>(1, 10, 5, init).then<nn::MaxPool2d>().then<nn::ReLU>();
+  model.then<nn::Conv2d>(10, 20, 5, init).then<nn::MaxPool2d>().then<nn::ReLU>();
+  model.then<nn::Flatten>().then<nn::Linear>(320, 50, init).then<nn::ReLU>();
+  model.then<nn::Dropout>(0.5, init).then<nn::Linear>(50, 10, init);
   optim::SGD optimizer(model.parameters(), {.learning_rate = 0.01, .momentum = 0.5});
 
   Step step([&](const Tensor& x, const Tensor& y, const Tensor& key) {

@@ -20,7 +20,7 @@
 #include "memory/pool/pooled_allocator.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
-#include "optim/late_count.h"
+#include "optim/async_count.h"
 #include "optim/prune.h"
 #include "optim/schedule.h"
 #include "optim/scheduled_rate.h"
@@ -58,8 +58,8 @@ void train(const Options& options, int64_t epochs) {
   const ImageFeed feed = make_image_feed(options, device);
   const Weights weights(options, cnn_torch_layout(options.model, feed.size));
 
-  nn::Build build{.seed = options.seed, .placement = {.device = device}};
-  const auto model = make_cnn(options.model, feed.size, options.checkpoint, build);
+  nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
+  const auto model = make_cnn(options.model, feed.size, options.checkpoint, init);
   weights.read(*model);
   optim::Adam optimizer(model->parameters());
   const optim::LossScaler scaler = make_scaler(options);
@@ -68,9 +68,9 @@ void train(const Options& options, int64_t epochs) {
   optim::Accumulation window(model->parameters(), most);
   const optim::Schedule schedule = optim::warmup_cosine(
       options.learning_rate, options.learning_rate / 100, windows / 10, epochs * windows);
-  std::optional<optim::ScheduledRate> late_rate;  // where loss scaling may leave updates out
-  if (scaler.current().defined()) late_rate.emplace(schedule, optimizer.steps());
-  optim::LateCount updates_made(optimizer.steps());
+  std::optional<optim::ScheduledRate> async_rate;  // where loss scaling may leave updates out
+  if (scaler.current().defined()) async_rate.emplace(schedule, optimizer.steps());
+  optim::AsyncCount updates_made(optimizer.steps());
   const optim::SparsitySchedule sparsity = sparsity_schedule(options, epochs * windows);
   std::optional<optim::Pruner> pruner;
   if (options.prune > 0)
@@ -80,7 +80,7 @@ void train(const Options& options, int64_t epochs) {
   // The whole training step: the same function eagerly and captured.
   const auto train_step = [&](Precision type, bool return_gradients = false) -> StepFunction {
     return [&, type, return_gradients](std::span<const Tensor> in) {
-      if (late_rate) late_rate->set(optimizer);
+      if (async_rate) async_rate->set(optimizer);
       const Autocast scope(type);
       const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
       std::vector<Tensor> sums = gradients(scaler.scale(loss), model->parameters());
@@ -147,8 +147,7 @@ void train(const Options& options, int64_t epochs) {
                   {metas,
                    {steps - (windows - 1) * most, most},
                    evaluation_inputs(metas, options.batch, feed.test_images),
-                   feed.data_bytes,
-                   feed.next_batch},
+                   feed.data_bytes},
                   model->parameters(), window, {train_step, evaluation, with_gradients});
   session.planned(planned);
   pictures.draw_plan(step, metas, train_step(precision), window);
@@ -163,10 +162,9 @@ void train(const Options& options, int64_t epochs) {
   const int64_t left_out = ended(first) - optimizer.steps_made();  // by loss scaling, before
   while (session.running()) {
     const int64_t number = session.batches(), in_epoch = number % steps, part = in_epoch % most;
-    if (in_epoch == 0 || number == first)
-      feed.start(number / steps, in_epoch, /*ahead=*/planned.next_batch > 0);
-    if (late_rate) {
-      late_rate->next();
+    if (in_epoch == 0 || number == first) feed.start(number / steps, in_epoch);
+    if (async_rate) {
+      async_rate->next();
       if (pruner && part == 0) {
         updates_made.next();
         if (updates_made.any([&](int64_t made) { return sparsity.due(made); }))
@@ -188,7 +186,8 @@ void train(const Options& options, int64_t epochs) {
         return step.train(number, {batch.x, batch.y, key}, drawn);
       });
       pictures.draw_pool(pool);
-      session.trained(loss, batch.y.count(), late_rate ? Late(optimizer.learning_rate()) : rate);
+      session.trained(loss, batch.y.count(),
+                      async_rate ? AsyncReadBack(optimizer.learning_rate()) : rate);
       session.histograms(model->named_parameters(), gradients);
     }
     if (session.evaluation_due()) {

@@ -4,6 +4,8 @@
 //   train_transformer --model gpt --data text:input.txt   nanoGPT's recipe for a CPU
 //   train_transformer --model textcls                     which part of the text is this from?
 //   train_transformer --model gpt2-124M --data tokens:input.tokens --weights model.safetensors
+#include <functional>
+
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
 #include "core/base/hash.h"
@@ -14,7 +16,6 @@
 #include "examples/common/options.h"
 #include "examples/common/session.h"
 #include "examples/common/synthetic.h"
-#include "examples/common/text_feed.h"
 #include "examples/models/gpt_optimizer.h"
 #include "examples/models/transformer_models.h"
 #include "examples/models/weights.h"
@@ -31,7 +32,7 @@ namespace {
 // A task: where batches come from and how they are judged. Both models are the same to train().
 struct Task {
   std::unique_ptr<Staged> model;
-  TextFeed::Make batch, test_batch;
+  std::function<data::Batch(int64_t number, Device device)> batch, test_batch;
   int64_t test_batches;
   int64_t data_bytes;
   std::string data;  // what tells it from other data
@@ -82,12 +83,12 @@ Task synthetic_task(std::unique_ptr<Staged> model, data::Batch batch, int64_t co
           .context = context};
 }
 
-Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Build& build) {
+Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Initializer& init) {
   const int64_t context = window.context;
   GptSize size = size_of(options, context);
   if (options.data == kSynthetic)
     return synthetic_task(
-        make_gpt(size, options.checkpoint, build),
+        make_gpt(size, options.checkpoint, init),
         synthetic_tokens(size.vocabulary, options.batch, context, options.seed, window.device),
         context);
   check<UsageError>(options.model == "gpt" || options.data.starts_with("tokens:"),
@@ -104,7 +105,7 @@ Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Bui
                    text->vocabulary, ", and ", options.model, " has one of ", size.vocabulary,
                    ". Make them with GPT-2's tokenizer.");
   return {
-      make_gpt(size, options.checkpoint, build),
+      make_gpt(size, options.checkpoint, init),
       [=](int64_t step, Device device) {
         return data::random_windows(text->train, {window.batch, context, device}, options.seed,
                                     static_cast<uint64_t>(step));
@@ -118,10 +119,11 @@ Task make_gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Bui
       context};
 }
 
-Task make_passage_task(const TextOptions& options, data::WindowAttrs window, nn::Build& build) {
+Task make_passage_task(const TextOptions& options, data::WindowAttrs window,
+                       nn::Initializer& init) {
   const TextClassifierSize size{.context = window.context};
   if (options.data == kSynthetic)
-    return synthetic_task(make_text_classifier(size, options.checkpoint, build),
+    return synthetic_task(make_text_classifier(size, options.checkpoint, init),
                           synthetic_passages(size.vocabulary, size.classes, options.batch,
                                              size.context, options.seed, window.device),
                           size.context);
@@ -134,7 +136,7 @@ Task make_passage_task(const TextOptions& options, data::WindowAttrs window, nn:
       words += std::ssize(part);
       hash = fnv1a(std::as_bytes(std::span(part)), hash);
     }
-  return {make_text_classifier(size, options.checkpoint, build),
+  return {make_text_classifier(size, options.checkpoint, init),
           [=](int64_t step, Device device) {
             return data::random_passages(*passages, {window.batch, size.context, device},
                                          options.seed, static_cast<uint64_t>(step));
@@ -148,22 +150,22 @@ Task make_passage_task(const TextOptions& options, data::WindowAttrs window, nn:
           size.context};
 }
 
-Task make_task(const TextOptions& options, nn::Build& build) {
+Task make_task(const TextOptions& options, nn::Initializer& init) {
   const int64_t own = is_gpt(options) ? gpt_size_named(options.model).context : 128;
   const data::WindowAttrs window{.batch = options.batch,
                                  .context = options.context > 0 ? options.context : own,
                                  .device = device_named(options.device)};
-  if (!is_gpt(options)) return make_passage_task(options, window, build);
-  Task task = make_gpt_task(options, window, build);
+  if (!is_gpt(options)) return make_passage_task(options, window, init);
+  Task task = make_gpt_task(options, window, init);
   if (options.model == "gpt2-124M") task.layout = gpt2_torch_layout();
   return task;
 }
 
 // All test batches, one after another.
-Session::Batches in_turn(const Task& task, TextFeed& feed) {
-  return [&, index = int64_t{0}]() mutable -> std::optional<data::Batch> {
+Session::Batches in_turn(const Task& task, Device device) {
+  return [&task, device, index = int64_t{0}]() mutable -> std::optional<data::Batch> {
     if (index == task.test_batches) return std::nullopt;
-    return feed.batch(task.test_batch, index++, task.test_batches);
+    return task.test_batch(index++, device);
   };
 }
 
@@ -188,8 +190,8 @@ void train(const TextOptions& options) {
   PooledAllocator& pool = *default_pool(device);
   Budget budget(options, pool);
   const Precision precision = precision_named(options.precision);
-  nn::Build build{.seed = options.seed, .placement = {.device = device}};
-  const Task task = naming_data(options, [&] { return make_task(options, build); });
+  nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
+  const Task task = naming_data(options, [&] { return make_task(options, init); });
   const Weights weights(options, task.layout);
   weights.read(*task.model);
   const std::vector<Tensor> parameters = task.model->parameters();
@@ -199,13 +201,13 @@ void train(const TextOptions& options) {
   const optim::Schedule schedule =
       optim::warmup_cosine(options.learning_rate, options.learning_rate / 10,
                            std::min<int64_t>(100, options.steps / 10), options.steps);
-  std::optional<optim::ScheduledRate> late_rate;  // where loss scaling may leave updates out
-  if (scaler.current().defined()) late_rate.emplace(schedule, optimizer.steps());
+  std::optional<optim::ScheduledRate> async_rate;  // where loss scaling may leave updates out
+  if (scaler.current().defined()) async_rate.emplace(schedule, optimizer.steps());
 
   // The whole training step: the same function eagerly and captured.
   const auto train_step = [&](Precision type, bool return_gradients = false) -> StepFunction {
     return [&, type, return_gradients](std::span<const Tensor> in) {
-      if (late_rate) optimizer.set(*late_rate);
+      if (async_rate) optimizer.set(*async_rate);
       const Autocast scope(type);
       const Tensor loss = cross_entropy((*task.model)(in[0], nn::training(in[2])), in[1]);
       std::vector<Tensor> sums = gradients(scaler.scale(loss), parameters);
@@ -232,10 +234,7 @@ void train(const TextOptions& options) {
     return options.histograms > 0 ? train_step(type, /*return_gradients=*/true) : StepFunction();
   };
   const Metas metas = training_inputs(task, device);
-  const bool ahead = device == Device::cuda && options.data != kSynthetic && !options.no_prefetch;
-  const int64_t next_batch = ahead ? bytes_of(metas[0]) + bytes_of(metas[1]) : 0;
-  Runner step(train_step(precision), options.captured(),
-              budget.step_options(next_batch * data::DevicePrefetcher::kPinned), &window,
+  Runner step(train_step(precision), options.captured(), budget.step_options(0), &window,
               evaluation(precision), with_gradients(precision));
 
   const std::string data =
@@ -272,22 +271,21 @@ void train(const TextOptions& options) {
       .tensors("window.", window.state(), [&] { return session.batches() % parts != 0; });
   session.begin();
 
-  const Planned planned = budget.plan(
-      step, {metas, {parts}, evaluation_inputs(task, device), task.data_bytes, next_batch},
-      parameters, window, {train_step, evaluation, with_gradients});
+  const Planned planned =
+      budget.plan(step, {metas, {parts}, evaluation_inputs(task, device), task.data_bytes},
+                  parameters, window, {train_step, evaluation, with_gradients});
   session.planned(planned);
   pictures.draw_plan(step, metas, train_step(precision), window);
   if (options.plan_only) return;
 
   FindNan find_nan(options, scaler, optimizer.steps());
-  TextFeed feed(device, /*ahead=*/planned.next_batch > 0);
   double rate = 0;
   const int64_t first = session.batches();
   const int64_t left_out = first / parts - optimizer.steps_made();  // by loss scaling, before
   while (session.running()) {
     const int64_t number = session.batches(), part = number % parts;
-    if (late_rate) {
-      late_rate->next();
+    if (async_rate) {
+      async_rate->next();
     } else if (part == 0 || number == first) {
       rate = schedule(number / parts - left_out);
       optimizer.set_learning_rate(rate);
@@ -295,16 +293,17 @@ void train(const TextOptions& options) {
     window.at(part, parts);
     const bool drawn = part + 1 == parts && session.histograms_due(number / parts);
     {  // no evaluation is planned beside the batch
-      const data::Batch batch = feed.batch(task.batch, number, session.next_evaluation());
+      const data::Batch batch = task.batch(number, device);
       const Tensor key = make_key(options.seed, static_cast<uint64_t>(number), device);
       const auto [loss, gradients] = find_nan.watch(number, part + 1 == parts, [&] {
         return step.train(number, {batch.x, batch.y, key}, drawn);
       });
       pictures.draw_pool(pool);
-      session.trained(loss, batch.y.count(), late_rate ? Late(optimizer.learning_rate()) : rate);
+      session.trained(loss, batch.y.count(),
+                      async_rate ? AsyncReadBack(optimizer.learning_rate()) : rate);
       session.histograms(task.model->named_parameters(), gradients);
     }
-    if (session.evaluation_due()) session.evaluate(step, in_turn(task, feed));
+    if (session.evaluation_due()) session.evaluate(step, in_turn(task, device));
     session.save_when_due();
   }
   if (session.finish(facts(options), session.batches() / parts - optimizer.steps_made()))

@@ -17,12 +17,13 @@ int64_t checked_width(int64_t width, int64_t heads) {
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(int64_t width, Build& build, const AttentionOptions& options)
+MultiHeadAttention::MultiHeadAttention(int64_t width, Initializer& init,
+                                       const AttentionOptions& options)
     : width_(checked_width(width, options.heads)),
       options_(options),
-      qkv_(add<Linear>("qkv", width, 3 * width, build, LinearOptions{.bias = options.bias})),
-      output_(add<Linear>("output", width, width, build, LinearOptions{.bias = options.bias})),
-      dropout_(add<Dropout>("dropout", options.dropout, build)) {}
+      qkv_(add<Linear>("qkv", width, 3 * width, init, LinearOptions{.bias = options.bias})),
+      output_(add<Linear>("output", width, width, init, LinearOptions{.bias = options.bias})),
+      dropout_(add<Dropout>("dropout", options.dropout, init)) {}
 
 Tensor MultiHeadAttention::forward(const Tensor& x, const Mode& mode) const {
   check_sequence("attention", x, width_);

@@ -1,6 +1,6 @@
 // Multi-head attention of a sequence to itself (Vaswani et al., "Attention Is All You Need", 2017).
 //
-//   nn::MultiHeadAttention attention(128, build, {.heads = 4, .causal = true});
+//   nn::MultiHeadAttention attention(128, init, {.heads = 4, .causal = true});
 //   Tensor y = attention(x, mode);                     // [B, T, 128] -> [B, T, 128]
 //
 // qkv = x Wqkv' + bqkv is split into q, k, v [B, T, H, D / H]; each head computes
@@ -23,7 +23,7 @@ struct AttentionOptions {
 
 class MultiHeadAttention : public Module {
  public:
-  MultiHeadAttention(int64_t width, Build& build, const AttentionOptions& options);
+  MultiHeadAttention(int64_t width, Initializer& init, const AttentionOptions& options);
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
  private:

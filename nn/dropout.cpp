@@ -4,7 +4,7 @@
 
 namespace plimsoll::nn {
 
-Dropout::Dropout(double p, Build& build) : p_(p), site_(build.keys.next()) {
+Dropout::Dropout(double p, Initializer& init) : p_(p), site_(init.keys.next()) {
   check<ValueError>(p >= 0 && p < 1, "dropout: p is no probability below 1: ", p,
                     ". Use 0 <= p < 1.");
 }

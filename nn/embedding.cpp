@@ -22,24 +22,24 @@ Tensor add_positions(const Tensor& x, const Tensor& table) {
 
 }  // namespace
 
-Embedding::Embedding(int64_t vocabulary, int64_t width, Build& build) {
+Embedding::Embedding(int64_t vocabulary, int64_t width, Initializer& init) {
   check_positive("embedding", "vocabulary and width", {vocabulary, width});
-  weight_ = add_parameter("weight", init::normal({vocabulary, width}, 1, build));
+  weight_ = add_parameter("weight", init::normal({vocabulary, width}, 1, init));
 }
 
 Tensor Embedding::forward(const Tensor& ids, const Mode&) const { return embedding(weight_, ids); }
 
-LearnedPositions::LearnedPositions(int64_t length, int64_t width, Build& build) {
+LearnedPositions::LearnedPositions(int64_t length, int64_t width, Initializer& init) {
   check_positive("positions", "length and width", {length, width});
-  table_ = add_parameter("table", init::normal({length, width}, kPositionStd, build));
+  table_ = add_parameter("table", init::normal({length, width}, kPositionStd, init));
 }
 
 Tensor LearnedPositions::forward(const Tensor& x, const Mode&) const {
   return add_positions(x, table_);
 }
 
-SinusoidalPositions::SinusoidalPositions(int64_t length, int64_t width, const Build& build)
-    : table_(add_buffer("table", sinusoidal_positions(length, width, build.placement))) {}
+SinusoidalPositions::SinusoidalPositions(int64_t length, int64_t width, const Initializer& init)
+    : table_(add_buffer("table", sinusoidal_positions(length, width, init.placement))) {}
 
 Tensor SinusoidalPositions::forward(const Tensor& x, const Mode&) const {
   return add_positions(x, table_);

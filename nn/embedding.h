@@ -1,7 +1,7 @@
 // Vectors for tokens and for their places in a sequence.
 //
-//   nn::Embedding tokens(65, 128, build);
-//   nn::LearnedPositions positions(256, 128, build);
+//   nn::Embedding tokens(65, 128, init);
+//   nn::LearnedPositions positions(256, 128, init);
 //   Tensor x = positions(tokens(ids));                 // i64 [B, T] -> [B, T, 128]
 //
 // Errors: ValueError for sizes below 1; ShapeError for an x of another width or a sequence longer
@@ -15,7 +15,7 @@ namespace plimsoll::nn {
 // Row ids[...] of a trained table [V, D], from N(0, 1). Parameter: weight.
 class Embedding : public Module {
  public:
-  Embedding(int64_t vocabulary, int64_t width, Build& build);
+  Embedding(int64_t vocabulary, int64_t width, Initializer& init);
   Tensor forward(const Tensor& ids, const Mode& mode) const override;
 
   const Tensor& weight() const { return weight_; }  // an output layer may share it
@@ -28,7 +28,7 @@ class Embedding : public Module {
 // Parameter: table.
 class LearnedPositions : public Module {
  public:
-  LearnedPositions(int64_t length, int64_t width, Build& build);
+  LearnedPositions(int64_t length, int64_t width, Initializer& init);
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
  private:
@@ -38,7 +38,7 @@ class LearnedPositions : public Module {
 // The same with sinusoidal_positions(). Buffer: table.
 class SinusoidalPositions : public Module {
  public:
-  SinusoidalPositions(int64_t length, int64_t width, const Build& build);
+  SinusoidalPositions(int64_t length, int64_t width, const Initializer& init);
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
  private:

@@ -47,16 +47,16 @@ double xavier_std(const Shape& shape, double gain) {
 
 // Drawn on the CPU and moved, so that a model starts with the same bits on every device.
 template <class Draw>
-Tensor drawn(Build& build, Draw&& draw) {
-  Placement placement = build.placement;
+Tensor drawn(Initializer& init, Draw&& draw) {
+  Placement placement = init.placement;
   if (placement.device == Device::cuda) placement.device = Device::cpu;
-  return to_device(draw(build.keys.next(), placement), build.placement.device);
+  return to_device(draw(init.keys.next(), placement), init.placement.device);
 }
 
 // The variance of U(-b, b) is b^2 / 3.
-Tensor uniform_of_std(const Shape& shape, double std, Build& build) {
+Tensor uniform_of_std(const Shape& shape, double std, Initializer& init) {
   const double bound = std::sqrt(3.0) * std;
-  return uniform(shape, -bound, bound, build);
+  return uniform(shape, -bound, bound, init);
 }
 
 // Draws of N(0, 1) for one element by the method of Box and Muller, until one is within the bound.
@@ -82,65 +82,64 @@ Fans fans(const Shape& weight) {
   return result;
 }
 
-Tensor zeros(const Shape& shape, const Build& build) {
-  return plimsoll::zeros(shape, build.placement);
+Tensor zeros(const Shape& shape, const Initializer& init) {
+  return plimsoll::zeros(shape, init.placement);
 }
 
-Tensor ones(const Shape& shape, const Build& build) {
-  return plimsoll::ones(shape, build.placement);
+Tensor ones(const Shape& shape, const Initializer& init) {
+  return plimsoll::ones(shape, init.placement);
 }
 
-Tensor uniform(const Shape& shape, double low, double high, Build& build) {
-  return drawn(build, [&](uint64_t key, const Placement& placement) {
+Tensor uniform(const Shape& shape, double low, double high, Initializer& init) {
+  return drawn(init, [&](uint64_t key, const Placement& placement) {
     return plimsoll::uniform(shape, low, high, key, placement);
   });
 }
 
-Tensor normal(const Shape& shape, double std, Build& build) {
-  return drawn(build, [&](uint64_t key, const Placement& placement) {
+Tensor normal(const Shape& shape, double std, Initializer& init) {
+  return drawn(init, [&](uint64_t key, const Placement& placement) {
     return plimsoll::normal(shape, 0, std, key, placement);
   });
 }
 
-Tensor truncated_normal(const Shape& shape, double std, Build& build, double bound) {
+Tensor truncated_normal(const Shape& shape, double std, Initializer& init, double bound) {
   check<ValueError>(bound >= kMinBound && std >= 0, "truncated_normal: bad arguments: std ", std,
                     ", bound ", bound, ". Use a bound of at least ", kMinBound,
                     " standard deviations.");
-  check<DTypeError>(is_floating(build.placement.dtype),
-                    "truncated_normal: a floating type is needed: got ", build.placement.dtype,
+  check<DTypeError>(is_floating(init.placement.dtype),
+                    "truncated_normal: a floating type is needed: got ", init.placement.dtype,
                     ". Draw it in f32 and cast.");
-  const uint64_t key = build.keys.next();
-  if (build.placement.device == Device::null)
-    return Tensor::empty({shape, build.placement.dtype, build.placement.device},
-                         "truncated_normal");
+  const uint64_t key = init.keys.next();
+  if (init.placement.device == Device::null)
+    return Tensor::empty({shape, init.placement.dtype, init.placement.device}, "truncated_normal");
   std::vector<double> values(static_cast<size_t>(count(shape)));
   parallel_for(count(shape), grain_for(50), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       values[i] = std * truncated_draw(key, static_cast<uint64_t>(i), bound);
   });
   const std::span<const double> all(values);
-  return to_device(cast(Tensor::of(all, shape), build.placement.dtype), build.placement.device);
+  return to_device(cast(Tensor::of(all, shape), init.placement.dtype), init.placement.device);
 }
 
-Tensor xavier_uniform(const Shape& shape, Build& build, double gain) {
-  return uniform_of_std(shape, xavier_std(shape, gain), build);
+Tensor xavier_uniform(const Shape& shape, Initializer& init, double gain) {
+  return uniform_of_std(shape, xavier_std(shape, gain), init);
 }
 
-Tensor xavier_normal(const Shape& shape, Build& build, double gain) {
-  return normal(shape, xavier_std(shape, gain), build);
+Tensor xavier_normal(const Shape& shape, Initializer& init, double gain) {
+  return normal(shape, xavier_std(shape, gain), init);
 }
 
-Tensor kaiming_uniform(const Shape& shape, Build& build, const Kaiming& options) {
-  return uniform_of_std(shape, kaiming_std(shape, options), build);
+Tensor kaiming_uniform(const Shape& shape, Initializer& init, const Kaiming& options) {
+  return uniform_of_std(shape, kaiming_std(shape, options), init);
 }
 
-Tensor kaiming_normal(const Shape& shape, Build& build, const Kaiming& options) {
-  return normal(shape, kaiming_std(shape, options), build);
+Tensor kaiming_normal(const Shape& shape, Initializer& init, const Kaiming& options) {
+  return normal(shape, kaiming_std(shape, options), init);
 }
 
-Tensor fan_in_uniform(const Shape& shape, double fan_in, Build& build) {
+Tensor fan_in_uniform(const Shape& shape, double fan_in, Initializer& init) {
   const double bound = 1 / std::sqrt(fan_in);
-  return uniform(shape, -bound, bound, build);
+  return uniform(shape, -bound, bound, init);
 }
 
 }  // namespace init

@@ -6,11 +6,11 @@
 
 namespace plimsoll::nn {
 
-Linear::Linear(int64_t in, int64_t out, Build& build, const LinearOptions& options) {
+Linear::Linear(int64_t in, int64_t out, Initializer& init, const LinearOptions& options) {
   check_positive("linear", "widths", {in, out});
   const auto fan_in = static_cast<double>(in);
-  weight_ = add_parameter("weight", init::fan_in_uniform({out, in}, fan_in, build));
-  if (options.bias) bias_ = add_parameter("bias", init::fan_in_uniform({out}, fan_in, build));
+  weight_ = add_parameter("weight", init::fan_in_uniform({out, in}, fan_in, init));
+  if (options.bias) bias_ = add_parameter("bias", init::fan_in_uniform({out}, fan_in, init));
 }
 
 Tensor Linear::forward(const Tensor& x, const Mode&) const {

@@ -1,6 +1,6 @@
 // Linear: y = x W' + b over the last axis.
 //
-//   nn::Linear layer(784, 10, build);
+//   nn::Linear layer(784, 10, init);
 //   Tensor y = layer(x);                               // [..., 784] -> [..., 10]
 //
 // Parameters: weight [O, I] and bias [O], both from U(-1 / sqrt(I), 1 / sqrt(I)). Errors:
@@ -17,7 +17,7 @@ struct LinearOptions {
 
 class Linear : public Module {
  public:
-  Linear(int64_t in, int64_t out, Build& build, const LinearOptions& options = {});
+  Linear(int64_t in, int64_t out, Initializer& init, const LinearOptions& options = {});
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
   const Tensor& weight() const { return weight_; }

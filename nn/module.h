@@ -1,15 +1,15 @@
 // Module: parameters and buffers with names, and forward() as a function of ops.
 //
 //   struct Mlp : nn::Module {
-//     explicit Mlp(nn::Build& build)
-//         : hidden(add<nn::Linear>("hidden", 784, 128, build)),
-//           out(add<nn::Linear>("out", 128, 10, build)) {}
+//     explicit Mlp(nn::Initializer& init)
+//         : hidden(add<nn::Linear>("hidden", 784, 128, init)),
+//           out(add<nn::Linear>("out", 128, 10, init)) {}
 //     Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
 //       return out(relu(hidden(x, mode)), mode);  // [B, 784] -> [B, 10]
 //     }
 //     const nn::Linear &hidden, &out;
 //   };
-//   Mlp model(build);
+//   Mlp model(init);
 //   Tensor loss = cross_entropy(model(x, nn::training()), labels);
 //   std::vector<Tensor> g = gradients(loss, model.parameters());
 //
@@ -20,7 +20,7 @@
 #include <functional>
 
 #include "core/tensor/named_tensor.h"
-#include "nn/build.h"
+#include "nn/init.h"
 
 namespace plimsoll::nn {
 

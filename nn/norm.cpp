@@ -10,25 +10,25 @@ namespace plimsoll::nn {
 namespace {
 
 // What normalising works with is not narrowed: f32 for 16-bit types, as the ops ask for.
-Placement wide(const Build& build) {
-  Placement placement = build.placement;
+Placement wide(const Initializer& init) {
+  Placement placement = init.placement;
   if (placement.dtype != DType::f64) placement.dtype = DType::f32;
   return placement;
 }
 
 }  // namespace
 
-BatchNorm2d::BatchNorm2d(int64_t channels, Build& build, const BatchNorm2dOptions& options)
+BatchNorm2d::BatchNorm2d(int64_t channels, Initializer& init, const BatchNorm2dOptions& options)
     : options_(options) {
   check_positive("batch_norm", "channels", {channels});
   check_eps("batch_norm", options.eps);
   check<ValueError>(options.momentum >= 0 && options.momentum <= 1,
                     "batch_norm: momentum is not in [0, 1]: ", options.momentum,
                     ". Use 0.1 or so.");
-  gamma_ = add_parameter("gamma", ones({channels}, wide(build)));
-  beta_ = add_parameter("beta", zeros({channels}, wide(build)));
-  running_mean_ = add_buffer("running_mean", zeros({channels}, wide(build)));
-  running_variance_ = add_buffer("running_variance", ones({channels}, wide(build)));
+  gamma_ = add_parameter("gamma", ones({channels}, wide(init)));
+  beta_ = add_parameter("beta", zeros({channels}, wide(init)));
+  running_mean_ = add_buffer("running_mean", zeros({channels}, wide(init)));
+  running_variance_ = add_buffer("running_variance", ones({channels}, wide(init)));
 }
 
 Tensor BatchNorm2d::forward(const Tensor& x, const Mode& mode) const {
@@ -41,12 +41,12 @@ Tensor BatchNorm2d::forward(const Tensor& x, const Mode& mode) const {
   return y;
 }
 
-LayerNorm::LayerNorm(int64_t width, Build& build, const LayerNormOptions& options)
+LayerNorm::LayerNorm(int64_t width, Initializer& init, const LayerNormOptions& options)
     : options_(options) {
   check_positive("layer_norm", "width", {width});
   check_eps("layer_norm", options.eps);
-  gamma_ = add_parameter("gamma", ones({width}, wide(build)));
-  beta_ = add_parameter("beta", zeros({width}, wide(build)));
+  gamma_ = add_parameter("gamma", ones({width}, wide(init)));
+  beta_ = add_parameter("beta", zeros({width}, wide(init)));
 }
 
 Tensor LayerNorm::forward(const Tensor& x, const Mode&) const {
@@ -54,10 +54,11 @@ Tensor LayerNorm::forward(const Tensor& x, const Mode&) const {
   return layer_norm(x, gamma_, beta_, options_.eps);
 }
 
-RMSNorm::RMSNorm(int64_t width, Build& build, const RMSNormOptions& options) : options_(options) {
+RMSNorm::RMSNorm(int64_t width, Initializer& init, const RMSNormOptions& options)
+    : options_(options) {
   check_positive("rms_norm", "width", {width});
   check_eps("rms_norm", options.eps);
-  gamma_ = add_parameter("gamma", ones({width}, wide(build)));
+  gamma_ = add_parameter("gamma", ones({width}, wide(init)));
 }
 
 Tensor RMSNorm::forward(const Tensor& x, const Mode&) const {
@@ -65,7 +66,7 @@ Tensor RMSNorm::forward(const Tensor& x, const Mode&) const {
   return rms_norm(x, gamma_, options_.eps);
 }
 
-GroupNorm::GroupNorm(int64_t groups, int64_t channels, Build& build,
+GroupNorm::GroupNorm(int64_t groups, int64_t channels, Initializer& init,
                      const GroupNormOptions& options)
     : groups_(groups), options_(options) {
   check_positive("group_norm", "groups and channels", {groups, channels});
@@ -73,8 +74,8 @@ GroupNorm::GroupNorm(int64_t groups, int64_t channels, Build& build,
                     " groups do not divide the channels: ", channels,
                     ". Choose a number that does.");
   check_eps("group_norm", options.eps);
-  gamma_ = add_parameter("gamma", ones({channels}, wide(build)));
-  beta_ = add_parameter("beta", zeros({channels}, wide(build)));
+  gamma_ = add_parameter("gamma", ones({channels}, wide(init)));
+  beta_ = add_parameter("beta", zeros({channels}, wide(init)));
 }
 
 Tensor GroupNorm::forward(const Tensor& x, const Mode&) const {

@@ -1,9 +1,9 @@
 // Normalisation: scale and shift to mean 0 and variance 1, then y = gamma x + beta.
 //
-//   nn::BatchNorm2d bn(64, build);                     // over N, H, W of [N, H, W, 64]
-//   nn::GroupNorm gn(8, 64, build);                    // over H, W and 8 channels of each image
-//   nn::LayerNorm ln(256, build);                      // over the last axis of [..., 256]
-//   nn::RMSNorm rms(256, build);                       // the same without mean and beta
+//   nn::BatchNorm2d bn(64, init);                     // over N, H, W of [N, H, W, 64]
+//   nn::GroupNorm gn(8, 64, init);                    // over H, W and 8 channels of each image
+//   nn::LayerNorm ln(256, init);                      // over the last axis of [..., 256]
+//   nn::RMSNorm rms(256, init);                       // the same without mean and beta
 //
 // gamma starts at 1, beta at 0; both are f32 even where x has 16 bits. Errors: ValueError for sizes
 // below 1, a negative eps and a momentum outside [0, 1], ShapeError for an x of another number of
@@ -24,7 +24,7 @@ struct BatchNorm2dOptions {
 // as in PyTorch); evaluation normalises by the running ones. Parameters: gamma, beta.
 class BatchNorm2d : public Module {
  public:
-  BatchNorm2d(int64_t channels, Build& build, const BatchNorm2dOptions& options = {});
+  BatchNorm2d(int64_t channels, Initializer& init, const BatchNorm2dOptions& options = {});
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
  private:
@@ -39,7 +39,7 @@ struct LayerNormOptions {
 // Ba, Kiros and Hinton, "Layer Normalization", 2016. Parameters: gamma, beta.
 class LayerNorm : public Module {
  public:
-  LayerNorm(int64_t width, Build& build, const LayerNormOptions& options = {});
+  LayerNorm(int64_t width, Initializer& init, const LayerNormOptions& options = {});
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
  private:
@@ -54,7 +54,7 @@ struct RMSNormOptions {
 // Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019. Parameter: gamma.
 class RMSNorm : public Module {
  public:
-  RMSNorm(int64_t width, Build& build, const RMSNormOptions& options = {});
+  RMSNorm(int64_t width, Initializer& init, const RMSNormOptions& options = {});
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
  private:
@@ -71,7 +71,8 @@ struct GroupNormOptions {
 // channels.
 class GroupNorm : public Module {
  public:
-  GroupNorm(int64_t groups, int64_t channels, Build& build, const GroupNormOptions& options = {});
+  GroupNorm(int64_t groups, int64_t channels, Initializer& init,
+            const GroupNormOptions& options = {});
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
  private:

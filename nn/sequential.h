@@ -1,8 +1,8 @@
 // Sequential: modules one after another, named "0", "1", ... in order.
 //
 //   nn::Sequential net;
-//   net.then<nn::Conv2d>(1, 32, 5, build).then<nn::ReLU>().then<nn::MaxPool2d>(2)
-//      .then<nn::Flatten>().then<nn::Linear>(4608, 10, build);
+//   net.then<nn::Conv2d>(1, 32, 5, init).then<nn::ReLU>().then<nn::MaxPool2d>(2)
+//      .then<nn::Flatten>().then<nn::Linear>(4608, 10, init);
 //   Tensor logits = net(images, nn::training());       // [N, 28, 28, 1] -> [N, 10]
 //
 // A chain of calls and not one list of arguments: C++ may evaluate the arguments of a function in

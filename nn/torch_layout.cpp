@@ -5,8 +5,6 @@
 #include "core/engine/transfer.h"
 #include "nn/attention.h"
 #include "nn/conv.h"
-#include "nn/conv1d.h"
-#include "nn/conv_transpose2d.h"
 #include "nn/embedding.h"
 #include "nn/init.h"
 #include "nn/norm.h"

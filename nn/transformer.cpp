@@ -25,20 +25,21 @@ Tensor activate(const Tensor& x, Activation activation) {
 
 }  // namespace
 
-TransformerBlock::TransformerBlock(int64_t width, Build& build, const TransformerOptions& options)
+TransformerBlock::TransformerBlock(int64_t width, Initializer& init,
+                                   const TransformerOptions& options)
     : options_(with_defaults(options, width)),
-      norm1_(add<LayerNorm>("norm1", width, build, LayerNormOptions{.eps = options.eps})),
-      attention_(add<MultiHeadAttention>("attention", width, build,
+      norm1_(add<LayerNorm>("norm1", width, init, LayerNormOptions{.eps = options.eps})),
+      attention_(add<MultiHeadAttention>("attention", width, init,
                                          AttentionOptions{.heads = options.heads,
                                                           .causal = options.causal,
                                                           .bias = options.bias,
                                                           .dropout = options.dropout})),
-      norm2_(add<LayerNorm>("norm2", width, build, LayerNormOptions{.eps = options.eps})),
-      expand_(add<Linear>("expand", width, options_.feed_forward, build,
+      norm2_(add<LayerNorm>("norm2", width, init, LayerNormOptions{.eps = options.eps})),
+      expand_(add<Linear>("expand", width, options_.feed_forward, init,
                           LinearOptions{.bias = options.bias})),
-      contract_(add<Linear>("contract", options_.feed_forward, width, build,
+      contract_(add<Linear>("contract", options_.feed_forward, width, init,
                             LinearOptions{.bias = options.bias})),
-      dropout_(add<Dropout>("dropout", options.dropout, build)) {}
+      dropout_(add<Dropout>("dropout", options.dropout, init)) {}
 
 Tensor TransformerBlock::feed_forward(const Tensor& x, const Mode& mode) const {
   return dropout_(contract_(activate(expand_(x, mode), options_.activation), mode), mode);

@@ -1,7 +1,7 @@
 // TransformerBlock: attention, then a feed-forward network at each position, each around a
 // residual.
 //
-//   nn::TransformerBlock block(128, build, {.heads = 4, .feed_forward = 512, .causal = true});
+//   nn::TransformerBlock block(128, init, {.heads = 4, .feed_forward = 512, .causal = true});
 //   Tensor y = block(x, mode);                         // [B, T, 128] -> [B, T, 128]
 //
 // pre-norm (GPT-2):  h = x + drop(attention(norm1(x)));   y = h + drop(ff(norm2(h)))
@@ -31,7 +31,7 @@ struct TransformerOptions {
 
 class TransformerBlock : public Module {
  public:
-  TransformerBlock(int64_t width, Build& build, const TransformerOptions& options);
+  TransformerBlock(int64_t width, Initializer& init, const TransformerOptions& options);
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
  private:

@@ -25,7 +25,7 @@ Accumulation::Accumulation(std::span<const Tensor> parameters, int64_t largest)
   const MemoryScope scope(MemoryClass::gradient);
   for (const Tensor& p : parameters) {
     dtypes_.push_back(p.dtype());
-    totals_.push_back(zeros(p.shape(), {state_dtype(p.dtype()), p.device()}));
+    totals_.push_back(zeros(p.shape(), {compute_dtype(p.dtype()), p.device()}));
   }
   counts_ = zeros({}, {DType::f64, parameters.empty() ? Device::cpu : parameters[0].device()});
 }

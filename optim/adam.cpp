@@ -18,10 +18,10 @@ std::vector<std::string> adam_slots(bool amsgrad) {
 
 Rule adam_rule(const char* name, const AdamUpdate& options) {
   check_options(name, options);
-  return [options](const Turn& t) {
-    const Tensor highest = t.slots.size() > 2 ? t.slots[2] : Tensor();
-    adam_update(t.param, t.grad, t.slots[0], t.slots[1], t.steps, t.learning_rate, options, highest,
-                t.skip);
+  return [options](const ParameterUpdate& u) {
+    const Tensor highest = u.slots.size() > 2 ? u.slots[2] : Tensor();
+    adam_update(u.param, u.grad, u.slots[0], u.slots[1], u.steps, u.learning_rate, options, highest,
+                u.skip);
   };
 }
 
@@ -29,8 +29,8 @@ Rule adam_rule(const char* name, const AdamUpdate& options) {
 template <class Options, class Update>
 Rule rule(const char* name, const Options& options, Update update) {
   check_options(name, options);
-  return [=](const Turn& t) {
-    update(t.param, t.grad, t.slots[0], t.slots[1], t.steps, t.learning_rate, options, t.skip);
+  return [=](const ParameterUpdate& u) {
+    update(u.param, u.grad, u.slots[0], u.slots[1], u.steps, u.learning_rate, options, u.skip);
   };
 }
 

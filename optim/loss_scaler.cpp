@@ -33,7 +33,7 @@ LossScaler LossScaler::fixed(double scale, Device device) {
 Tensor LossScaler::scale(const Tensor& loss) const {
   check_defined("loss_scaler", loss);
   if (!scale_.defined()) return loss;
-  const DType wide = loss.dtype() == DType::f64 ? DType::f64 : DType::f32;  // 65536 is no f16
+  const DType wide = compute_dtype(loss.dtype());  // 65536 is no f16
   // Nobody reads the product, only its gradient, so it may overflow: a captured step leaves it out.
   ApplyMode mode = apply_mode();
   mode.check_finite = false;

@@ -55,7 +55,7 @@ Optimizer::Optimizer(std::vector<Tensor> parameters, double learning_rate,
   for (const Tensor& p : parameters_) {
     slots_.emplace_back();
     for (size_t k = 0; k < slot_names_.size(); ++k)
-      slots_.back().push_back(zeros(p.shape(), {state_dtype(p.dtype()), device}));
+      slots_.back().push_back(zeros(p.shape(), {compute_dtype(p.dtype()), device}));
   }
 }
 

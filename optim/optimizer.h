@@ -21,9 +21,10 @@
 
 namespace plimsoll::optim {
 
-// One parameter's turn: change `param` in place. `slots` is its state, one tensor for each name
-// that the optimizer was made with; `steps` counts this step already: the first is 1.
-struct Turn {
+// What a rule is given to update one parameter: it changes `param` in place. `slots` is its state,
+// one tensor for each name that the optimizer was made with; `steps` counts this step already: the
+// first is 1.
+struct ParameterUpdate {
   const Tensor& param;
   const Tensor& grad;
   std::span<const Tensor> slots;
@@ -31,7 +32,7 @@ struct Turn {
   const Tensor& steps;          // i64 []
   const Tensor& skip;           // bool []: where true, change nothing; undefined: never
 };
-using Rule = std::function<void(const Turn&)>;
+using Rule = std::function<void(const ParameterUpdate&)>;
 
 class Optimizer {
  public:

@@ -78,7 +78,7 @@ void keep_in_groups(const std::vector<double>& values, int64_t width, Groups gro
     }
 }
 
-void append_row(std::string& text, const Sparsity::Row& row) {
+void append_row(std::string& text, const WeightSparsity& row) {
   char numbers[80];
   std::snprintf(numbers, sizeof numbers, "%12lld of %12lld are 0  %6.2f %%  ",
                 static_cast<long long>(row.zeros), static_cast<long long>(row.count),
@@ -101,7 +101,7 @@ bool SparsitySchedule::due(int64_t step) const {
 
 std::string Sparsity::text() const {
   std::string result;
-  for (const Row& row : rows) append_row(result, row);
+  for (const WeightSparsity& row : rows) append_row(result, row);
   append_row(result, all);
   return result;
 }
@@ -164,7 +164,7 @@ Sparsity Pruner::sparsity() const {
   Sparsity result;
   result.all.name = "all";
   for (const auto& [name, weight] : weights_) {
-    Sparsity::Row row{.name = name, .count = weight.count()};
+    WeightSparsity row{.name = name, .count = weight.count()};
     for (const double v : weight.to_vector<double>()) row.zeros += v == 0;
     result.all.zeros += row.zeros;
     result.all.count += row.count;

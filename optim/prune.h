@@ -68,14 +68,15 @@ struct PruneOptions {
 // Those with at least two axes: gains and biases are few, and every one counts.
 std::vector<NamedTensor> prunable(const std::vector<NamedTensor>& parameters);
 
+struct WeightSparsity {
+  std::string name;
+  int64_t zeros = 0, count = 0;
+  double share() const { return count == 0 ? 0 : static_cast<double>(zeros) / count; }
+};
+
 struct Sparsity {
-  struct Row {
-    std::string name;
-    int64_t zeros = 0, count = 0;
-    double share() const { return count == 0 ? 0 : static_cast<double>(zeros) / count; }
-  };
-  std::vector<Row> rows;  // one for each weight
-  Row all;
+  std::vector<WeightSparsity> rows;  // one for each weight
+  WeightSparsity all;
   std::string text() const;  // a line for each, and one for all
 };
 

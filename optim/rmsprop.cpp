@@ -16,19 +16,19 @@ std::vector<std::string> rmsprop_slots(const RMSpropOptions& o) {
 Rule rmsprop_rule(const RMSpropOptions& o) {
   const RmspropUpdate options{o.alpha, o.eps, o.momentum, o.centred, o.weight_decay};
   check_options("rmsprop", options);
-  return [options](const Turn& t) {
-    RmspropState state{t.slots[0]};
-    if (options.centred) state.mean = t.slots[1];
-    if (options.momentum != 0) state.velocity = t.slots.back();
-    rmsprop_update(t.param, t.grad, state, t.steps, t.learning_rate, options, t.skip);
+  return [options](const ParameterUpdate& u) {
+    RmspropState state{u.slots[0]};
+    if (options.centred) state.mean = u.slots[1];
+    if (options.momentum != 0) state.velocity = u.slots.back();
+    rmsprop_update(u.param, u.grad, state, u.steps, u.learning_rate, options, u.skip);
   };
 }
 
 Rule adagrad_rule(const AdagradOptions& o) {
   const AdagradUpdate options{o.lr_decay, o.eps, o.weight_decay};
   check_options("adagrad", options);
-  return [options](const Turn& t) {
-    adagrad_update(t.param, t.grad, t.slots[0], t.steps, t.learning_rate, options, t.skip);
+  return [options](const ParameterUpdate& u) {
+    adagrad_update(u.param, u.grad, u.slots[0], u.steps, u.learning_rate, options, u.skip);
   };
 }
 

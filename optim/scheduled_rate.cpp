@@ -25,7 +25,7 @@ void ScheduledRate::next() {
                     "scheduled_rate: a step is being captured: it would be done once and never "
                     "again. Call next() between steps.");
   if (made_ && ++since_ < kRates / 2) return;
-  Late now(steps_);
+  AsyncReadBack now(steps_);
   const auto first = static_cast<int64_t>((made_ ? *made_ : now).value());
   check<StateError>(!made_ || (first >= written_ && first - written_ <= kRates / 2),
                     "scheduled_rate: the number of updates went from ", written_, " to ", first,

@@ -21,7 +21,7 @@
 
 #include <optional>
 
-#include "core/engine/late.h"
+#include "core/engine/async_read_back.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
@@ -52,8 +52,8 @@ class ScheduledRate {
   Schedule schedule_;
   Tensor steps_, first_, rates_;  // i64 []; f64 [kRates]: those of updates first_, first_ + 1, ...
   int64_t written_ = 0;           // first_, as the host wrote it
-  std::optional<Late> made_;      // the updates made by then, which may be more
-  int64_t since_ = 0;             // steps since then
+  std::optional<AsyncReadBack> made_;  // the updates made by then, which may be more
+  int64_t since_ = 0;                  // steps since then
 };
 
 }  // namespace plimsoll::optim

@@ -13,9 +13,9 @@ std::vector<std::string> slots(const SgdOptions& o) {
 Rule rule(const SgdOptions& o) {
   const SgdUpdate update{o.momentum, o.damping, o.nesterov, o.weight_decay};
   check_options("sgd", update);
-  return [update](const Turn& t) {
-    const Tensor velocity = t.slots.empty() ? Tensor() : t.slots[0];
-    sgd_update(t.param, t.grad, velocity, t.steps, t.learning_rate, update, t.skip);
+  return [update](const ParameterUpdate& u) {
+    const Tensor velocity = u.slots.empty() ? Tensor() : u.slots[0];
+    sgd_update(u.param, u.grad, velocity, u.steps, u.learning_rate, update, u.skip);
   };
 }
 

@@ -76,17 +76,17 @@ Workload workload(const SizedOptions& options) {
   return w;
 }
 
-std::unique_ptr<Staged> make_model(const Workload& w, int64_t layers, nn::Build& build) {
+std::unique_ptr<Staged> make_model(const Workload& w, int64_t layers, nn::Initializer& init) {
   if (w.name == std::string("gpt2-124M")) {
     GptSize size = kGpt2;
     if (layers > 0) size.layers = layers;
-    return make_gpt(size, false, build);
+    return make_gpt(size, false, init);
   }
   if (w.name == std::string("gpt"))
     return make_gpt({.vocabulary = 65, .context = 256, .layers = 4, .heads = 8, .width = 256},
-                    false, build);
-  if (w.vocabulary > 0) return make_text_classifier({}, false, build);
-  return make_cnn(w.name, {w.x[1], w.x[2], w.x[3], w.classes}, false, build);
+                    false, init);
+  if (w.vocabulary > 0) return make_text_classifier({}, false, init);
+  return make_cnn(w.name, {w.x[1], w.x[2], w.x[3], w.classes}, false, init);
 }
 
 NamedTensors make_batches(const Workload& w) {
@@ -225,10 +225,10 @@ int main(int argc, char** argv) {
   app.add_option("--read", read, "Folder to read them from");
   return run_example(app, argc, argv, options, [&] {
     const Workload w = workload(options);
-    plimsoll::nn::Build build{.seed = 1, .placement = {.device = open_device(options.device)}};
-    const auto model = make_model(w, options.layers, build);
+    plimsoll::nn::Initializer init{.seed = 1, .placement = {.device = open_device(options.device)}};
+    const auto model = make_model(w, options.layers, init);
     NamedTensors all = weights_and_batches(w, *model);
-    for (auto& [name, tensor] : all) tensor = to_device(tensor, build.placement.device);
+    for (auto& [name, tensor] : all) tensor = to_device(tensor, init.placement.device);
     if (!write.empty()) return write_folder(write, all);
     read_folder(read, all);
     serve(w, options, *model, all);

@@ -1,6 +1,5 @@
 #include <atomic>
 
-#include "core/cuda/images.h"
 #include "core/cuda/runtime.h"
 #include "core/cuda/seam/cuda_queue.h"
 #include "core/cuda/staging.h"
@@ -86,12 +85,6 @@ namespace plimsoll {
 const CudaQueue& cuda_queue_backend() {
   static constexpr CudaQueue queue{.record = cuda::record,
                                    .launch = cuda::launch,
-                                   .copy_direct = cuda::copy_direct,
-                                   .normalize = cuda::normalize,
-                                   .mark = cuda::mark,
-                                   .wait = cuda::wait_for,
-                                   .copy_beside = cuda::copy_beside,
-                                   .follow = cuda::follow,
                                    .fetch = cuda::fetch,
                                    .take = cuda::take,
                                    .counts = cuda::counts};

@@ -19,37 +19,10 @@ cudaEvent_t new_event() {
   return event;
 }
 
-void record(cudaEvent_t event, cudaStream_t on) {
-  check_cuda(cudaEventRecord(event, on), "cudaEventRecord");
-}
-
-void record(cudaEvent_t event) { record(event, stream()); }
+void record(cudaEvent_t event) { check_cuda(cudaEventRecord(event, stream()), "cudaEventRecord"); }
 
 void wait_for(cudaEvent_t event) {
   check_cuda(cudaEventSynchronize(event), "cudaEventSynchronize");
-}
-
-cudaEvent_t event_of(const CudaMark& mark) { return static_cast<cudaEvent_t>(mark.get()); }
-
-CudaMark new_mark(cudaStream_t on) {
-  CudaMark made(new_event(), [](void* e) { cudaEventDestroy(static_cast<cudaEvent_t>(e)); });
-  record(event_of(made), on);
-  return made;
-}
-
-void let_wait(cudaStream_t waiting, const CudaMark& mark) {
-  check_cuda(cudaStreamWaitEvent(waiting, event_of(mark), 0), "cudaStreamWaitEvent");
-}
-
-// The stream of copies beside the kernels. It stays open, as that of all kernels does.
-cudaStream_t copy_stream() {
-  static const cudaStream_t opened = [] {
-    cudaStream_t made = nullptr;
-    check_cuda(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking),
-               "cudaStreamCreateWithFlags");
-    return made;
-  }();
-  return opened;
 }
 
 std::byte* pinned(int64_t bytes) {
@@ -129,26 +102,6 @@ void copy_in(void* to, const void* from, int64_t bytes) {
   static Ring& ring = *new Ring;  // stays: when a process ends the driver may have gone before
   ring.copy(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
-
-void copy_direct(void* to, const void* from, int64_t bytes) {
-  check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, stream()),
-             "cudaMemcpyAsync");
-}
-
-CudaMark mark() { return new_mark(stream()); }
-
-void wait_for(const CudaMark& mark) { wait_for(event_of(mark)); }
-
-CudaMark copy_beside(void* to, const void* from, int64_t bytes, const CudaMark& after) {
-  stream();  // opens the device
-  const cudaStream_t beside = copy_stream();
-  let_wait(beside, after);
-  check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, beside),
-             "cudaMemcpyAsync");
-  return new_mark(beside);
-}
-
-void follow(const CudaMark& mark) { let_wait(stream(), mark); }
 
 CudaFetch fetch(const void* from, int64_t bytes) {
   check<ValueError>(bytes <= kMostFetched, "cuda: too many bytes are fetched: ", bytes,

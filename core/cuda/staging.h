@@ -13,11 +13,6 @@ namespace plimsoll::cuda {
 void copy_in(void* to, const void* from, int64_t bytes);
 
 // As the functions of CudaQueue.
-void copy_direct(void* to, const void* from, int64_t bytes);
-CudaMark mark();
-void wait_for(const CudaMark& mark);
-CudaMark copy_beside(void* to, const void* from, int64_t bytes, const CudaMark& after);
-void follow(const CudaMark& mark);
 CudaFetch fetch(const void* from, int64_t bytes);
 void take(const CudaFetch& fetch, void* to);
 

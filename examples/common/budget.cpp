@@ -87,28 +87,11 @@ int64_t Budget::step_budget() const {
   return bytes_ == StepOptions::kNoBudget ? bytes_ : std::max<int64_t>(1, bytes_ - host_share());
 }
 
-// With the next batch on the GPU, or without it where only that fits. BudgetError.
-Planned Budget::plan_all(Runner& step, Workload work, optim::Accumulation& window) const {
-  const int64_t next = block_bytes(work.next_batch);
-  if (bytes_ == StepOptions::kNoBudget || next == 0) return step.plan_all(work, window);
-  try {
-    step.set_budget(std::max<int64_t>(1, step_budget() - next));
-    return step.plan_all(work, window);
-  } catch (const BudgetError&) {
-  }
-  step.set_budget(step_budget());
-  work.next_batch = 0;
-  const Planned planned = step.plan_all(work, window);
-  std::printf("  the next batch is not copied while the step runs: --budget %lld has room for it\n",
-              static_cast<long long>(bytes_ + next));
-  return planned;
-}
-
 Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
                      optim::Accumulation& window, const Functions& functions) {
   const std::string host = bytes_text(host_bytes_);
   try {
-    const Planned planned = plan_all(step, work, window);
+    const Planned planned = step.plan_all(work, window);
     if (bytes_ == StepOptions::kNoBudget) {
       if (options_.captured() && host_bytes_ > 0)
         std::printf("  batches in preparation take %s of host memory besides\n", host.c_str());
@@ -126,9 +109,6 @@ Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor>
     fail<UsageError>("--budget ", options_.budget, ": it is too small: ", bytes_,
                      " bytes, and the smallest plan found takes ", smallest + host_share(),
                      host_share() > 0 ? cat(" with batches in preparation of ", host) : "",
-                     work.next_batch > 0 ? cat(", and ", smallest + block_bytes(work.next_batch),
-                                               " with the next batch copied while the step runs")
-                                         : "",
                      ". Allow that many, or search longer.",
                      advice(work, parameters, window, functions));
   }

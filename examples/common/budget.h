@@ -45,7 +45,6 @@ class Budget {
  private:
   int64_t host_share() const;   // of the budget
   int64_t step_budget() const;  // the rest of it
-  Planned plan_all(Runner& step, Workload work, optim::Accumulation& window) const;
   std::string advice(const Workload& work, std::span<const Tensor> parameters,
                      optim::Accumulation& window, const Functions& functions) const;
 

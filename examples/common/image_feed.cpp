@@ -1,7 +1,6 @@
 #include "examples/common/image_feed.h"
 
 #include "core/base/hash.h"
-#include "data/device_prefetcher.h"
 #include "data/loader.h"
 #include "data/source.h"
 #include "examples/common/synthetic.h"
@@ -30,8 +29,6 @@ std::string hash_of(const data::ImageSource& images) {
 struct Loaded {
   data::ImageSource images;
   data::Loader train, test;
-  data::DevicePrefetcher prefetcher;  // of one of them at a time
-  bool ahead = false;
 
   Loaded(data::ImageSource source, const Options& options, Device device)
       : images(std::move(source)),
@@ -62,8 +59,7 @@ ImageFeed synthetic_feed(const Options& options, Device device) {
           .test_images = options.batch,
           .data_bytes = 0,
           .host_bytes = 0,
-          .next_batch = 0,
-          .start = [](int64_t, int64_t, bool) {},
+          .start = [](int64_t, int64_t) {},
           .next = [batch] { return batch; },
           .start_test = [left] { *left = 1; },
           .next_test = [=]() -> std::optional<data::Batch> {
@@ -82,32 +78,19 @@ ImageFeed make_image_feed(const Options& options, Device device) {
   const auto all = std::make_shared<Loaded>(
       naming_data(options, [&] { return data::load_images(options.data); }), options, device);
   const data::ImageDataset& set = all->images.train;
-  return {
-      .size = {set.height, set.width, set.channels, set.classes},
-      .name = cat(set.name, ", ", set.count(), " images"),
-      .identity = cat(set.name, " of ", set.count(), ", ", hash_of(all->images)),
-      .batches = all->train.batches(),
-      .test_images = all->images.test.count(),
-      .data_bytes = bytes_of(all->images),
-      // The other loader takes its batches' memory when this one has given back its own; but
-      // pinned memory is kept.
-      .host_bytes = all->train.host_bytes() + (device == Device::cuda ? all->test.host_bytes() : 0),
-      .next_batch = device == Device::cuda && !options.no_prefetch ? all->train.packed_bytes() : 0,
-      .start =
-          [all](int64_t epoch, int64_t first, bool ahead) {
-            all->train.start(static_cast<uint64_t>(epoch), first);
-            all->ahead = ahead;
-            if (ahead)
-              all->prefetcher.start([all = all.get()] { return all->train.next_packed(); });
-          },
-      .next = [all] { return all->ahead ? *all->prefetcher.next() : *all->train.next(); },
-      .start_test =
-          [all] {
-            all->test.start(0);
-            if (all->ahead)
-              all->prefetcher.start([all = all.get()] { return all->test.next_packed(); });
-          },
-      .next_test = [all] { return all->ahead ? all->prefetcher.next() : all->test.next(); }};
+  return {.size = {set.height, set.width, set.channels, set.classes},
+          .name = cat(set.name, ", ", set.count(), " images"),
+          .identity = cat(set.name, " of ", set.count(), ", ", hash_of(all->images)),
+          .batches = all->train.batches(),
+          .test_images = all->images.test.count(),
+          .data_bytes = bytes_of(all->images),
+          // The other loader takes its batches' memory when this one has given back its own.
+          .host_bytes = all->train.host_bytes(),
+          .start = [all](int64_t epoch,
+                         int64_t first) { all->train.start(static_cast<uint64_t>(epoch), first); },
+          .next = [all] { return *all->train.next(); },
+          .start_test = [all] { all->test.start(0); },
+          .next_test = [all] { return all->test.next(); }};
 }
 
 }  // namespace plimsoll::examples

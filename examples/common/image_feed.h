@@ -2,7 +2,7 @@
 // batch, which is trained on and evaluated.
 //
 //   ImageFeed feed = make_image_feed(options, device);
-//   feed.start(epoch, 0, planned.next_batch > 0);
+//   feed.start(epoch, 0);
 //   const data::Batch batch = feed.next();
 #pragma once
 
@@ -23,11 +23,10 @@ struct ImageFeed {
   int64_t test_images;   // in batches of --batch; the last may be smaller
   int64_t data_bytes;    // of the data set
   int64_t host_bytes;    // of batches that are being prepared
-  int64_t next_batch;    // bytes that the next takes on a GPU, if it is copied ahead; 0: none is
-  // The first batch of those that follow, and whether each is copied while the one before is used.
-  std::function<void(int64_t epoch, int64_t first, bool ahead)> start;
+  // The first batch of those that follow.
+  std::function<void(int64_t epoch, int64_t first)> start;
   std::function<data::Batch()> next;
-  // After the last batch of an epoch: those of the evaluation, copied ahead or not as that was.
+  // After the last batch of an epoch: those of the evaluation.
   std::function<void()> start_test;
   std::function<std::optional<data::Batch>()> next_test;
 };

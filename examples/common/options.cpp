@@ -40,8 +40,6 @@ void add_options(CommandLine& app, Options& options, const std::vector<std::stri
       ->capture_default_str();
   app.add_flag("--no-graph", options.no_graph,
                "On a GPU, start the kernels of a captured step one by one, not as one graph");
-  app.add_flag("--no-prefetch", options.no_prefetch,
-               "On a GPU, copy each batch before its step, not during the one before");
   app.add_option("--precision", options.precision,
                  "What activations are kept in; parameters and losses are f32")
       ->check(one_of(precision_names()))

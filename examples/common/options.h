@@ -26,8 +26,7 @@ struct Options {
   std::string exported;          // file for the trained weights; empty: none
   std::string device = "cpu";
   std::string mode = "captured";
-  bool no_graph = false;     // on a GPU: kernel by kernel
-  bool no_prefetch = false;  // on a GPU: the next batch is not copied while the step runs
+  bool no_graph = false;  // on a GPU: kernel by kernel
   std::string precision = "f32";
   std::string loss_scale;               // empty: dynamic for f16, else none
   std::string json;                     // file for the figures; empty: none

@@ -9,7 +9,7 @@
 #include <array>
 #include <optional>
 
-#include "core/engine/late.h"
+#include "core/engine/async_read_back.h"
 #include "memory/passes/dead_code.h"
 #include "memory/step/step.h"
 #include "optim/accumulation.h"
@@ -22,26 +22,24 @@ struct Workload {
   std::vector<int64_t> windows;   // batches whose gradients make an update, of each kind of window
   std::vector<Metas> evaluation;  // inputs, of each size of batch
   int64_t data_bytes = 0;         // of the data set: plain memory, in no plan
-  int64_t next_batch = 0;  // bytes on the GPU: copied there while the step runs; 0: not ahead of it
 };
 
-// Bytes; 0 in eager mode, which has no plan. The next batch is part of training and evaluation.
+// Bytes; 0 in eager mode, which has no plan.
 struct Planned {
   int64_t training = 0, evaluation = 0;
-  int64_t next_batch = 0;  // in eager mode too
 };
 
 // The loss of a batch, which may be late.
 class Loss {
  public:
   // Of batch `number` of the training, from 0.
-  Loss(int64_t number, const Tensor& loss) : number_(number), late_(loss) {}
-  bool known() const { return late_.known(); }  // value() does not wait
-  bool finite() const { return std::isfinite(late_.value()); }
+  Loss(int64_t number, const Tensor& loss) : number_(number), delayed_(loss) {}
+  bool known() const { return delayed_.known(); }  // value() does not wait
+  bool finite() const { return std::isfinite(delayed_.value()); }
   // NumericError, with the batch as messages count it, when it is NaN or infinite; and what kernels
   // met meanwhile, such as IndexError.
   double value() const {
-    const double value = late_.value();
+    const double value = delayed_.value();
     check<NumericError>(finite(), "train: the loss is not finite: ", value, " in batch ",
                         number_ + 1,
                         ". Lower --lr, or add --find-nan to see which op it comes from.");
@@ -50,7 +48,7 @@ class Loss {
 
  private:
   int64_t number_;
-  Late late_;
+  AsyncReadBack delayed_;
 };
 
 class Runner {
@@ -82,12 +80,6 @@ class Runner {
     return run(std::span(inputs.begin(), inputs.size()));
   }
 
-  // Another one: whatever was planned is planned anew.
-  void set_budget(int64_t bytes) {
-    options_.budget = bytes;
-    if (step_) make_step();
-  }
-
   // Gives back the memory of a captured step until the next run.
   void release_arena() {
     if (step_) step_->release_arena();
@@ -113,11 +105,9 @@ class Runner {
     return {loss, std::move(results)};
   }
 
-  // Plans all of it and prints the plan for the last batch of a window, with the next batch among
-  // the inputs. Training takes what all phases take together: one arena, as large as the largest.
+  // Plans all of it and prints the plan for the last batch of a window. Training takes what all phases take together: one arena, as large as the largest.
   Planned plan_all(const Workload& work, optim::Accumulation& window) {
-    const int64_t next = block_bytes(work.next_batch);
-    if (!step_) return {.next_batch = next};
+    if (!step_) return {};
     int64_t outside = 0, arena = 0, pinned = 0, evaluation = 0;
     // Twice: under a budget those are planned anew that did not know yet what others hold.
     for (const bool known : {false, true})
@@ -132,19 +122,12 @@ class Runner {
           pinned = std::max(pinned, plan.pinned_bytes);
         }
       });
-    Plan shown = step_->plan(work.inputs);
-    shown.input_bytes += next;
-    at(shown.at_peak, MemoryClass::input) += next;
-    if (shown.recompute.budget > 0) shown.recompute.budget += next;
-    shown.print();
-    if (next > 0)
-      std::printf("  %s of the inputs are the next batch, copied while the step runs\n",
-                  bytes_text(next).c_str());
-    const int64_t training = outside + arena + next;
+    step_->plan(work.inputs).print();
+    const int64_t training = outside + arena;
     if (functions_[kWithGradients])
       std::printf("  up to %s in steps that return their gradients\n",
                   bytes_text(training).c_str());
-    return {training, pinned + evaluation + next, next};
+    return {training, pinned + evaluation};
   }
   // Every program of it, as the functions wrote them.
   std::vector<Program> capture_all(const Workload& work, optim::Accumulation& window) {

@@ -108,15 +108,11 @@ bool Session::running() const {
   return batches_ < length_.batches && !enough && !stop_.requested() && !early_.reached();
 }
 
-int64_t Session::next_evaluation() const {
-  return std::min((batches_ / length_.round + 1) * length_.round, length_.batches);
-}
-
 bool Session::evaluation_due(int64_t batches) const {
   return batches % length_.round == 0 || batches == length_.batches;
 }
 
-void Session::trained(const Loss& loss, int64_t labels, const Late& learning_rate) {
+void Session::trained(const Loss& loss, int64_t labels, const AsyncReadBack& learning_rate) {
   ++batches_;
   best_ = false;
   trained_.push_back({loss, batches_, labels, learning_rate});

@@ -33,7 +33,11 @@
 
 namespace plimsoll::examples {
 
+<<<<<<< HEAD
+// How long a run is: batches in all and between evaluations, and the words for them.
+=======
 // How far training goes, and how it is called.
+>>>>>>> main
 struct RunLength {
   const char* unit;      // "epoch", "step": what messages count in
   int64_t unit_batches;  // batches in one
@@ -65,8 +69,6 @@ class Session {
 
   // Batches trained so far, in all runs: the number of the next.
   int64_t batches() const { return batches_; }
-  // How many they are at the next evaluation.
-  int64_t next_evaluation() const;
   // Whether there is a next batch: not at the end, after Ctrl-C, or when patience is over.
   bool running() const;
 
@@ -74,7 +76,7 @@ class Session {
   // at when kMostPendingLosses others have come after it, and before anything is saved or
   // evaluated: so the host goes on while a GPU computes.
   static constexpr size_t kMostPendingLosses = 2;
-  void trained(const Loss& loss, int64_t labels, const Late& learning_rate);
+  void trained(const Loss& loss, int64_t labels, const AsyncReadBack& learning_rate);
   // Whether histograms of the gradients of this update, from 0, are wanted; and these, once its
   // last batch was trained: nothing where there are no gradients.
   bool histograms_due(int64_t update) const;
@@ -94,7 +96,7 @@ class Session {
   struct Trained {  // one batch
     Loss loss;
     int64_t batches, labels;
-    Late learning_rate;
+    AsyncReadBack learning_rate;
   };
   bool evaluation_due(int64_t batches) const;
   void drain_losses(size_t most_left);  // losses, until so many are not looked at

@@ -43,32 +43,32 @@ const data::PassageDataset& shared_passages() {
 }
 
 Subject make_subject(const Case& c, Device device, uint64_t seed) {
-  nn::Build build{.seed = seed, .placement = {.device = device}};
+  nn::Initializer init{.seed = seed, .placement = {.device = device}};
   if (c.model == "gpt") {
     const data::TextDataset& text = shared_text();
     const GptSize size{.vocabulary = text.vocabulary.size()};
     const data::WindowAttrs window{.batch = c.batch, .context = size.context, .device = device};
-    return {make_gpt(size, c.checkpoint, build), data::random_windows(text.train, window, seed, 0)};
+    return {make_gpt(size, c.checkpoint, init), data::random_windows(text.train, window, seed, 0)};
   }
   if (c.model == "textcls") {
     const TextClassifierSize size;
     const data::WindowAttrs window{.batch = c.batch, .context = size.context, .device = device};
-    return {make_text_classifier(size, c.checkpoint, build),
+    return {make_text_classifier(size, c.checkpoint, init),
             data::random_passages(shared_passages(), window, seed, 0)};
   }
   if (c.model == "gpt2-124M")
-    return {make_gpt(kGpt2, c.checkpoint, build),
+    return {make_gpt(kGpt2, c.checkpoint, init),
             synthetic_tokens(kGpt2.vocabulary, c.batch, kGpt2.context, seed, device)};
   if (is_published(c.model)) {
     const ImageSize size = own_images(c.model);
-    return {make_cnn(c.model, size, c.checkpoint, build),
+    return {make_cnn(c.model, size, c.checkpoint, init),
             synthetic_images(size, c.batch, seed, device)};
   }
   const data::ImageDataset images = data::draw_images(data::Split::train, {.count = c.batch});
   data::Loader loader(images, {.batch = c.batch, .prefetch = 0, .device = device});
   loader.start(0);
   return {make_cnn(c.model, {images.height, images.width, images.channels, images.classes},
-                   c.checkpoint, build),
+                   c.checkpoint, init),
           *loader.next()};
 }
 

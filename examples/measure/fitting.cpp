@@ -20,12 +20,12 @@ bool is_text(const FitModel& model) {
 }
 
 std::unique_ptr<Staged> make_model(const FitModel& model, Device device) {
-  nn::Build build{.placement = {.device = device}};
-  if (model.name == "gpt") return make_gpt(model.gpt, /*checkpoint=*/false, build);
-  if (model.name == "gpt2-124M") return make_gpt(kGpt2, /*checkpoint=*/false, build);
+  nn::Initializer init{.placement = {.device = device}};
+  if (model.name == "gpt") return make_gpt(model.gpt, /*checkpoint=*/false, init);
+  if (model.name == "gpt2-124M") return make_gpt(kGpt2, /*checkpoint=*/false, init);
   if (model.name == "textcls")
-    return make_text_classifier({.context = model.context}, /*checkpoint=*/false, build);
-  return make_cnn(model.name, model.image, /*checkpoint=*/false, build);
+    return make_text_classifier({.context = model.context}, /*checkpoint=*/false, init);
+  return make_cnn(model.name, model.image, /*checkpoint=*/false, init);
 }
 
 optim::LossScaler scaler_for(Precision precision, Device device) {

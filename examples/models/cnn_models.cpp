@@ -13,29 +13,29 @@
 namespace plimsoll::examples {
 namespace {
 
-using nn::Build;
+using nn::Initializer;
 
-void add_lenet(Staged& net, ImageSize image, Build& build) {
+void add_lenet(Staged& net, ImageSize image, Initializer& init) {
   net.stage<nn::Sequential>("conv1")
-      .then<nn::Conv2d>(image.channels, 32, 5, build, nn::Conv2dOptions{.padding = 2})
+      .then<nn::Conv2d>(image.channels, 32, 5, init, nn::Conv2dOptions{.padding = 2})
       .then<nn::ReLU>()
       .then<nn::MaxPool2d>();
   net.stage<nn::Sequential>("conv2")
-      .then<nn::Conv2d>(32, 64, 5, build, nn::Conv2dOptions{.padding = 2})
+      .then<nn::Conv2d>(32, 64, 5, init, nn::Conv2dOptions{.padding = 2})
       .then<nn::ReLU>()
       .then<nn::MaxPool2d>();
   net.stage<nn::Sequential>("dense")
       .then<nn::Flatten>()
-      .then<nn::Linear>(image.height / 4 * (image.width / 4) * 64, 1024, build)
+      .then<nn::Linear>(image.height / 4 * (image.width / 4) * 64, 1024, init)
       .then<nn::ReLU>()
-      .then<nn::Linear>(1024, image.classes, build);
+      .then<nn::Linear>(1024, image.classes, init);
 }
 
-void add_sepcnn(Staged& net, ImageSize image, Build& build) {
+void add_sepcnn(Staged& net, ImageSize image, Initializer& init) {
   int64_t channels = image.channels;
   for (const int64_t filters : {32, 64}) {
     net.stage<nn::Sequential>(cat("conv", filters))
-        .then<nn::SeparableConv2d>(channels, filters, 3, build,
+        .then<nn::SeparableConv2d>(channels, filters, 3, init,
                                    nn::SeparableConv2dOptions{.padding = 1})
         .then<nn::ReLU>()
         .then<nn::MaxPool2d>();
@@ -43,24 +43,24 @@ void add_sepcnn(Staged& net, ImageSize image, Build& build) {
   }
   net.stage<nn::Sequential>("dense")
       .then<nn::Flatten>()
-      .then<nn::Linear>(image.height / 4 * (image.width / 4) * channels, 64, build)
+      .then<nn::Linear>(image.height / 4 * (image.width / 4) * channels, 64, init)
       .then<nn::ReLU>()
-      .then<nn::Linear>(64, image.classes, build);
+      .then<nn::Linear>(64, image.classes, init);
 }
 
 // relu(x + bn(conv(relu(bn(conv(x)))))), with a 1x1 convolution beside it where the size changes.
 class ResidualBlock : public nn::Module {
  public:
-  ResidualBlock(int64_t in, int64_t out, int64_t stride, Build& build)
-      : conv1_(add<nn::Conv2d>("conv1", in, out, 3, build,
+  ResidualBlock(int64_t in, int64_t out, int64_t stride, Initializer& init)
+      : conv1_(add<nn::Conv2d>("conv1", in, out, 3, init,
                                nn::Conv2dOptions{.stride = stride, .padding = 1, .bias = false})),
-        norm1_(add<nn::BatchNorm2d>("norm1", out, build)),
-        conv2_(add<nn::Conv2d>("conv2", out, out, 3, build,
+        norm1_(add<nn::BatchNorm2d>("norm1", out, init)),
+        conv2_(add<nn::Conv2d>("conv2", out, out, 3, init,
                                nn::Conv2dOptions{.padding = 1, .bias = false})),
-        norm2_(add<nn::BatchNorm2d>("norm2", out, build)),
+        norm2_(add<nn::BatchNorm2d>("norm2", out, init)),
         shortcut_(in == out && stride == 1
                       ? nullptr
-                      : &add<nn::Conv2d>("shortcut", in, out, 1, build,
+                      : &add<nn::Conv2d>("shortcut", in, out, 1, init,
                                          nn::Conv2dOptions{.stride = stride})) {}
 
   Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
@@ -77,43 +77,41 @@ class ResidualBlock : public nn::Module {
   const nn::Conv2d* shortcut_;
 };
 
-void add_resnet8(Staged& net, ImageSize image, Build& build) {
+void add_resnet8(Staged& net, ImageSize image, Initializer& init) {
   net.stage<nn::Sequential>("stem")
-      .then<nn::Conv2d>(image.channels, 16, 3, build,
-                        nn::Conv2dOptions{.padding = 1, .bias = false})
-      .then<nn::BatchNorm2d>(16, build)
+      .then<nn::Conv2d>(image.channels, 16, 3, init, nn::Conv2dOptions{.padding = 1, .bias = false})
+      .then<nn::BatchNorm2d>(16, init)
       .then<nn::ReLU>();
-  net.stage<ResidualBlock>("block1", 16, 16, 1, build);
-  net.stage<ResidualBlock>("block2", 16, 32, 2, build);
-  net.stage<ResidualBlock>("block3", 32, 64, 2, build);
+  net.stage<ResidualBlock>("block1", 16, 16, 1, init);
+  net.stage<ResidualBlock>("block2", 16, 32, 2, init);
+  net.stage<ResidualBlock>("block3", 32, 64, 2, init);
   net.stage<nn::Sequential>("head").then<nn::GlobalAvgPool>().then<nn::Linear>(64, image.classes,
-                                                                               build);
+                                                                               init);
 }
 
-void add_vgg(Staged& net, ImageSize image, Build& build) {
+void add_vgg(Staged& net, ImageSize image, Initializer& init) {
   int64_t channels = image.channels;
   for (const int64_t filters : {64, 128, 256}) {
     auto& stage = net.stage<nn::Sequential>(cat("conv", filters));
     for (const int64_t from : {channels, filters})
-      stage
-          .then<nn::Conv2d>(from, filters, 3, build, nn::Conv2dOptions{.padding = 1, .bias = false})
-          .then<nn::BatchNorm2d>(filters, build)
+      stage.then<nn::Conv2d>(from, filters, 3, init, nn::Conv2dOptions{.padding = 1, .bias = false})
+          .then<nn::BatchNorm2d>(filters, init)
           .then<nn::ReLU>();
     stage.then<nn::MaxPool2d>();
     channels = filters;
   }
   net.stage<nn::Sequential>("dense")
       .then<nn::Flatten>()
-      .then<nn::Linear>(image.height / 8 * (image.width / 8) * channels, 512, build)
+      .then<nn::Linear>(image.height / 8 * (image.width / 8) * channels, 512, init)
       .then<nn::ReLU>()
-      .then<nn::Linear>(512, image.classes, build);
+      .then<nn::Linear>(512, image.classes, init);
 }
 
 constexpr ImageSize kMnist{28, 28, 1, 10}, kCifar{32, 32, 3, 10}, kImageNet{224, 224, 3, 1000};
 
 struct Entry {
   const char* name;
-  void (*add)(Staged&, ImageSize, Build&);
+  void (*add)(Staged&, ImageSize, Initializer&);
   ImageSize images;                   // it was made for
   int64_t pooled = 0, flattened = 0;  // what dense layers see: an image so much smaller, its
                                       // channels; 0: nothing is flattened
@@ -154,13 +152,13 @@ const std::vector<std::string>& cnn_names() {
 }
 
 std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool checkpoint,
-                                 Build& build) {
+                                 Initializer& init) {
   check<UsageError>(image.height >= 8 && image.width >= 8,
                     "make_cnn: the images are too small: ", image.height, " x ", image.width,
                     ". Use images of at least 8 x 8.");
   const Entry& entry = known_entry(name);
   auto net = std::make_unique<Staged>(checkpoint);
-  entry.add(*net, image, build);
+  entry.add(*net, image, init);
   return net;
 }
 

@@ -28,7 +28,7 @@ const std::vector<std::string>& cnn_names();
 
 // UsageError for another name, or images too small for it.
 std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool checkpoint,
-                                 nn::Build& build);
+                                 nn::Initializer& init);
 
 // The images that the model was made for: what --data synthetic draws. UsageError for another name.
 ImageSize own_images(const std::string& name);

@@ -17,8 +17,8 @@
 
 namespace plimsoll::examples {
 
-void add_resnet50(Staged& net, ImageSize image, nn::Build& build);
-void add_resnet18_cifar(Staged& net, ImageSize image, nn::Build& build);
+void add_resnet50(Staged& net, ImageSize image, nn::Initializer& init);
+void add_resnet18_cifar(Staged& net, ImageSize image, nn::Initializer& init);
 
 // Their names in torchvision: conv1, bn1, layer1.0.conv1, ..., layer2.0.downsample.0, ..., fc.
 nn::TorchLayout resnet_torch_layout();

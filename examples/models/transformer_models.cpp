@@ -13,13 +13,13 @@
 namespace plimsoll::examples {
 namespace {
 
-using nn::Build;
+using nn::Initializer;
 
 // The last norm, then the token table once more as the output layer.
 class GptHead : public nn::Module {
  public:
-  GptHead(int64_t width, const Tensor& table, Build& build)
-      : norm_(add<nn::LayerNorm>("norm", width, build)), table_(table) {}
+  GptHead(int64_t width, const Tensor& table, Initializer& init)
+      : norm_(add<nn::LayerNorm>("norm", width, init)), table_(table) {}
   Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
     return linear(norm_(x, mode), table_);  // [B, T, D] -> [B, T, V]
   }
@@ -30,35 +30,35 @@ class GptHead : public nn::Module {
 };
 
 // GPT-2's initial weights, drawn in the order of the parameters.
-void initialise_gpt(const Staged& model, int64_t layers, Build& build) {
+void initialise_gpt(const Staged& model, int64_t layers, Initializer& init) {
   for (const auto& [name, tensor] : model.named_parameters()) {
-    if (name.ends_with(".bias")) nn::assign(tensor, nn::init::zeros(tensor.shape(), build));
+    if (name.ends_with(".bias")) nn::assign(tensor, nn::init::zeros(tensor.shape(), init));
     if (tensor.rank() < 2) continue;
     const bool into_residual = name.ends_with("output.weight") || name.ends_with("contract.weight");
     const double std = 0.02 / (into_residual ? std::sqrt(2.0 * static_cast<double>(layers)) : 1);
-    nn::assign(tensor, nn::init::normal(tensor.shape(), std, build));
+    nn::assign(tensor, nn::init::normal(tensor.shape(), std, init));
   }
 }
 
 }  // namespace
 
-std::unique_ptr<Staged> make_gpt(GptSize size, bool checkpoint, Build& build) {
+std::unique_ptr<Staged> make_gpt(GptSize size, bool checkpoint, Initializer& init) {
   auto model = std::make_unique<Staged>(checkpoint);
   auto& input = model->stage<nn::Sequential>("input");
-  auto tokens = std::make_unique<nn::Embedding>(size.vocabulary, size.width, build);
+  auto tokens = std::make_unique<nn::Embedding>(size.vocabulary, size.width, init);
   const Tensor table = tokens->weight();
   input.append(std::move(tokens))
-      .then<nn::LearnedPositions>(size.context, size.width, build)
-      .then<nn::Dropout>(size.dropout, build);
+      .then<nn::LearnedPositions>(size.context, size.width, init)
+      .then<nn::Dropout>(size.dropout, init);
   for (int64_t layer = 0; layer < size.layers; ++layer)
-    model->stage<nn::TransformerBlock>(cat("block", layer), size.width, build,
+    model->stage<nn::TransformerBlock>(cat("block", layer), size.width, init,
                                        nn::TransformerOptions{.heads = size.heads,
                                                               .causal = true,
                                                               .bias = size.bias,
                                                               .dropout = size.dropout,
                                                               .activation = size.activation});
-  model->stage<GptHead>("head", size.width, table, build);
-  initialise_gpt(*model, size.layers, build);
+  model->stage<GptHead>("head", size.width, table, init);
+  initialise_gpt(*model, size.layers, init);
   return model;
 }
 
@@ -84,19 +84,19 @@ const std::vector<std::string>& text_model_names() {
 GptSize gpt_size_named(const std::string& name) { return name == "gpt2-124M" ? kGpt2 : GptSize{}; }
 
 std::unique_ptr<Staged> make_text_classifier(TextClassifierSize size, bool checkpoint,
-                                             Build& build) {
+                                             Initializer& init) {
   auto model = std::make_unique<Staged>(checkpoint);
   model->stage<nn::Sequential>("input")
-      .then<nn::Embedding>(size.vocabulary, size.width, build)
-      .then<nn::SinusoidalPositions>(size.context, size.width, build);
-  model->stage<nn::TransformerBlock>("block", size.width, build,
+      .then<nn::Embedding>(size.vocabulary, size.width, init)
+      .then<nn::SinusoidalPositions>(size.context, size.width, init);
+  model->stage<nn::TransformerBlock>("block", size.width, init,
                                      nn::TransformerOptions{.heads = size.heads,
                                                             .feed_forward = size.hidden,
                                                             .dropout = size.dropout,
                                                             .norm = nn::NormOrder::post,
                                                             .activation = nn::Activation::relu});
   model->stage<nn::Sequential>("head").then<nn::GlobalAvgPool>().then<nn::Linear>(
-      size.width, size.classes, build);
+      size.width, size.classes, init);
   return model;
 }
 

@@ -19,7 +19,7 @@ struct GptSize {
   bool bias = false;
   nn::Activation activation = nn::Activation::gelu;
 };
-std::unique_ptr<Staged> make_gpt(GptSize size, bool checkpoint, nn::Build& build);
+std::unique_ptr<Staged> make_gpt(GptSize size, bool checkpoint, nn::Initializer& init);
 
 // GPT-2 as it was published, the smallest of four: 124,439,808 parameters.
 constexpr GptSize kGpt2{.vocabulary = 50257,
@@ -47,6 +47,6 @@ struct TextClassifierSize {
   double dropout = 0.1;
 };
 std::unique_ptr<Staged> make_text_classifier(TextClassifierSize size, bool checkpoint,
-                                             nn::Build& build);
+                                             nn::Initializer& init);
 
 }  // namespace plimsoll::examples

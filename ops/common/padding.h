@@ -1,14 +1,33 @@
-// Padding: what lies around an image, and Sides: what lies around a line, in pixels.
+// Pair: one number for the height and one for the width of an image. Padding: what lies around an
+// image, and Sides: what lies around a line, in pixels.
 //
+//   conv2d(x, w, {.stride = 2});                   // 2 means {2, 2}
 //   conv2d(x, w, {.padding = 1});                  // one pixel on every side
 //   conv2d(x, w, {.padding = {2, 0}});             // two above and below, none left and right
 //   conv2d(x, w, {.padding = {0, 1, 0, 1}});       // top, bottom, left, right
 //   conv1d(x, w, {.padding = {2, 0}});             // two before, none after
 #pragma once
 
-#include "ops/common/pair.h"
+#include "core/base/text.h"
 
 namespace plimsoll {
+
+struct Pair {
+  int64_t h = 0, w = 0;
+
+  Pair() = default;
+  constexpr Pair(int64_t both) : h(both), w(both) {}  // NOLINT: meant to convert
+  constexpr Pair(int64_t height, int64_t width) : h(height), w(width) {}
+  bool operator==(const Pair&) const = default;
+};
+
+inline bool at_least(const Pair& pair, int64_t least) { return pair.h >= least && pair.w >= least; }
+
+inline void append_text(std::string& out, const Pair& pair) {  // "3x5"
+  append_text(out, pair.h);
+  out += 'x';
+  append_text(out, pair.w);
+}
 
 struct Padding {
   int64_t top = 0, bottom = 0, left = 0, right = 0;

@@ -11,6 +11,7 @@
 #include "core/cpu/prefetch.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
+#include "ops/common/expect.h"
 #include "ops/common/formula.h"
 #include "ops/pointwise/copy/copy.h"
 
@@ -23,8 +24,7 @@ struct Unary {
   static constexpr bool kLight = requires { F::light; };
 
   static Metas infer(std::span<const Meta> in, const Attrs&) {
-    check<DTypeError>(is_floating(in[0].dtype), F::name, ": a floating type is needed: got ", in[0],
-                      ". Cast it first.");
+    check_floating(F::name, in[0]);
     return {in[0]};
   }
 
@@ -119,12 +119,14 @@ Tensor unary(const Tensor& x, Attrs constants = {}) {
   return apply1(Unary<F>::op, {contiguous(x)}, std::move(constants));
 }
 
-Metas infer_binary(const char* name, std::span<const Meta> in);
-
 // Two inputs with NumPy broadcasting: y = f(a, b). Gradients are each op's own.
 template <class F>
 struct Binary {
-  static Metas infer(std::span<const Meta> in, const Attrs&) { return infer_binary(F::name, in); }
+  static Metas infer(std::span<const Meta> in, const Attrs&) {
+    check_same_type(F::name, in);
+    check_floating(F::name, in[0].dtype);
+    return {{broadcast(F::name, in[0].shape, in[1].shape), in[0].dtype, in[0].device}};
+  }
 
   static void cpu(const Call& call) {
     visit_floating(F::name, call.out[0].dtype(), [&]<class T>() {

@@ -54,8 +54,7 @@ Metas reduce_infer(std::span<const Meta> in, const Attrs& attrs) {
 
 Tensor reduce_axes(const OpDef& op, const Tensor& x, const Shape& axes, Keep keep, double number) {
   check_defined(op.name, x);
-  check<DTypeError>(is_floating(x.dtype()), op.name, ": a floating type is needed: got ", x.dtype(),
-                    ". Cast it first.");
+  check_floating(op.name, x.dtype());
   return reduce_axes_any(op, x, axes, keep, number);
 }
 

@@ -55,6 +55,15 @@ Shape all_axes(int rank);
 // Shape rule of reductions with one output of the input's dtype.
 Metas reduce_infer(std::span<const Meta> in, const Attrs& attrs);
 
+// That of their gradients, whose inputs are dy, x and perhaps y.
+inline Metas reduce_grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
+
+// An element as sums in double take it.
+template <class T>
+double wide(T v) {
+  return static_cast<double>(static_cast<Compute<T>>(v));
+}
+
 // Applies a reduction op over any axes of x: neighbouring ones in place, others after moving them
 // to the end. ShapeError when an axis does not exist or is named twice; DTypeError for integers and
 // bools, which reduce_axes_any takes.

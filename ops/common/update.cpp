@@ -4,8 +4,6 @@
 
 namespace plimsoll {
 
-DType state_dtype(DType parameter) { return parameter == DType::f64 ? DType::f64 : DType::f32; }
-
 void check_gradient(const char* op, const Meta& parameter, const Meta& gradient) {
   check<DTypeError>(is_floating(parameter.dtype), op, ": a floating parameter is needed: got ",
                     parameter, ". Cast it first.");
@@ -18,7 +16,7 @@ void check_gradient(const char* op, const Meta& parameter, const Meta& gradient)
 }
 
 void check_state(const char* op, const char* name, const Meta& parameter, const Meta& state) {
-  const DType dtype = state_dtype(parameter.dtype);
+  const DType dtype = compute_dtype(parameter.dtype);
   check<ShapeError>(state.shape == parameter.shape, op, ": the ", name,
                     " has another shape: parameter ", parameter.shape, ", ", name, " ", state.shape,
                     ". Make it zeros of the parameter's shape.");

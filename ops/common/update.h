@@ -21,16 +21,13 @@
 #include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
+#include "ops/common/expect.h"
 #include "ops/common/step_count.h"
 #include "ops/pointwise/copy/copy.h"
 
 namespace plimsoll {
 
-// The dtype of optimizer state (velocities, moments): f64 for f64 parameters, else f32, since
-// 16 bits would lose the small changes that a running mean is made of.
-DType state_dtype(DType parameter);
-
-// `gradient` is like `parameter`, `state` has its shape and state_dtype(): ShapeError, DTypeError.
+// `gradient` is like `parameter`, `state` has its shape and compute_dtype(): ShapeError, DTypeError.
 void check_gradient(const char* op, const Meta& parameter, const Meta& gradient);
 void check_state(const char* op, const char* name, const Meta& parameter, const Meta& state);
 

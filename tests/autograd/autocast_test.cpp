@@ -143,8 +143,8 @@ TEST(Autocast, ACheckpointRecomputesInTheTypesOfTheFirstRun) {
 }
 
 TEST(Autocast, HalvesTheActivationsOfATransformer) {
-  nn::Build build{.seed = 1};
-  const nn::TransformerBlock block(64, build, {.heads = 4, .causal = true});
+  nn::Initializer init{.seed = 1};
+  const nn::TransformerBlock block(64, init, {.heads = 4, .causal = true});
   const auto activations = [&](Precision precision) {
     const auto step = [&](std::span<const Tensor> in) {
       const Autocast scope(precision);

@@ -5,9 +5,9 @@
 using namespace plimsoll;
 
 int main(int argc, char** argv) {
-  nn::Build build{.seed = 1};
+  nn::Initializer init{.seed = 1};
   nn::Sequential model;
-  model.then<nn::Linear>(4, 16, build).then<nn::ReLU>().then<nn::Linear>(16, 2, build);
+  model.then<nn::Linear>(4, 16, init).then<nn::ReLU>().then<nn::Linear>(16, 2, init);
   optim::Adam optimizer(model.parameters(), {.learning_rate = 0.05});
   Step step([&](const Tensor& x, const Tensor& y) {
     Tensor loss = cross_entropy(model(x, nn::training()), y);

@@ -13,7 +13,6 @@
 #include "core/engine/transfer.h"
 #include "data/images/builtin_images.h"
 #include "data/loader.h"
-#include "data/pinned_memory.h"
 #include "memory/passes/joining.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/step.h"
@@ -109,20 +108,6 @@ TEST_F(CudaDevice, MemoryComesFromThePoolAndRunsOut) {
   const auto endless = std::make_shared<PooledAllocator>(cuda_provider());
   const AllocatorScope another(endless);
   EXPECT_THROW(Tensor::empty({{int64_t{1} << 46}, DType::u8, Device::cuda}), OutOfMemory);
-}
-
-TEST_F(CudaDevice, PinnedMemoryIsHandedOutAgain) {
-  data::PinnedMemory memory;
-  void* const a = memory.allocate(4096);
-  void* const b = memory.allocate(4096);
-  EXPECT_NE(a, b);
-  memory.deallocate(b, 4096);
-  void* const other = memory.allocate(8192);
-  EXPECT_NE(other, b);
-  EXPECT_EQ(memory.allocate(4096), b);
-  memory.deallocate(other, 8192);
-  memory.deallocate(b, 4096);
-  memory.deallocate(a, 4096);
 }
 
 TEST_F(CudaDevice, BatchesOfImagesAreThoseOfTheCpu) {

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "data/images/builtin_images.h"
-#include "data/packed_batch.h"
 #include "tests/data/testing.h"
 
 namespace plimsoll::data {
@@ -169,12 +168,6 @@ TEST(DataLoader, SaysWhatBatchesInPreparationTake) {
 
 TEST(DataLoader, RefusesBadArguments) {
   const ImageDataset dataset = numbered(4);
-  Loader packing(dataset, {.batch = 4});
-  EXPECT_EQ(error_of<StateError>([&] { packing.next_packed(); }),
-            "loader: no epoch was begun. Call start(epoch) first.");
-  packing.start(0);
-  EXPECT_EQ(error_of<StateError>([&] { packing.next_packed(); }),
-            "loader: batches are packed for a GPU only: this one's lie on the cpu. Use next().");
   EXPECT_EQ(error_of<DataError>([&] { Loader(dataset, {.batch = 5}); }),
             "loader: the batch is larger than the data: 5 images wanted, numbered has 4. "
             "Use a smaller batch.");

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "core/cuda/seam/cuda_queue.h"
-#include "data/device_prefetcher.h"
 #include "data/images/builtin_images.h"
 #include "data/loader.h"
 #include "examples/common/runner.h"
@@ -112,11 +111,11 @@ TEST_F(CudaSteps, AStepNeverWaits) {
   }
 }
 
-// A whole loop: images by a loader, copied while the step before runs or not, a key and a learning
+// A whole loop: images by a loader, a key and a learning
 // rate for each batch, losses read late.
 TEST_F(CudaSteps, ATrainingLoopNeverWaits) {
   const data::ImageDataset images = data::draw_images(data::Split::train, {.count = 240});
-  const auto train = [&](bool graph, bool ahead, int64_t* waits) {
+  const auto train = [&](bool graph, int64_t* waits) {
     data::Loader loader(
         images,
         {.batch = 8, .shuffle = true, .augment = {.crop = 2, .cutout = 6}, .device = Device::cuda});
@@ -133,11 +132,8 @@ TEST_F(CudaSteps, ATrainingLoopNeverWaits) {
     std::vector<double> losses;
     std::deque<Loss> late;
     loader.start(0);
-    data::DevicePrefetcher prefetcher;
-    if (ahead) prefetcher.start([&] { return loader.next_packed(); });
     int64_t before = 0;
-    for (int64_t number = 0; const auto batch = ahead ? prefetcher.next() : loader.next();
-         ++number) {
+    for (int64_t number = 0; const auto batch = loader.next(); ++number) {
       if (number == 6) before = cuda_queue().counts().waits;
       sgd.set_learning_rate(0.01 / static_cast<double>(number + 1));
       const Tensor key = make_key(1, static_cast<uint64_t>(number), Device::cuda);
@@ -152,13 +148,10 @@ TEST_F(CudaSteps, ATrainingLoopNeverWaits) {
     return std::pair(losses, w.to_vector<float>());
   };
   int64_t waits = -1;
-  const auto in_loop = train(false, false, &waits);
+  const auto in_loop = train(false, &waits);
   EXPECT_EQ(in_loop.first.size(), 30U);
-  EXPECT_EQ(train(false, true, &waits), in_loop);
-  for (const bool ahead : {false, true}) {
-    EXPECT_EQ(train(true, ahead, &waits), in_loop);
-    EXPECT_EQ(waits, 0);
-  }
+  EXPECT_EQ(train(true, &waits), in_loop);
+  EXPECT_EQ(waits, 0);
 }
 
 // Which updates are skipped is known on the device alone, and the schedule goes by those that are
@@ -185,7 +178,7 @@ TEST_F(CudaSteps, AScheduleBesideLossScalingNeverWaits) {
         },
         /*captured=*/true, {.graph = graph});
     std::vector<double> values;
-    std::deque<Late> late;
+    std::deque<AsyncReadBack> late;
     int64_t before = 0;
     for (int i = 0; i < kSteps; ++i) {
       if (i == 2) before = cuda_queue().counts().waits;  // recorded, and the first count was read
@@ -199,7 +192,7 @@ TEST_F(CudaSteps, AScheduleBesideLossScalingNeverWaits) {
       for (; late.size() > 4; late.pop_front()) values.push_back(late.front().value());
     }
     *waits = cuda_queue().counts().waits - before;
-    for (const Late& value : late) values.push_back(value.value());
+    for (const AsyncReadBack& value : late) values.push_back(value.value());
     EXPECT_LT(adam.steps_made(), kSteps - 30);
     return std::pair(values, w.to_vector<float>());
   };

@@ -39,12 +39,12 @@ TEST(ExamplesMnist, LearnsAndSavesWhatItLearned) {
   ASSERT_EQ(saved.size(), 8U);
   EXPECT_EQ(formats::Safetensors(dir / "mnist.safetensors").meta("3.weight").shape,
             (Shape{20, 10, 5, 5}));  // [O, I, KH, KW], as PyTorch has it
-  nn::Build build{.seed = 7};
+  nn::Initializer init{.seed = 7};
   nn::Sequential model;
-  model.then<nn::Conv2d>(1, 10, 5, build).then<nn::MaxPool2d>().then<nn::ReLU>();
-  model.then<nn::Conv2d>(10, 20, 5, build).then<nn::MaxPool2d>().then<nn::ReLU>();
-  model.then<nn::Flatten>().then<nn::Linear>(320, 50, build).then<nn::ReLU>();
-  model.then<nn::Dropout>(0.5, build).then<nn::Linear>(50, 10, build);
+  model.then<nn::Conv2d>(1, 10, 5, init).then<nn::MaxPool2d>().then<nn::ReLU>();
+  model.then<nn::Conv2d>(10, 20, 5, init).then<nn::MaxPool2d>().then<nn::ReLU>();
+  model.then<nn::Flatten>().then<nn::Linear>(320, 50, init).then<nn::ReLU>();
+  model.then<nn::Dropout>(0.5, init).then<nn::Linear>(50, 10, init);
   EXPECT_LT(accuracy(model), 0.5);
   nn::load_torch_state(model, saved, {.flattened = {{"7", {4, 4, 20}}}});
   EXPECT_NEAR(accuracy(model), reached, 5.1e-5);  // four digits are printed

@@ -20,18 +20,17 @@ namespace {
 
 using data::TemporaryFolder;
 using nlohmann::json;
-using nn::Build;
+using nn::Initializer;
 
 // Shapes only: nothing is drawn.
-Build without_bytes() { return {.placement = {.device = Device::null}}; }
+Initializer without_bytes() { return {.placement = {.device = Device::null}}; }
 
 TEST(Published, ModelsHaveTheirNumbersOfParameters) {
-  Build build = without_bytes();
-  EXPECT_EQ(make_gpt(kGpt2, false, build)->parameter_count(), 124439808);
-  EXPECT_EQ(make_cnn("resnet50", own_images("resnet50"), false, build)->parameter_count(),
-            25557032);
+  Initializer init = without_bytes();
+  EXPECT_EQ(make_gpt(kGpt2, false, init)->parameter_count(), 124439808);
+  EXPECT_EQ(make_cnn("resnet50", own_images("resnet50"), false, init)->parameter_count(), 25557032);
   EXPECT_EQ(
-      make_cnn("resnet18-cifar", own_images("resnet18-cifar"), false, build)->parameter_count(),
+      make_cnn("resnet18-cifar", own_images("resnet18-cifar"), false, init)->parameter_count(),
       11173962);
 }
 
@@ -42,9 +41,9 @@ double deviation(const Tensor& tensor) {
 }
 
 TEST(Published, FirstWeightsAreThoseOfThePapers) {
-  Build build{.seed = 1};
-  const auto gpt = make_gpt({.vocabulary = 500, .layers = 2, .bias = true}, false, build);
-  const auto net = make_cnn("resnet18-cifar", own_images("resnet18-cifar"), false, build);
+  Initializer init{.seed = 1};
+  const auto gpt = make_gpt({.vocabulary = 500, .layers = 2, .bias = true}, false, init);
+  const auto net = make_cnn("resnet18-cifar", own_images("resnet18-cifar"), false, init);
   int matrices = 0, filters = 0;
   for (const auto& [name, tensor] : gpt->named_parameters()) {
     if (name.ends_with(".bias") || name.ends_with(".beta")) {
@@ -97,8 +96,8 @@ constexpr GptSize kSmall{.vocabulary = 31,
 
 TEST(Published, Gpt2ReadsHuggingFacesFiles) {
   const TemporaryFolder dir;
-  Build build{.seed = 1}, other{.seed = 2};
-  const auto model = make_gpt(kSmall, false, build), loaded = make_gpt(kSmall, false, other);
+  Initializer init{.seed = 1}, other{.seed = 2};
+  const auto model = make_gpt(kSmall, false, init), loaded = make_gpt(kSmall, false, other);
   Options options;
   options.weights = dir.text("prefixed");
   options.exported = dir.text("bare");

@@ -36,8 +36,8 @@ Doubles plain_attention(const Doubles& qkv, size_t batch, size_t steps, size_t h
 
 TEST(NnAttention, AgreesWithPlainLoops) {
   for (const bool causal : {false, true}) {
-    Build build{.seed = 1, .placement = kDouble};
-    const MultiHeadAttention attention(6, build, {.heads = 2, .causal = causal});
+    Initializer init{.seed = 1, .placement = kDouble};
+    const MultiHeadAttention attention(6, init, {.heads = 2, .causal = causal});
     shake(attention, 10);
     EXPECT_EQ(names(attention.named_parameters()),
               (std::vector<std::string>{"qkv.weight", "qkv.bias", "output.weight", "output.bias"}));
@@ -54,8 +54,8 @@ TEST(NnAttention, AgreesWithPlainLoops) {
 }
 
 TEST(NnAttention, DropsItsResultInTraining) {
-  Build build{.seed = 1, .placement = kDouble};
-  const MultiHeadAttention attention(4, build, {.heads = 2, .bias = false, .dropout = 0.5});
+  Initializer init{.seed = 1, .placement = kDouble};
+  const MultiHeadAttention attention(4, init, {.heads = 2, .bias = false, .dropout = 0.5});
   EXPECT_EQ(attention.parameter_count(), 4 * 4 * 4);
   const Tensor x = draw({2, 8, 4}, 1);
   const Doubles whole = values(attention(x));
@@ -71,10 +71,10 @@ TEST(NnAttention, DropsItsResultInTraining) {
 }
 
 TEST(NnAttention, RefusesWhatDoesNotFit) {
-  Build build{.seed = 1};
-  EXPECT_EQ(error_of<ValueError>([&] { MultiHeadAttention(6, build, {.heads = 4}); }),
+  Initializer init{.seed = 1};
+  EXPECT_EQ(error_of<ValueError>([&] { MultiHeadAttention(6, init, {.heads = 4}); }),
             "attention: 4 heads do not divide the width 6. Choose a number of heads that does.");
-  const MultiHeadAttention attention(6, build, {.heads = 2});
+  const MultiHeadAttention attention(6, init, {.heads = 2});
   EXPECT_EQ(
       error_of<ShapeError>([&] {
         attention(zeros({5, 6}));
@@ -92,10 +92,10 @@ void copy_child(const Module& block, const std::string& child, const M& part) {
 }
 
 struct Parts {
-  Build build{.seed = 99, .placement = kDouble};
-  LayerNorm norm1{6, build}, norm2{6, build};
-  MultiHeadAttention attention{6, build, {.heads = 3, .causal = true}};
-  Linear expand{6, 10, build}, contract{10, 6, build};
+  Initializer init{.seed = 99, .placement = kDouble};
+  LayerNorm norm1{6, init}, norm2{6, init};
+  MultiHeadAttention attention{6, init, {.heads = 3, .causal = true}};
+  Linear expand{6, 10, init}, contract{10, 6, init};
 
   explicit Parts(const Module& block) {
     copy_child(block, "norm1", norm1);
@@ -108,9 +108,9 @@ struct Parts {
 
 TEST(NnTransformer, PreNorm) {
   for (const Activation activation : {Activation::gelu, Activation::gelu_tanh}) {
-    Build build{.seed = 2, .placement = kDouble};
+    Initializer init{.seed = 2, .placement = kDouble};
     const TransformerBlock block(
-        6, build, {.heads = 3, .feed_forward = 10, .causal = true, .activation = activation});
+        6, init, {.heads = 3, .feed_forward = 10, .causal = true, .activation = activation});
     shake(block, 20);
     const Parts p(block);
     const Tensor x = draw({2, 4, 6}, 1);
@@ -122,8 +122,8 @@ TEST(NnTransformer, PreNorm) {
 }
 
 TEST(NnTransformer, PostNorm) {
-  Build build{.seed = 2, .placement = kDouble};
-  const TransformerBlock block(6, build,
+  Initializer init{.seed = 2, .placement = kDouble};
+  const TransformerBlock block(6, init,
                                {.heads = 3,
                                 .feed_forward = 10,
                                 .causal = true,
@@ -141,8 +141,8 @@ TEST(NnTransformer, PostNorm) {
 TEST(NnTransformer, BothBranchesDrop) {
   for (const NormOrder order : {NormOrder::pre, NormOrder::post})
     for (const char* silenced : {"attention.output.", "contract."}) {
-      Build build{.seed = 2, .placement = kDouble};
-      const TransformerBlock block(8, build, {.heads = 2, .dropout = 0.5, .norm = order});
+      Initializer init{.seed = 2, .placement = kDouble};
+      const TransformerBlock block(8, init, {.heads = 2, .dropout = 0.5, .norm = order});
       for (const NamedTensor& own : block.named_parameters())
         if (own.name.starts_with(silenced)) assign(own.tensor, zeros(own.tensor.shape(), kDouble));
       const Tensor x = draw({2, 4, 8}, 1);
@@ -151,8 +151,8 @@ TEST(NnTransformer, BothBranchesDrop) {
 }
 
 TEST(NnTransformer, NamesAndDefaults) {
-  Build build{.seed = 2, .placement = kDouble};
-  const TransformerBlock block(4, build, {.heads = 2, .bias = false, .dropout = 0.1});
+  Initializer init{.seed = 2, .placement = kDouble};
+  const TransformerBlock block(4, init, {.heads = 2, .bias = false, .dropout = 0.1});
   EXPECT_EQ(names(block.named_parameters()),
             (std::vector<std::string>{"norm1.gamma", "norm1.beta", "attention.qkv.weight",
                                       "attention.output.weight", "norm2.gamma", "norm2.beta",

@@ -21,8 +21,8 @@ struct How {
 // module from `make`, which takes an x of `shape`. Bit for bit.
 template <class Make>
 std::vector<Doubles> train(const Make& make, const Shape& shape, const How& how) {
-  Build build{.seed = 4};
-  const auto module = make(build);
+  Initializer init{.seed = 4};
+  const auto module = make(init);
   const auto function = [&](const Tensor& input, const Tensor& key) {
     const Autocast scope(how.precision);
     const Tensor x = input.require_grad();
@@ -58,21 +58,21 @@ void expect_same_bits(const Make& make, const Shape& shape) {
 
 TEST(NnCheckpointed, TransformerBlockWithDropout) {
   expect_same_bits(
-      [](Build& build) {
+      [](Initializer& init) {
         return std::make_unique<TransformerBlock>(
-            8, build, TransformerOptions{.heads = 2, .causal = true, .dropout = 0.2});
+            8, init, TransformerOptions{.heads = 2, .causal = true, .dropout = 0.2});
       },
       {2, 5, 8});
 }
 
 TEST(NnCheckpointed, ConvolutionsWithBatchNorm) {
   expect_same_bits(
-      [](Build& build) {
+      [](Initializer& init) {
         auto net = std::make_unique<Sequential>();
-        net->then<Conv2d>(2, 4, 3, build, Conv2dOptions{.padding = 1})
-            .then<BatchNorm2d>(4, build)
+        net->then<Conv2d>(2, 4, 3, init, Conv2dOptions{.padding = 1})
+            .then<BatchNorm2d>(4, init)
             .then<ReLU>()
-            .then<Dropout>(0.3, build)
+            .then<Dropout>(0.3, init)
             .then<MaxPool2d>(2);
         return net;
       },
@@ -81,9 +81,9 @@ TEST(NnCheckpointed, ConvolutionsWithBatchNorm) {
 
 // One weight three times: shared casts must not change the order in which gradients are added up.
 struct Tied : Module {
-  explicit Tied(Build& build)
-      : weight(add_parameter("weight", init::normal({8, 8}, 0.5, build))),
-        norm(add<LayerNorm>("norm", 8, build)) {}
+  explicit Tied(Initializer& init)
+      : weight(add_parameter("weight", init::normal({8, 8}, 0.5, init))),
+        norm(add<LayerNorm>("norm", 8, init)) {}
   Tensor forward(const Tensor& x, const Mode& mode) const override {
     const Tensor h = linear(norm(linear(x, weight), mode), weight);
     return linear(h * cast(x, h.dtype()), weight) + slice(weight, 0, 0, 5);
@@ -93,12 +93,12 @@ struct Tied : Module {
 };
 
 TEST(NnCheckpointed, OneWeightUsedSeveralTimes) {
-  expect_same_bits([](Build& build) { return std::make_unique<Tied>(build); }, {2, 5, 8});
+  expect_same_bits([](Initializer& init) { return std::make_unique<Tied>(init); }, {2, 5, 8});
 }
 
 TEST(NnCheckpointed, KeepsFewerBytes) {
-  Build build{.seed = 4};
-  const TransformerBlock block(8, build, {.heads = 2});
+  Initializer init{.seed = 4};
+  const TransformerBlock block(8, init, {.heads = 2});
   const Tensor x = zeros({2, 16, 8}).require_grad();
   const auto storages_kept = [&](auto&& run) {
     const int64_t before = Storage::live();
@@ -110,9 +110,9 @@ TEST(NnCheckpointed, KeepsFewerBytes) {
 }
 
 TEST(NnCheckpointed, RefusesModulesThatAreTooLarge) {
-  Build build{.seed = 4};
+  Initializer init{.seed = 4};
   Sequential net;
-  for (int i = 0; i < 31; ++i) net.then<LayerNorm>(3, build);
+  for (int i = 0; i < 31; ++i) net.then<LayerNorm>(3, init);
   EXPECT_EQ(error_of<ValueError>([&] {
               checkpointed(net, zeros({2, 3}));
             }),

@@ -8,30 +8,30 @@
 namespace plimsoll::nn {
 namespace {
 
-Sequential& image_net(Sequential& net, Build& build) {
-  return net.then<Conv2d>(2, 4, 3, build, Conv2dOptions{.padding = 1})
-      .then<BatchNorm2d>(4, build)
+Sequential& image_net(Sequential& net, Initializer& init) {
+  return net.then<Conv2d>(2, 4, 3, init, Conv2dOptions{.padding = 1})
+      .then<BatchNorm2d>(4, init)
       .then<ReLU>()
-      .then<SeparableConv2d>(4, 6, 3, build)
+      .then<SeparableConv2d>(4, 6, 3, init)
       .then<AvgPool2d>(2)
       .then<Flatten>()
-      .then<Linear>(24, 3, build);
+      .then<Linear>(24, 3, init);
 }
 
-Sequential& text_net(Sequential& net, Build& build) {
-  return net.then<Embedding>(11, 4, build)
-      .then<LearnedPositions>(6, 4, build)
-      .then<SinusoidalPositions>(6, 4, build)
-      .then<TransformerBlock>(4, build, TransformerOptions{.heads = 2, .dropout = 0.1})
-      .then<LayerNorm>(4, build)
-      .then<Linear>(4, 11, build);
+Sequential& text_net(Sequential& net, Initializer& init) {
+  return net.then<Embedding>(11, 4, init)
+      .then<LearnedPositions>(6, 4, init)
+      .then<SinusoidalPositions>(6, 4, init)
+      .then<TransformerBlock>(4, init, TransformerOptions{.heads = 2, .dropout = 0.1})
+      .then<LayerNorm>(4, init)
+      .then<Linear>(4, 11, init);
 }
 
 TEST(NnDevice, NullDeviceHasShapesOnly) {
-  Build build{.seed = 1, .placement = kNull};
+  Initializer init{.seed = 1, .placement = kNull};
   Sequential images, text;
-  image_net(images, build);
-  text_net(text, build);
+  image_net(images, init);
+  text_net(text, init);
   const Tensor x = zeros({5, 6, 6, 2}, kNull);
   const Tensor ids = zeros({2, 6}, {.dtype = DType::i64, .device = Device::null});
   const Tensor key = zeros({2}, {.dtype = DType::i64, .device = Device::null});
@@ -43,15 +43,15 @@ TEST(NnDevice, NullDeviceHasShapesOnly) {
   const std::vector<Tensor> found = gradients(sum(images(x, training())), parameters);
   for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].meta(), parameters[i].meta());
   assign(parameters[0], zeros(parameters[0].shape(), kNull));  // nothing to write
-  EXPECT_EQ(init::truncated_normal({3, 2}, 1, build).meta(),
+  EXPECT_EQ(init::truncated_normal({3, 2}, 1, init).meta(),
             (Meta{{3, 2}, DType::f32, Device::null}));
 }
 
 // Capturing a step runs nothing: the module's tensors appear in the program as they are.
 TEST(NnDevice, CaptureTakesTensorsFromOutside) {
-  Build build{.seed = 1};
+  Initializer init{.seed = 1};
   Sequential net;
-  image_net(net, build);
+  image_net(net, init);
   const Doubles before = values(net, "1.running_mean");
   const Program program =
       capture([&](std::span<const Tensor> in) { return std::vector{net(in[0], training())}; },
@@ -91,25 +91,25 @@ void expect_gradients(const Module& module, Tensor x, const Mode& mode) {
 }
 
 TEST(NnGradients, ImageNet) {
-  Build build{.seed = 5, .placement = kDouble};
+  Initializer init{.seed = 5, .placement = kDouble};
   Sequential net;
-  image_net(net, build);
+  image_net(net, init);
   expect_gradients(net, draw({2, 6, 6, 2}, 8), training());
   expect_gradients(net, draw({2, 6, 6, 2}, 8), evaluation());
 }
 
 TEST(NnGradients, TextNet) {
-  Build build{.seed = 6, .placement = kDouble};
+  Initializer init{.seed = 6, .placement = kDouble};
   Sequential net;
-  text_net(net, build);
+  text_net(net, init);
   const Tensor ids = Tensor::of<int64_t>({3, 1, 4, 1, 5, 9, 2, 6, 5, 3}, {2, 5});
   expect_gradients(net, ids, training(make_key(1, 1)));
 }
 
 TEST(NnGradients, TransformerBlocks) {
   for (const NormOrder order : {NormOrder::pre, NormOrder::post}) {
-    Build build{.seed = 7, .placement = kDouble};
-    const TransformerBlock block(4, build,
+    Initializer init{.seed = 7, .placement = kDouble};
+    const TransformerBlock block(4, init,
                                  {.heads = 2,
                                   .feed_forward = 6,
                                   .causal = true,

@@ -5,8 +5,8 @@ namespace plimsoll::nn {
 namespace {
 
 TEST(NnEmbedding, PicksRows) {
-  Build build{.seed = 1, .placement = kDouble};
-  const Embedding embedding(7, 3, build);
+  Initializer init{.seed = 1, .placement = kDouble};
+  const Embedding embedding(7, 3, init);
   const Tensor ids = Tensor::of<int64_t>({6, 0, 6, 2}, {2, 2});
   const Doubles table = values(embedding, "weight");
   Doubles expected;
@@ -49,9 +49,9 @@ void expect_adds_its_table(const Module& positions) {
 }
 
 TEST(NnEmbedding, PositionsAreAddedToEachSequence) {
-  Build build{.seed = 1, .placement = kDouble};
-  const LearnedPositions learned(5, 4, build);
-  const SinusoidalPositions sinusoidal(5, 4, build);
+  Initializer init{.seed = 1, .placement = kDouble};
+  const LearnedPositions learned(5, 4, init);
+  const SinusoidalPositions sinusoidal(5, 4, init);
   expect_adds_its_table(learned);
   expect_adds_its_table(sinusoidal);
   EXPECT_EQ(learned.parameter_count(), 20);

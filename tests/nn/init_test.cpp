@@ -36,10 +36,10 @@ void expect_moments(const Tensor& x, double variance, double bound = INFINITY) {
 }
 
 TEST(NnInit, Constants) {
-  const Build build{.placement = kDouble};
-  EXPECT_EQ(values(init::zeros({2}, build)), (Doubles{0, 0}));
-  EXPECT_EQ(values(init::ones({2}, build)), (Doubles{1, 1}));
-  EXPECT_EQ(init::ones({2}, build).dtype(), DType::f64);
+  const Initializer init{.placement = kDouble};
+  EXPECT_EQ(values(init::zeros({2}, init)), (Doubles{0, 0}));
+  EXPECT_EQ(values(init::ones({2}, init)), (Doubles{1, 1}));
+  EXPECT_EQ(init::ones({2}, init).dtype(), DType::f64);
 }
 
 TEST(NnInit, Fans) {
@@ -52,15 +52,15 @@ TEST(NnInit, Fans) {
 }
 
 TEST(NnInit, Moments) {
-  Build build{.seed = 5};
-  expect_moments(init::uniform(kWeight, -0.3, 0.3, build), 0.3 * 0.3 / 3, 0.3);
-  expect_moments(init::normal(kWeight, 0.2, build), 0.04);
-  expect_moments(init::xavier_uniform(kWeight, build), 2.0 / 900, std::sqrt(6.0 / 900));
-  expect_moments(init::xavier_normal(kFilter, build, 2), 4 * 2.0 / 4800);
-  expect_moments(init::kaiming_uniform(kWeight, build), 2.0 / 500, std::sqrt(6.0 / 500));
-  expect_moments(init::kaiming_normal(kFilter, build, {.fan = init::Fan::out}), 2.0 / 1600);
-  expect_moments(init::kaiming_normal(kFilter, build, {.slope = 0.5}), 2.0 / 1.25 / 3200);
-  expect_moments(init::fan_in_uniform(kWeight, 25, build), 0.2 * 0.2 / 3, 0.2);
+  Initializer init{.seed = 5};
+  expect_moments(init::uniform(kWeight, -0.3, 0.3, init), 0.3 * 0.3 / 3, 0.3);
+  expect_moments(init::normal(kWeight, 0.2, init), 0.04);
+  expect_moments(init::xavier_uniform(kWeight, init), 2.0 / 900, std::sqrt(6.0 / 900));
+  expect_moments(init::xavier_normal(kFilter, init, 2), 4 * 2.0 / 4800);
+  expect_moments(init::kaiming_uniform(kWeight, init), 2.0 / 500, std::sqrt(6.0 / 500));
+  expect_moments(init::kaiming_normal(kFilter, init, {.fan = init::Fan::out}), 2.0 / 1600);
+  expect_moments(init::kaiming_normal(kFilter, init, {.slope = 0.5}), 2.0 / 1.25 / 3200);
+  expect_moments(init::fan_in_uniform(kWeight, 25, init), 0.2 * 0.2 / 3, 0.2);
 }
 
 // Variance of N(0, 1) cut at +-b: 1 - 2 b phi(b) / (2 Phi(b) - 1).
@@ -70,28 +70,28 @@ double truncated_variance(double b) {
 }
 
 TEST(NnInit, TruncatedNormal) {
-  Build build{.seed = 6};
-  expect_moments(init::truncated_normal(kWeight, 0.02, build), 0.02 * 0.02 * truncated_variance(2),
+  Initializer init{.seed = 6};
+  expect_moments(init::truncated_normal(kWeight, 0.02, init), 0.02 * 0.02 * truncated_variance(2),
                  0.04);
-  expect_moments(init::truncated_normal(kWeight, 3, build, 0.5), 9 * truncated_variance(0.5), 1.5);
+  expect_moments(init::truncated_normal(kWeight, 3, init, 0.5), 9 * truncated_variance(0.5), 1.5);
   EXPECT_NEAR(truncated_variance(2), 0.774, 5e-4);
-  EXPECT_EQ(error_of<ValueError>([&] { init::truncated_normal({2}, 1, build, 0); }),
+  EXPECT_EQ(error_of<ValueError>([&] { init::truncated_normal({2}, 1, init, 0); }),
             "truncated_normal: bad arguments: std 1, bound 0. Use a bound of at least 0.1 standard "
             "deviations.");
-  Build integers{.placement = {.dtype = DType::i32}};
+  Initializer integers{.placement = {.dtype = DType::i32}};
   EXPECT_EQ(error_of<DTypeError>([&] { init::truncated_normal({2}, 1, integers); }),
             "truncated_normal: a floating type is needed: got i32. Draw it in f32 and cast.");
 }
 
 TEST(NnInit, ModulesStartWithinTheirBounds) {
-  Build build{.seed = 9};
-  const Linear linear(100, 300, build);
+  Initializer init{.seed = 9};
+  const Linear linear(100, 300, init);
   expect_moments(linear.weight(), 0.01 / 3, 0.1);
   EXPECT_LE(moments(linear.bias()).high, 0.1);
   EXPECT_GE(moments(linear.bias()).high, 0.09);
-  const Conv2d conv(64, 256, 2, build, {.groups = 4});  // fan in 2 x 2 x 16
+  const Conv2d conv(64, 256, 2, init, {.groups = 4});  // fan in 2 x 2 x 16
   expect_moments(conv.parameters()[0], 1.0 / 64 / 3, 0.125);
-  const Embedding embedding(1000, 200, build);
+  const Embedding embedding(1000, 200, init);
   expect_moments(embedding.weight(), 1);
 }
 

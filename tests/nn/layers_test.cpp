@@ -5,8 +5,8 @@ namespace plimsoll::nn {
 namespace {
 
 TEST(NnLayers, LinearKeepsAllAxesButTheLast) {
-  Build build{.seed = 1, .placement = kDouble};
-  const Linear layer(4, 3, build), bare(4, 3, build, {.bias = false});
+  Initializer init{.seed = 1, .placement = kDouble};
+  const Linear layer(4, 3, init), bare(4, 3, init, {.bias = false});
   const Tensor x = draw({2, 5, 4}, 1);
   EXPECT_EQ(layer(x).shape(), (Shape{2, 5, 3}));
   EXPECT_LE(distance(values(layer(x)),
@@ -48,8 +48,8 @@ void add_bias(Doubles& y, const Doubles& bias) {
 }
 
 TEST(NnLayers, Conv2d) {
-  Build build{.seed = 2, .placement = kDouble};
-  const Conv2d conv(4, 6, 3, build, {.stride = 2, .padding = 1, .groups = 2});
+  Initializer init{.seed = 2, .placement = kDouble};
+  const Conv2d conv(4, 6, 3, init, {.stride = 2, .padding = 1, .groups = 2});
   EXPECT_EQ(conv.parameters()[0].shape(), (Shape{6, 3, 3, 2}));
   const Tensor x = draw({2, 5, 7, 4}, 1);
   Doubles expected = PlainConv{2, 1, 2}(values(x), x.shape(), values(conv, "weight"), {6, 3, 3, 2});
@@ -57,16 +57,16 @@ TEST(NnLayers, Conv2d) {
   EXPECT_EQ(conv(x).shape(), (Shape{2, 3, 4, 6}));
   EXPECT_LE(distance(values(conv(x)), expected), 1e-14);
 
-  const Conv2d tall(1, 2, {3, 1}, build, {.bias = false});
+  const Conv2d tall(1, 2, {3, 1}, init, {.bias = false});
   EXPECT_EQ(tall(draw({1, 4, 4, 1}, 1)).shape(), (Shape{1, 2, 4, 2}));
   EXPECT_EQ(tall.parameter_count(), 6);
-  const Conv2d wide(1, 2, 3, build, {.padding = {2, 0, 4, 4}, .dilation = {1, 4}});
+  const Conv2d wide(1, 2, 3, init, {.padding = {2, 0, 4, 4}, .dilation = {1, 4}});
   EXPECT_EQ(wide(draw({1, 4, 4, 1}, 1)).shape(), (Shape{1, 4, 4, 2}));
 }
 
 TEST(NnLayers, SeparableConv2d) {
-  Build build{.seed = 3, .placement = kDouble};
-  const SeparableConv2d conv(3, 5, 3, build, {.padding = 1, .multiplier = 2});
+  Initializer init{.seed = 3, .placement = kDouble};
+  const SeparableConv2d conv(3, 5, 3, init, {.padding = 1, .multiplier = 2});
   EXPECT_EQ(names(conv.named_parameters()),
             (std::vector<std::string>{"depthwise.weight", "pointwise.weight", "pointwise.bias"}));
   EXPECT_EQ(conv.parameter_count(), 3 * 3 * 3 * 2 + 6 * 5 + 5);
@@ -78,7 +78,7 @@ TEST(NnLayers, SeparableConv2d) {
   add_bias(expected, values(conv, "pointwise.bias"));
   EXPECT_EQ(conv(x).shape(), (Shape{2, 4, 6, 5}));
   EXPECT_LE(distance(values(conv(x)), expected), 1e-14);
-  const SeparableConv2d strided(3, 5, 3, build, {.stride = {2, 1}, .bias = false});
+  const SeparableConv2d strided(3, 5, 3, init, {.stride = {2, 1}, .bias = false});
   EXPECT_EQ(strided(x).shape(), (Shape{2, 1, 4, 5}));
   EXPECT_EQ(strided.parameter_count(), 27 + 15);
 }
@@ -107,9 +107,9 @@ TEST(NnLayers, PoolsAndFlatten) {
 }
 
 TEST(NnLayers, RefusesOtherShapes) {
-  Build build{.seed = 4};
-  const Linear linear(4, 3, build);
-  const Conv2d conv(4, 3, 3, build);
+  Initializer init{.seed = 4};
+  const Linear linear(4, 3, init);
+  const Conv2d conv(4, 3, 3, init);
   EXPECT_EQ(error_of<ShapeError>([&] {
               linear(zeros({2, 5}));
             }),
@@ -124,9 +124,9 @@ TEST(NnLayers, RefusesOtherShapes) {
             "flatten: the tensor is undefined. Pass one that was computed.");
   EXPECT_EQ(error_of<ShapeError>([&] { Flatten()(zeros({})); }),
             "flatten: the input has no axes: got []. Give a batch [N, ...].");
-  EXPECT_EQ(error_of<ValueError>([&] { Linear(0, 3, build); }),
+  EXPECT_EQ(error_of<ValueError>([&] { Linear(0, 3, init); }),
             "linear: the widths are not all positive: [0, 3]. Use sizes of at least 1.");
-  EXPECT_EQ(error_of<ValueError>([&] { Conv2d(4, 6, 3, build, {.groups = 4}); }),
+  EXPECT_EQ(error_of<ValueError>([&] { Conv2d(4, 6, 3, init, {.groups = 4}); }),
             "conv2d: 4 groups do not divide the channels: 4 to 6. Choose a number that divides "
             "both.");
 }

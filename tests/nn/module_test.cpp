@@ -9,8 +9,8 @@ namespace {
 
 // The example of nn/module.h.
 struct Mlp : Module {
-  explicit Mlp(Build& build)
-      : hidden(add<Linear>("hidden", 6, 4, build)), out(add<Linear>("out", 4, 3, build)) {}
+  explicit Mlp(Initializer& init)
+      : hidden(add<Linear>("hidden", 6, 4, init)), out(add<Linear>("out", 4, 3, init)) {}
   Tensor forward(const Tensor& x, const Mode& mode) const override {
     return out(relu(hidden(x, mode)), mode);
   }
@@ -26,12 +26,12 @@ struct Open : Module {
 };
 
 TEST(NnModule, NamesFollowTheOrderOfRegistration) {
-  Build build{.seed = 1};
+  Initializer init{.seed = 1};
   Open root;
   Open& blocks = root.add<Open>("blocks");
   root.add_parameter("scale", ones({2}));
-  blocks.add<Mlp>("0", build);
-  blocks.add<BatchNorm2d>("1", 5, build);
+  blocks.add<Mlp>("0", init);
+  blocks.add<BatchNorm2d>("1", 5, init);
   root.add_buffer("table", zeros({3}));
   EXPECT_EQ(names(root.named_parameters()),
             (std::vector<std::string>{"scale", "blocks.0.hidden.weight", "blocks.0.hidden.bias",
@@ -52,8 +52,8 @@ TEST(NnModule, NamesFollowTheOrderOfRegistration) {
 }
 
 TEST(NnModule, HandlesSeeWhatTrainingWrites) {
-  Build build{.seed = 1, .placement = kDouble};
-  const Mlp model(build);
+  Initializer init{.seed = 1, .placement = kDouble};
+  const Mlp model(init);
   const Tensor before = model.parameters()[3];  // out.bias
   const Tensor x = draw({2, 6}, 1);
   const Doubles y = values(model(x));
@@ -65,29 +65,29 @@ TEST(NnModule, HandlesSeeWhatTrainingWrites) {
 }
 
 TEST(NnModule, OneSeedGivesOneModel) {
-  Build first{.seed = 7}, again{.seed = 7}, other{.seed = 8};
+  Initializer first{.seed = 7}, again{.seed = 7}, other{.seed = 8};
   const Mlp a(first), b(again), c(other), d(first);
   for (const char* name : {"hidden.weight", "hidden.bias", "out.weight", "out.bias"}) {
     EXPECT_EQ(values(a, name), values(b, name));
     EXPECT_NE(values(a, name), values(c, name));
-    EXPECT_NE(values(a, name), values(d, name));  // the next one of the same build
+    EXPECT_NE(values(a, name), values(d, name));  // the next one of the same initializer
   }
 }
 
 TEST(NnModule, ParametersAreCountedAsParameters) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
   const AllocatorScope scope(pool);
-  Build build{.seed = 1};
-  const Linear layer(32, 16, build);
+  Initializer init{.seed = 1};
+  const Linear layer(32, 16, init);
   const auto parameters = static_cast<size_t>(MemoryClass::parameter);
   EXPECT_EQ(pool->stats().by_class[parameters], (32 + 1) * 16 * 4);
   EXPECT_EQ(pool->stats().in_use, (32 + 1) * 16 * 4);
 }
 
 TEST(NnModule, SequentialRunsItsStepsInOrder) {
-  Build build{.seed = 3, .placement = kDouble};
+  Initializer init{.seed = 3, .placement = kDouble};
   Sequential net;
-  net.then<Linear>(6, 5, build).then<ReLU>().append(std::make_unique<Linear>(5, 2, build));
+  net.then<Linear>(6, 5, init).then<ReLU>().append(std::make_unique<Linear>(5, 2, init));
   EXPECT_EQ(names(net.named_parameters()),
             (std::vector<std::string>{"0.weight", "0.bias", "2.weight", "2.bias"}));
   const Tensor x = draw({3, 6}, 1);

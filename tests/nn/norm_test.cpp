@@ -27,8 +27,8 @@ Doubles normalised(Doubles x, const Doubles& mean, const Doubles& variance, cons
 }
 
 TEST(NnNorm, BatchNormOverSteps) {
-  Build build{.placement = kDouble};
-  const BatchNorm2d norm(3, build, {.momentum = 0.2});
+  Initializer init{.placement = kDouble};
+  const BatchNorm2d norm(3, init, {.momentum = 0.2});
   EXPECT_EQ(names(norm.named_parameters()), (std::vector<std::string>{"gamma", "beta"}));
   EXPECT_EQ(names(norm.named_buffers()),
             (std::vector<std::string>{"running_mean", "running_variance"}));
@@ -58,18 +58,18 @@ TEST(NnNorm, BatchNormOverSteps) {
 }
 
 TEST(NnNorm, RefusesOptions) {
-  Build build;
-  EXPECT_EQ(error_of<ValueError>([&] { BatchNorm2d(3, build, {.eps = -1}); }),
+  Initializer init;
+  EXPECT_EQ(error_of<ValueError>([&] { BatchNorm2d(3, init, {.eps = -1}); }),
             "batch_norm: eps is not a number from 0: -1. Use 1e-5 or so.");
-  EXPECT_EQ(error_of<ValueError>([&] { BatchNorm2d(3, build, {.momentum = 2}); }),
+  EXPECT_EQ(error_of<ValueError>([&] { BatchNorm2d(3, init, {.momentum = 2}); }),
             "batch_norm: momentum is not in [0, 1]: 2. Use 0.1 or so.");
-  EXPECT_EQ(error_of<ValueError>([&] { LayerNorm(3, build, {.eps = std::nan("")}); }),
+  EXPECT_EQ(error_of<ValueError>([&] { LayerNorm(3, init, {.eps = std::nan("")}); }),
             "layer_norm: eps is not a number from 0: nan. Use 1e-5 or so.");
 }
 
 TEST(NnNorm, LayerNorm) {
-  Build build{.placement = kDouble};
-  const LayerNorm norm(5, build);
+  Initializer init{.placement = kDouble};
+  const LayerNorm norm(5, init);
   shake(norm, 60);
   const Tensor x = draw({2, 3, 5}, 1);
   const Doubles flat = values(x), gamma = values(norm, "gamma"), beta = values(norm, "beta");
@@ -85,8 +85,8 @@ TEST(NnNorm, LayerNorm) {
 }
 
 TEST(NnNorm, RmsNorm) {
-  Build build{.placement = kDouble};
-  const RMSNorm norm(5, build, {.eps = 0.5});
+  Initializer init{.placement = kDouble};
+  const RMSNorm norm(5, init, {.eps = 0.5});
   EXPECT_EQ(names(norm.named_parameters()), std::vector<std::string>{"gamma"});
   shake(norm, 61);
   const Tensor x = draw({2, 3, 5}, 1);
@@ -102,10 +102,10 @@ TEST(NnNorm, RmsNorm) {
 
 // An image whose groups lie one below the other is a batch of rows for LayerNorm.
 TEST(NnNorm, GroupNorm) {
-  Build build{.placement = kDouble};
-  const GroupNorm norm(2, 4, build);
+  Initializer init{.placement = kDouble};
+  const GroupNorm norm(2, 4, init);
   const Tensor x = draw({3, 1, 1, 4}, 1);
-  const LayerNorm rows(2, build);
+  const LayerNorm rows(2, init);
   EXPECT_LE(distance(values(norm(x)), values(rows(reshape(x, {6, 2})))), 1e-12);
   shake(norm, 62);
   const Doubles plain = values(rows(reshape(x, {6, 2})));
@@ -114,14 +114,14 @@ TEST(NnNorm, GroupNorm) {
   for (size_t i = 0; i < plain.size(); ++i)
     expected.push_back(gamma[i % 4] * plain[i] + beta[i % 4]);
   EXPECT_LE(distance(values(norm(x)), expected), 1e-12);
-  EXPECT_EQ(error_of<ValueError>([&] { GroupNorm(3, 4, build); }),
+  EXPECT_EQ(error_of<ValueError>([&] { GroupNorm(3, 4, init); }),
             "group_norm: 3 groups do not divide the channels: 4. Choose a number that does.");
 }
 
 TEST(NnNorm, RefusesOtherWidths) {
-  Build build;
-  const BatchNorm2d batch(3, build);
-  const LayerNorm layer(5, build);
+  Initializer init;
+  const BatchNorm2d batch(3, init);
+  const LayerNorm layer(5, init);
   EXPECT_EQ(error_of<ShapeError>([&] {
               batch(zeros({2, 4, 4, 2}));
             }),
@@ -135,8 +135,8 @@ TEST(NnNorm, RefusesOtherWidths) {
 }
 
 TEST(NnDropout, DropsByKeyAndSite) {
-  Build build{.seed = 1, .placement = kDouble};
-  const Dropout first(0.25, build), second(0.25, build);
+  Initializer init{.seed = 1, .placement = kDouble};
+  const Dropout first(0.25, init), second(0.25, init);
   const Tensor x = ones({100, 100}, kDouble), key = make_key(3, 0);
   const Doubles y = values(first(x, training(key)));
   double kept = 0;
@@ -151,20 +151,20 @@ TEST(NnDropout, DropsByKeyAndSite) {
 }
 
 TEST(NnDropout, EvaluationAndZeroPassThrough) {
-  Build build{.seed = 1};
-  const Dropout dropout(0.5, build), none(0, build);
+  Initializer init{.seed = 1};
+  const Dropout dropout(0.5, init), none(0, init);
   const Tensor x = zeros({4});
   EXPECT_EQ(dropout(x).value().storage, x.value().storage);
   EXPECT_EQ(none(x, training()).value().storage, x.value().storage);
 }
 
 TEST(NnDropout, RefusesTrainingWithoutAKey) {
-  Build build{.seed = 1};
-  const Dropout dropout(0.5, build);
+  Initializer init{.seed = 1};
+  const Dropout dropout(0.5, init);
   EXPECT_EQ(error_of<StateError>([&] { dropout(zeros({4}), training()); }),
             "dropout: training with p = 0.5 needs a key and the mode has none. Pass "
             "training(make_key(seed, step)).");
-  EXPECT_EQ(error_of<ValueError>([&] { Dropout(1, build); }),
+  EXPECT_EQ(error_of<ValueError>([&] { Dropout(1, init); }),
             "dropout: p is no probability below 1: 1. Use 0 <= p < 1.");
 }
 

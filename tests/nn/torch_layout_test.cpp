@@ -45,15 +45,15 @@ Tensor images(int64_t height, int64_t width, int64_t channels) {
 }
 
 TEST(TorchLayout, LenetIsTheSameInPyTorch) {
-  Build build{.seed = 3};
-  const auto model = examples::make_cnn("lenet", {28, 28, 1, 10}, false, build);
+  Initializer init{.seed = 3};
+  const auto model = examples::make_cnn("lenet", {28, 28, 1, 10}, false, init);
   expect_same_in_pytorch("lenet", *model, images(28, 28, 1),
                          examples::cnn_torch_layout("lenet", {28, 28, 1, 10}));
 }
 
 TEST(TorchLayout, GptIsTheSameInPyTorch) {
-  Build build{.seed = 3};
-  const auto model = examples::make_gpt({}, false, build);
+  Initializer init{.seed = 3};
+  const auto model = examples::make_gpt({}, false, init);
   shake(*model, 5);  // norms that are not 1 and 0
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < 2 * 64; ++i) ids.push_back(i * i % 65);
@@ -61,15 +61,15 @@ TEST(TorchLayout, GptIsTheSameInPyTorch) {
 }
 
 TEST(TorchLayout, ResnetIsTheSameInPyTorch) {
-  Build build{.seed = 3};
-  const auto model = examples::make_cnn("resnet8", {32, 32, 3, 10}, false, build);
+  Initializer init{.seed = 3};
+  const auto model = examples::make_cnn("resnet8", {32, 32, 3, 10}, false, init);
   const Tensor x = images(32, 32, 3);
   (*model)(x, training());  // running statistics that are not 0 and 1
   expect_same_in_pytorch("resnet8", *model, x);
 }
 
 TEST(TorchLayout, Gpt2IsTheSameInTransformers) {
-  Build build{.seed = 3};
+  Initializer init{.seed = 3};
   const auto model = examples::make_gpt({.vocabulary = 97,
                                          .context = 64,
                                          .layers = 3,
@@ -77,7 +77,7 @@ TEST(TorchLayout, Gpt2IsTheSameInTransformers) {
                                          .width = 64,
                                          .bias = true,
                                          .activation = Activation::gelu_tanh},
-                                        false, build);
+                                        false, init);
   shake(*model, 5);  // norms that are not 1 and 0, biases that are not 0
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < 2 * 50; ++i) ids.push_back(i * i % 97);
@@ -87,10 +87,10 @@ TEST(TorchLayout, Gpt2IsTheSameInTransformers) {
 
 TEST(TorchLayout, ResnetsAreTheSameInTorchvision) {
   for (const char* name : {"resnet50", "resnet18-cifar"}) {
-    Build build{.seed = 3};
+    Initializer init{.seed = 3};
     // On smaller images PyTorch's own f32 is further from its f64: 8e-6 at 64 x 64.
     const int64_t size = name == std::string("resnet50") ? 224 : 32;
-    const auto model = examples::make_cnn(name, {size, size, 3, 10}, false, build);
+    const auto model = examples::make_cnn(name, {size, size, 3, 10}, false, init);
     const Tensor x = images(size, size, 3);
     (*model)(x, training());  // running statistics that are not 0 and 1
     expect_same_in_pytorch(name, *model, x, examples::cnn_torch_layout(name, {}),
@@ -99,39 +99,38 @@ TEST(TorchLayout, ResnetsAreTheSameInTorchvision) {
 }
 
 TEST(TorchLayout, OtherModulesAreTheSameInPyTorch) {
-  Build build{.seed = 3};
+  Initializer init{.seed = 3};
   const TransformerBlock block(
-      32, build,
+      32, init,
       {.heads = 4, .feed_forward = 64, .norm = NormOrder::post, .activation = Activation::relu});
   expect_same_in_pytorch("block", block, cast(draw({2, 5, 32}, 1), DType::f32));
 
   Sequential lines;
-  lines.then<Conv1d>(8, 12, 3, build, Conv1dOptions{.padding = 1, .groups = 2})
-      .then<ConvTranspose1d>(12, 6, 4, build, ConvTranspose1dOptions{.stride = 2})
-      .then<GroupNorm>(3, 6, build);
+  lines.then<Conv1d>(8, 12, 3, init, Conv1dOptions{.padding = 1, .groups = 2})
+      .then<ConvTranspose1d>(12, 6, 4, init, ConvTranspose1dOptions{.stride = 2})
+      .then<GroupNorm>(3, 6, init);
   expect_same_in_pytorch("convolutions", lines, cast(draw({2, 9, 8}, 1), DType::f32));
 
   Sequential up;
-  up.then<ConvTranspose2d>(4, 6, Pair(2, 3), build,
-                           ConvTranspose2dOptions{.stride = 2, .groups = 2})
-      .then<BatchNorm2d>(6, build);
+  up.then<ConvTranspose2d>(4, 6, Pair(2, 3), init, ConvTranspose2dOptions{.stride = 2, .groups = 2})
+      .then<BatchNorm2d>(6, init);
   expect_same_in_pytorch("up", up, images(5, 6, 4));
 }
 
 // conv -> bn -> flatten -> linear: every layout that differs.
 struct Net : Sequential {
-  explicit Net(Build& build) {
-    then<Conv2d>(2, 3, Pair(1, 2), build)
-        .then<BatchNorm2d>(3, build)
+  explicit Net(Initializer& init) {
+    then<Conv2d>(2, 3, Pair(1, 2), init)
+        .then<BatchNorm2d>(3, init)
         .then<Flatten>()
-        .then<Linear>(2 * 1 * 3, 2, build);
+        .then<Linear>(2 * 1 * 3, 2, init);
   }
 };
 const TorchLayout kFlattened{.flattened = {{"3", {2, 1, 3}}}};
 
 TEST(TorchLayout, NamesAndPlacesOfEveryElement) {
-  Build build{.seed = 1};
-  const Net net(build);
+  Initializer init{.seed = 1};
+  const Net net(init);
   const auto state = torch_state(net, kFlattened);
   EXPECT_EQ(names(state), (std::vector<std::string>{
                               "0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean",
@@ -149,7 +148,7 @@ TEST(TorchLayout, NamesAndPlacesOfEveryElement) {
     for (int h = 0; h < 2; ++h)
       for (int c = 0; c < 3; ++c) EXPECT_EQ(flat[o * 6 + c * 2 + h], dense[o * 6 + h * 3 + c]);
 
-  Build other{.seed = 2};
+  Initializer other{.seed = 2};
   const Net loaded(other);
   load_torch_state(loaded, state, kFlattened);
   for (const auto& own : net.named_parameters())
@@ -157,8 +156,8 @@ TEST(TorchLayout, NamesAndPlacesOfEveryElement) {
 }
 
 TEST(TorchLayout, OtherNamesAndTransposedMatrices) {
-  Build build{.seed = 1};
-  const Net net(build);
+  Initializer init{.seed = 1};
+  const Net net(init);
   const TorchLayout layout{.renames = {{"0.", "conv."}, {"3.", "fc."}, {"fc.weight", "fc.w"}},
                            .transposed = {"c.w"}};
   const auto state = torch_state(net, layout);
@@ -169,7 +168,7 @@ TEST(TorchLayout, OtherNamesAndTransposedMatrices) {
   const Doubles ours = values(net, "3.weight"), theirs = values(state[7].tensor);
   for (int o = 0; o < 2; ++o)
     for (int i = 0; i < 6; ++i) EXPECT_EQ(theirs[i * 2 + o], ours[o * 6 + i]);
-  Build other{.seed = 2};
+  Initializer other{.seed = 2};
   const Net loaded(other);
   load_torch_state(loaded, state, layout);
   EXPECT_EQ(values(loaded, "3.weight"), ours);
@@ -184,8 +183,8 @@ TEST(TorchLayout, OtherNamesAndTransposedMatrices) {
 }
 
 TEST(TorchLayout, OtherFloatingTypesAreConverted) {
-  Build build{.seed = 1};
-  const Linear net(2, 1, build);
+  Initializer init{.seed = 1};
+  const Linear net(2, 1, init);
   load_torch_state(net, std::vector<NamedTensor>{{"weight", Tensor::of<double>({1, 2}, {1, 2})},
                                                  {"bias", Tensor::of<double>({3}, {1})}});
   EXPECT_EQ(values(net, "weight"), (Doubles{1, 2}));
@@ -193,8 +192,8 @@ TEST(TorchLayout, OtherFloatingTypesAreConverted) {
 }
 
 TEST(TorchLayout, LoadsAllOrNothingWhenMemoryEnds) {
-  Build build{.seed = 1};
-  const Net net(build);
+  Initializer init{.seed = 1};
+  const Net net(init);
   const auto all_values = [&] {
     Doubles all;
     for (const auto& tensors : {net.named_parameters(), net.named_buffers()})
@@ -224,8 +223,8 @@ TEST(TorchLayout, LoadsAllOrNothingWhenMemoryEnds) {
 }
 
 TEST(TorchLayout, RefusesAnotherModelAndLosesNothing) {
-  Build build{.seed = 1};
-  const Net net(build);
+  Initializer init{.seed = 1};
+  const Net net(init);
   const Doubles before = values(net, "0.weight");
   auto state = torch_state(net, kFlattened);
   for (NamedTensor& item : state) item.tensor = clone(item.tensor);

@@ -53,10 +53,10 @@ struct Trained {
 };
 
 Trained train(const How& how) {
-  nn::Build build{.seed = 3, .placement = {.dtype = how.dtype}};
+  nn::Initializer init{.seed = 3, .placement = {.dtype = how.dtype}};
   nn::Sequential model;
-  model.then<nn::Linear>(kFeatures, 9, build).then<nn::ReLU>();
-  model.then<nn::LayerNorm>(9, build).then<nn::Linear>(9, kClasses, build);
+  model.then<nn::Linear>(kFeatures, 9, init).then<nn::ReLU>();
+  model.then<nn::LayerNorm>(9, init).then<nn::Linear>(9, kClasses, init);
   const std::vector<Tensor> parameters = model.parameters();
   optim::Adam optimizer(parameters, {.learning_rate = 0.05});
   const auto scaler = how.scaled ? optim::LossScaler::dynamic({.initial = 0x1p18, .interval = 3})
@@ -150,9 +150,9 @@ TEST(Accumulation, AShortWindowIsTheMeanOfWhatItHas) {
 TEST(Accumulation, PlansOfAllPhasesShareOneArena) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
   const AllocatorScope scope(pool);
-  nn::Build build{.seed = 3};
+  nn::Initializer init{.seed = 3};
   nn::Sequential model;
-  model.then<nn::Linear>(64, 256, build).then<nn::ReLU>().then<nn::Linear>(256, 8, build);
+  model.then<nn::Linear>(64, 256, init).then<nn::ReLU>().then<nn::Linear>(256, 8, init);
   const std::vector<Tensor> parameters = model.parameters();
   optim::Adam optimizer(parameters);
   Accumulation window(parameters, 3);

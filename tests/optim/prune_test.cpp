@@ -133,12 +133,12 @@ TEST(Prune, WhatIsPrunedStaysSo) {
 }
 
 struct Net {
-  nn::Build build{.seed = 3};
+  nn::Initializer init{.seed = 3};
   nn::Sequential model;
   Tensor x = Tensor::of<float>(Floats(64 * 12), {64, 12});
   Tensor y = zeros({64}, {.dtype = DType::i64});
   Net() {
-    model.then<nn::Linear>(12, 40, build).then<nn::ReLU>().then<nn::Linear>(40, 4, build);
+    model.then<nn::Linear>(12, 40, init).then<nn::ReLU>().then<nn::Linear>(40, 4, init);
     Floats values;
     std::vector<int64_t> labels;
     for (int i = 0; i < 64 * 12; ++i)

@@ -56,15 +56,15 @@ class Training {
   static constexpr BudgetOptions kPlanning{.costs = CostModel::model, .search_seconds = 0.2};
 
   explicit Training(const How& how) : how_(how) {
-    nn::Build build{.seed = 3, .placement = {.device = how.device}};
+    nn::Initializer init{.seed = 3, .placement = {.device = how.device}};
     model_ = how.model == "gpt" ? make_gpt({.vocabulary = 17,
                                             .context = 16,
                                             .layers = 2,
                                             .heads = 2,
                                             .width = 32,
                                             .dropout = 0.1},
-                                           how.checkpoint, build)
-                                : make_cnn(how.model, kImage, how.checkpoint, build);
+                                           how.checkpoint, init)
+                                : make_cnn(how.model, kImage, how.checkpoint, init);
     parameters_ = model_->parameters();
     if (how.sgd)
       optimizer_ = std::make_unique<optim::SGD>(parameters_, optim::SgdOptions{.momentum = 0.9});

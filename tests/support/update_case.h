@@ -33,7 +33,7 @@ inline OpCase update_case(const char* name, Shape shape, double step,
           .inputs = inputs,
           .call =
               [=](std::span<const Tensor> in) {
-                const DType state = state_dtype(in[0].dtype());
+                const DType state = compute_dtype(in[0].dtype());
                 UpdateInputs copy{.param = clone(in[0].detach()),
                                   .grad = in[1].detach(),
                                   .step = contiguous(in[2]),

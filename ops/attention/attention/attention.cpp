@@ -3,6 +3,7 @@
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/attention/attention/on_cuda.h"
+#include "ops/common/expect.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/random/full/full.h"
 #include "ops/shape/view/view.h"
@@ -77,7 +78,7 @@ Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
     check<DTypeError>(in[3].dtype == DType::i64 && in[3].shape == Shape{2},
                       "attention: the key must be i64 [2]: got ", in[3], ". Use make_key().");
   if (has_mask) check_mask(in.back(), in[0], k[1]);
-  const DType wide = dtype == DType::f64 ? DType::f64 : DType::f32;
+  const DType wide = compute_dtype(dtype);
   return {{{q[0], q[1], q[2], v[3]}, dtype, in[0].device},
           {{q[0], q[2], q[1]}, wide, in[0].device},
           {{q[0], q[2], q[1], 2}, wide, in[0].device}};

@@ -15,7 +15,7 @@ struct Area {
   C *dk, *dv;             // [keys, D] and [keys, E] of a block
   C *q, *k, *v, *dy;      // 16-bit types only: widened blocks
 
-  Area(Scratch& scratch, const Sizes& sizes)
+  Area(BumpAllocator& scratch, const Sizes& sizes)
       : known(scratch, sizes.group() * lanes(sizes.queries)), turned(scratch, sizes) {
     const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
     const int64_t d = sizes.features, e = sizes.values, wide = std::is_same_v<T, C> ? 0 : 1;
@@ -97,7 +97,7 @@ class Head {
     const Rows<C> q = head_rows<T>(call_.in[0], b_, h_, i, n, area_.q);
     const Rows<C> dy = head_rows<T>(call_.in[5], b_, h_, i, n, area_.dy);
     C *const p = area_.p, *const ds = area_.ds;
-    // Meanwhile the next queries come nearer, and a share of what is written at the end.
+    // Meanwhile the next queries are prefetched, and a share of what is written at the end.
     const int64_t next = i + kQueries, more = std::min(kQueries, sizes_.queries - next);
     const int64_t first = first_block(keys), shares = pieces(sizes_.queries, kQueries) - first;
     const auto share = [&](const View& x) {
@@ -160,7 +160,7 @@ void group(const Call& call, const Sizes& sizes, const Extras& extras, const Are
 
 template <class T>
 int64_t area_bytes(const Sizes& sizes) {
-  Scratch scratch(nullptr);
+  BumpAllocator scratch(nullptr);
   Area<T>(scratch, sizes);
   return scratch.used();
 }
@@ -178,7 +178,7 @@ void backward(const Call& call, const Sizes& sizes, const Extras& extras) {
     const int64_t items = sizes.batch * sizes.kv_heads;
     for_each_with_slot(
         items, call.workspace, area_bytes<T>(sizes), [&](int64_t item, std::byte* slot) {
-          Scratch scratch(slot);
+          BumpAllocator scratch(slot);
           const Area<T> area(scratch, sizes);
           group<T>(call, sizes, extras, area, item / sizes.kv_heads, item % sizes.kv_heads);
         });

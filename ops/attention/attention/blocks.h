@@ -114,9 +114,9 @@ MatrixRef<C> lanes_of(const Rows<C>& rows, int64_t n, int64_t d, C* lanes) {
 }
 
 // Takes pieces of a scratch area; with nullptr it only counts what they need.
-class Scratch {
+class BumpAllocator {
  public:
-  explicit Scratch(std::byte* start) : start_(start) {}
+  explicit BumpAllocator(std::byte* start) : start_(start) {}
   template <class C>
   C* take(int64_t n) {
     std::byte* piece = start_ ? start_ + used_ : nullptr;

@@ -12,7 +12,7 @@ template <class C>
 struct Queries {
   C *q, *sum, *highest, *total;  // [D, kQueries], [E, kQueries], [kQueries], [kQueries]
 
-  Queries(Scratch& scratch, const Sizes& sizes, int64_t block) {
+  Queries(BumpAllocator& scratch, const Sizes& sizes, int64_t block) {
     const int64_t lanes = block * kQueries < sizes.queries ? kQueries : 0;
     q = scratch.take<C>(sizes.features * lanes);
     sum = scratch.take<C>(sizes.values * lanes);
@@ -29,7 +29,7 @@ struct Area {
   std::array<Queries<C>, kBlocks> queries;
   C *k, *v, *row;  // 16-bit types only: widened blocks, and rows of queries or of the result
 
-  Area(Scratch& scratch, const Sizes& sizes)
+  Area(BumpAllocator& scratch, const Sizes& sizes)
       : scores(scratch.take<C>(elements_of_block(sizes))),
         turned(scratch, sizes),
         queries{Queries<C>(scratch, sizes, 0), Queries<C>(scratch, sizes, 1),
@@ -88,7 +88,7 @@ class Span {
     for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) {
       const Block block{i, n, j, std::min(m, sizes_.seen(i + n - 1) - j)};
       if (block.m <= 0) return;
-      // Meanwhile a share of the next keys and values comes nearer, or of the result.
+      // Meanwhile a share of the next keys and values is prefetched, or of the result.
       const int64_t shares = pieces(end_ - first_, kQueries), share = (i - first_) / kQueries;
       const auto next = [&](const View& x) {
         return rows_ahead<T>(x, b_, shared, j + m, std::min(kKeys, seen - j - m), share, shares);
@@ -187,7 +187,7 @@ int64_t spans_of(const Sizes& sizes) { return pieces(sizes.queries, kSpan); }
 
 template <class T>
 int64_t area_bytes(const Sizes& sizes) {
-  Scratch scratch(nullptr);
+  BumpAllocator scratch(nullptr);
   Area<T>(scratch, sizes);
   return scratch.used();
 }
@@ -205,7 +205,7 @@ void forward(const Call& call, const Sizes& sizes, const Extras& extras) {
     const int64_t bytes = area_bytes<T>(sizes), spans = spans_of(sizes);
     const int64_t items = sizes.batch * sizes.heads * spans;
     for_each_with_slot(items, call.workspace, bytes, [&](int64_t item, std::byte* slot) {
-      Scratch scratch(slot);
+      BumpAllocator scratch(slot);
       const Area<T> area(scratch, sizes);
       const int64_t head = item / spans;
       Span<T>(call, sizes, extras, area, head / sizes.heads, head % sizes.heads,

@@ -31,7 +31,7 @@ template <class C>
 struct Known {
   C *highest, *log_total, *delta;
 
-  Known(Scratch& scratch, int64_t lanes)
+  Known(BumpAllocator& scratch, int64_t lanes)
       : highest(scratch.take<C>(lanes)),
         log_total(scratch.take<C>(lanes)),
         delta(scratch.take<C>(lanes)) {}

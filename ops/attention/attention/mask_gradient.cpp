@@ -13,7 +13,8 @@ struct Area {
   double* total;          // of a piece of the mask
   C *q, *k, *v, *dy;      // 16-bit types only: widened blocks
 
-  Area(Scratch& scratch, const Sizes& sizes) : known(scratch, kQueries), turned(scratch, sizes) {
+  Area(BumpAllocator& scratch, const Sizes& sizes)
+      : known(scratch, kQueries), turned(scratch, sizes) {
     const int64_t nq = std::min(kQueries, sizes.queries), nk = std::min(kKeys, sizes.keys);
     const int64_t wide = std::is_same_v<T, C> ? 0 : 1;
     const int64_t block = elements_of_block(sizes);
@@ -46,9 +47,9 @@ struct Axis {
 
 // The scores [B, H, T, S] and the mask over them: pieces of the mask are work items, and each adds
 // up all scores that it was added to.
-struct Cut {
+struct MaskBlocks {
   std::array<Axis, 4> axes;
-  Cut(const Sizes& sizes, const Shape& mask)
+  MaskBlocks(const Sizes& sizes, const Shape& mask)
       : axes{{{sizes.batch, 1, mask[0] == 1},
               {sizes.heads, 1, mask[1] == 1},
               {sizes.queries, kQueries, mask[2] == 1},
@@ -71,7 +72,7 @@ class Piece {
   using C = Compute<T>;
 
  public:
-  Piece(const Call& call, const Sizes& sizes, const Extras& extras, const Cut& cut,
+  Piece(const Call& call, const Sizes& sizes, const Extras& extras, const MaskBlocks& cut,
         const Area<T>& area)
       : call_(call), sizes_(sizes), extras_(extras), cut_(cut), area_(area) {}
 
@@ -123,13 +124,13 @@ class Piece {
   const Call& call_;
   const Sizes& sizes_;
   const Extras& extras_;
-  const Cut& cut_;
+  const MaskBlocks& cut_;
   const Area<T>& area_;
 };
 
 template <class T>
 int64_t area_bytes(const Sizes& sizes) {
-  Scratch scratch(nullptr);
+  BumpAllocator scratch(nullptr);
   Area<T>(scratch, sizes);
   return scratch.used();
 }
@@ -138,16 +139,16 @@ int64_t area_bytes(const Sizes& sizes) {
 
 int64_t mask_backward_workspace(const Sizes& sizes, DType dtype, const Shape& mask) {
   return visit_floating("attention_mask_grad", dtype, [&]<class T>() {
-    return slots_bytes(Cut(sizes, mask).items(), area_bytes<T>(sizes));
+    return slots_bytes(MaskBlocks(sizes, mask).items(), area_bytes<T>(sizes));
   });
 }
 
 void mask_backward(const Call& call, const Sizes& sizes, const Extras& extras) {
-  const Cut cut(sizes, call.out[0].shape());
+  const MaskBlocks cut(sizes, call.out[0].shape());
   visit_floating("attention_mask_grad", call.out[0].dtype(), [&]<class T>() {
     for_each_with_slot(cut.items(), call.workspace, area_bytes<T>(sizes),
                        [&](int64_t item, std::byte* slot) {
-                         Scratch scratch(slot);
+                         BumpAllocator scratch(slot);
                          const Area<T> area(scratch, sizes);
                          Piece<T>(call, sizes, extras, cut, area).run(cut.ranges(item));
                        });

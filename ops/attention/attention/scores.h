@@ -42,7 +42,7 @@ struct Turned {
   static constexpr int64_t kPitch = kKeys + 16;  // rows lie in different sets of the cache
   C *rows, *lanes;                               // [kQueries, kPitch], [keys, kQueries]
 
-  Turned(Scratch& scratch, const Sizes& sizes) {
+  Turned(BumpAllocator& scratch, const Sizes& sizes) {
     const bool needed = sizes.masked || sizes.attrs.dropout > 0;
     rows = scratch.take<C>(needed * kQueries * kPitch);
     lanes = scratch.take<C>(needed * elements_of_block(sizes));

@@ -5,6 +5,7 @@
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/attention/rope/attrs.h"
+#include "ops/common/expect.h"
 #include "ops/pointwise/copy/copy.h"
 
 namespace plimsoll {
@@ -16,9 +17,8 @@ namespace {
 // Inputs: x [B, T, H, D], cos and sin [T, R / 2] or [B, T, R / 2]. Output: as x.
 Metas rope_infer(std::span<const Meta> in, const Attrs&) {
   const Shape &x = in[0].shape, &cos = in[1].shape;
-  check<DTypeError>(is_floating(in[0].dtype), "rope: a floating type is needed: got ", in[0],
-                    ". Cast it first.");
-  const DType wide = in[0].dtype == DType::f64 ? DType::f64 : DType::f32;
+  check_floating("rope", in[0]);
+  const DType wide = compute_dtype(in[0].dtype);
   check<DTypeError>(
       (in[1].dtype == in[0].dtype || in[1].dtype == wide) && in[2].dtype == in[1].dtype,
       "rope: cos and sin have the wrong type: got ", in[1].dtype, " and ", in[2].dtype, " for ",

@@ -14,10 +14,10 @@ constexpr int64_t kPieces = 16;
 constexpr int kTaps = kBlockRows / 2;  // neighbours in a row, at a time
 
 template <class C>
-struct Cut {
+struct PartialGradients {
   Tiles tiles;
   int64_t count, elements, dy_elements;
-  explicit Cut(const ConvSizes& s)
+  explicit PartialGradients(const ConvSizes& s)
       : tiles(forward_window(s), s.n, s.o),
         count(std::clamp<int64_t>(tiles.count(), 1, kPieces)),
         elements(s.taps() * s.o),
@@ -70,7 +70,7 @@ template <class T>
 void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
                        std::span<std::byte> workspace) {
   using C = Compute<T>;
-  const Cut<C> cut(s);
+  const PartialGradients<C> cut(s);
   const Window win = forward_window(s);
   C* partials = reinterpret_cast<C*>(workspace.data());
   for_each_with_slot(
@@ -103,7 +103,7 @@ void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
 
 int64_t depthwise_weight_grad_workspace(const ConvSizes& s, DType dtype) {
   return visit_floating("conv2d_weight_grad", dtype, [&]<class T>() {
-    const Cut<Compute<T>> cut(s);
+    const PartialGradients<Compute<T>> cut(s);
     return cut.partial_bytes() + slots_bytes(cut.count, cut.slot_bytes());
   });
 }

@@ -22,7 +22,7 @@ Tensor fitting(const Tensor& weight, const Tensor& x) {
   check<ShapeError>(broadcast("bce_with_logits", x.shape(), weight.shape()) == x.shape(),
                     "bce_with_logits: the weights do not fit: ", weight.shape(), " for logits ",
                     x.shape(), ". Give weights that broadcast to the logits.");
-  return cast(weight, loss_dtype(x.dtype()));
+  return cast(weight, compute_dtype(x.dtype()));
 }
 
 // With a weight p for the answers yes: p t softplus(-x) + (1 - t) softplus(x), where softplus(x) =
@@ -60,7 +60,7 @@ constexpr OpDef weighted_op{.name = "bce_with_logits_weighted",
 
 Tensor weighted(const Tensor& x, const Tensor& target, const Tensor& pos_weight) {
   check_loss(Bce::name, x.meta(), target.meta());
-  const DType dtype = loss_dtype(x.dtype());
+  const DType dtype = compute_dtype(x.dtype());
   return apply1(weighted_op, {cast(x, dtype), cast(target, dtype), fitting(pos_weight, x)});
 }
 

@@ -23,7 +23,7 @@ void check_classes(const char* op, const char* what, const Meta& scores, const M
 
 Tensor class_weights(const Tensor& weight, const Tensor& scores) {
   if (!weight.defined()) return weight;
-  return contiguous(cast(weight.detach(), loss_dtype(scores.dtype())));
+  return contiguous(cast(weight.detach(), compute_dtype(scores.dtype())));
 }
 
 void throw_bad_label(const char* op, int64_t position, int64_t label, int64_t classes,

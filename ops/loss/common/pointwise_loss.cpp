@@ -1,10 +1,11 @@
 #include "ops/loss/common/pointwise_loss.h"
 
+#include "ops/common/expect.h"
+
 namespace plimsoll {
 
 void check_loss(const char* name, const Meta& x, const Meta& target) {
-  check<DTypeError>(is_floating(x.dtype), name, ": a floating type is needed: got ", x,
-                    ". Cast it first.");
+  check_floating(name, x);
   check<DTypeError>(x.dtype == target.dtype, name, ": the types differ: ", x.dtype, " and ",
                     target.dtype, ". Cast one of them.");
   check<ShapeError>(x.shape == target.shape, name, ": the shapes differ: ", x.shape, " and ",

@@ -30,7 +30,7 @@ template <class F>
 struct PointwiseLoss {
   static Metas infer(std::span<const Meta> in, const Attrs&) {
     check_loss(F::name, in[0], in[1]);
-    return {{in[0].shape, loss_dtype(in[0].dtype), in[0].device}};
+    return {{in[0].shape, compute_dtype(in[0].dtype), in[0].device}};
   }
 
   static void cpu(const Call& call) {

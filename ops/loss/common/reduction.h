@@ -3,6 +3,7 @@
 //   Tensor loss = mse_loss(x, target, Reduction::sum);
 #pragma once
 
+#include "ops/common/expect.h"
 #include "ops/reduction/sum/sum.h"
 
 namespace plimsoll {
@@ -13,8 +14,5 @@ inline Tensor reduce(const Tensor& losses, Reduction reduction) {
   if (reduction == Reduction::none) return losses;
   return reduction == Reduction::sum ? sum(losses) : mean(losses);
 }
-
-// The type of losses: f64 for f64, else f32.
-inline DType loss_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 }  // namespace plimsoll

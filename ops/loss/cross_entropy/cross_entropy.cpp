@@ -20,7 +20,7 @@ CrossEntropyAttrs cross_entropy_attrs(const char* op, const CrossEntropyOptions&
 Meta log_sums_of(const Meta& labels, DType logits) {
   Shape shape = labels.shape;
   shape.push_back(2);
-  return {shape, loss_dtype(logits), labels.device};
+  return {shape, compute_dtype(logits), labels.device};
 }
 
 namespace {
@@ -30,7 +30,7 @@ namespace {
 Metas cross_entropy_infer(std::span<const Meta> in, const Attrs& attrs) {
   check_classes("cross_entropy", "logits", in[0], in[1], in.size() == 3 ? &in[2] : nullptr);
   const bool each = attrs.as<CrossEntropyAttrs>().reduction == Reduction::none;
-  return {{each ? in[1].shape : Shape{}, loss_dtype(in[0].dtype), in[0].device},
+  return {{each ? in[1].shape : Shape{}, compute_dtype(in[0].dtype), in[0].device},
           log_sums_of(in[1], in[0].dtype)};
 }
 

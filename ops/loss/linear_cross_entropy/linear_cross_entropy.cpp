@@ -41,7 +41,7 @@ Metas fused_infer(std::span<const Meta> in, const Attrs& attrs) {
   check_classes(kName, "logits", logits, in[kLabels],
                 own.has_weight ? &in[kBias + own.has_bias] : nullptr);
   const bool none = own.loss.reduction == Reduction::none;
-  return {{none ? in[kLabels].shape : Shape{}, loss_dtype(x.dtype), x.device},
+  return {{none ? in[kLabels].shape : Shape{}, compute_dtype(x.dtype), x.device},
           log_sums_of(in[kLabels], x.dtype)};
 }
 
@@ -60,7 +60,7 @@ struct Sizes {
 
   int64_t partials() const { return pieces(chunk, step); }  // partial losses of a chunk
   Meta x_chunk(const Meta& x) const { return {{chunk, inputs}, x.dtype, x.device}; }
-  Meta logits(const Meta& x) const { return {{chunk, classes}, loss_dtype(x.dtype), x.device}; }
+  Meta logits(const Meta& x) const { return {{chunk, classes}, compute_dtype(x.dtype), x.device}; }
 };
 
 int64_t operand_bytes(std::span<const View> in, const FusedAttrs& attrs, const Sizes& sizes) {

@@ -16,7 +16,7 @@ namespace {
 Metas nll_infer(std::span<const Meta> in, const Attrs& attrs) {
   check_classes("nll_loss", "log-probabilities", in[0], in[1], in.size() == 3 ? &in[2] : nullptr);
   const bool each = attrs.as<NllAttrs>().reduction == Reduction::none;
-  return {{each ? in[1].shape : Shape{}, loss_dtype(in[0].dtype), in[0].device}};
+  return {{each ? in[1].shape : Shape{}, compute_dtype(in[0].dtype), in[0].device}};
 }
 
 int64_t rows_per_piece() { return grain_for(16); }  // a row is one look far away

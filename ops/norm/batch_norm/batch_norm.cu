@@ -1,6 +1,6 @@
 #include "core/cuda/elements.cuh"
 #include "ops/common/many.cuh"
-#include "ops/norm/batch_norm/kernels.h"
+#include "ops/norm/batch_norm/attrs.h"
 #include "ops/norm/common/column_packs.cuh"
 
 namespace plimsoll {

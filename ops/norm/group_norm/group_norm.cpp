@@ -1,17 +1,17 @@
 #include "ops/norm/group_norm/group_norm.h"
 
+#include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
+#include "ops/common/broadcast.h"
 #include "ops/common/expect.h"
-#include "ops/norm/group_norm/kernels.h"
+#include "ops/norm/group_norm/attrs.h"
 #include "ops/pointwise/copy/copy.h"
 
 namespace plimsoll {
 
 PLIMSOLL_CUDA_KERNEL(group_norm_cuda);
 PLIMSOLL_CUDA_KERNEL(group_norm_grad_cuda);
-
-using group_norm_detail::GroupNormAttrs, group_norm_detail::sizes_of;
 
 group_norm_detail::Sizes group_norm_detail::sizes_of(const Shape& x, const Attrs& attrs) {
   Sizes sizes{x[0], 1, x.back(), attrs.as<GroupNormAttrs>().groups};
@@ -21,14 +21,15 @@ group_norm_detail::Sizes group_norm_detail::sizes_of(const Shape& x, const Attrs
 
 namespace {
 
+using namespace group_norm_detail;
+
 // Inputs: x [N, ..., C], gamma [C], beta [C]. Outputs: y, and one mean and one inverse deviation
 // for each group of each image.
 Metas group_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape& x = in[0].shape;
   const auto& [groups, eps] = attrs.as<GroupNormAttrs>();
-  check<DTypeError>(is_floating(in[0].dtype), "group_norm: a floating type is needed: got ", in[0],
-                    ". Cast it first.");
-  const DType wide = in[0].dtype == DType::f64 ? DType::f64 : DType::f32;
+  check_floating("group_norm", in[0]);
+  const DType wide = compute_dtype(in[0].dtype);
   check<DTypeError>(in[1].dtype == wide && in[2].dtype == wide,
                     "group_norm: gamma and beta have the wrong type: got ", in[1].dtype, " and ",
                     in[2].dtype, " for ", in[0].dtype, " data. Give them in ", wide, ".");
@@ -42,23 +43,239 @@ Metas group_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {in[0], {statistics, DType::f64, in[0].device}, {statistics, wide, in[0].device}};
 }
 
+// Images are cut into chunks of positions; each leaves two partial results [C] in f64. What a group
+// has in common is then spread over its channels, so that all loops over elements are the same
+// for any number of groups: kSpread rows [C] of coefficients for each image.
+constexpr int64_t kSpread = 5;
+
+struct PositionChunks {
+  Sizes sizes;
+  int64_t chunk, chunks;  // positions of a chunk; chunks of an image
+  explicit PositionChunks(const Sizes& s)
+      : sizes(s), chunk(grain_for(s.channels)), chunks(pieces(s.positions, chunk)) {}
+
+  int64_t partials() const { return sizes.images * chunks * 2 * sizes.channels; }
+  // Elements that one mean is taken over.
+  double members() const {
+    return static_cast<double>(sizes.positions * (sizes.channels / sizes.groups));
+  }
+
+  // Calls f(image, number of its chunk among all, first element, positions) for all chunks.
+  template <class F>
+  void for_each_chunk(const F& f) const {
+    const int64_t cost = std::min(chunk, sizes.positions) * sizes.channels;
+    parallel_for(sizes.images * chunks, grain_for(cost), [&](int64_t begin, int64_t end) {
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t image = item / chunks, position = item % chunks * chunk;
+        f(image, item, (image * sizes.positions + position) * sizes.channels,
+          std::min(chunk, sizes.positions - position));
+      }
+    });
+  }
+};
+
+template <class C>
+struct Workspace {
+  double *partial, *total;  // [N, chunks, 2, C], [2, C]
+  C* spread;                // [N, kSpread, C]
+  Workspace(std::span<std::byte> bytes, const PositionChunks& cut)
+      : partial(reinterpret_cast<double*>(bytes.data())),
+        total(partial + cut.partials()),
+        spread(reinterpret_cast<C*>(total + 2 * cut.sizes.channels)) {}
+};
+
+// Mean of each channel over some positions, and the sum of squared deviations from it.
+template <class T>
+void chunk_statistics(const T* x, int64_t positions, int64_t channels, double* mean, double* m2) {
+  std::fill_n(mean, 2 * channels, 0.0);
+  for (int64_t i = 0; i < positions; ++i)
+#pragma omp simd
+    for (int64_t c = 0; c < channels; ++c)
+      mean[c] += static_cast<double>(static_cast<Compute<T>>(x[i * channels + c]));
+  for (int64_t c = 0; c < channels; ++c) mean[c] /= static_cast<double>(positions);
+  for (int64_t i = 0; i < positions; ++i)
+#pragma omp simd
+    for (int64_t c = 0; c < channels; ++c) {
+      const double d = static_cast<double>(static_cast<Compute<T>>(x[i * channels + c])) - mean[c];
+      m2[c] += d * d;
+    }
+}
+
+struct Statistics {
+  double mean, inverse;
+};
+
+// Of one group: its channels' chunks put together as Chan, Golub and LeVeque (1979) do.
+Statistics combine(const PositionChunks& cut, const double* partial, int64_t image, int64_t group,
+                   double eps) {
+  const int64_t channels = cut.sizes.channels, width = channels / cut.sizes.groups;
+  double n = 0, m = 0, m2 = 0;
+  for (int64_t chunk = 0; chunk < cut.chunks; ++chunk) {
+    const double* means = partial + (image * cut.chunks + chunk) * 2 * channels;
+    const auto k =
+        static_cast<double>(std::min(cut.chunk, cut.sizes.positions - chunk * cut.chunk));
+    for (int64_t c = group * width; c < (group + 1) * width; ++c) {
+      const double delta = means[c] - m;
+      m += delta * k / (n + k);
+      m2 += means[channels + c] + delta * delta * n * k / (n + k);
+      n += k;
+    }
+  }
+  return {m, n > 0 ? 1 / std::sqrt(m2 / n + eps) : 0};
+}
+
+// For each channel of an image: its group's mean, as a high part and the rest, its inverse
+// deviation, and in the gradient the group's means of g and of g n.
+template <class C>
+struct Spread {
+  C *high, *rest, *inverse, *mean_g, *mean_gn;
+  Spread(const Workspace<C>& scratch, const Sizes& sizes, int64_t image)
+      : high(scratch.spread + image * kSpread * sizes.channels),
+        rest(high + sizes.channels),
+        inverse(rest + sizes.channels),
+        mean_g(inverse + sizes.channels),
+        mean_gn(mean_g + sizes.channels) {}
+};
+
+template <class C>
+void spread_statistics(const Spread<C>& to, const Sizes& sizes, int64_t group, double mean,
+                       C inverse) {
+  const int64_t width = sizes.channels / sizes.groups, first = group * width;
+  const C high = static_cast<C>(mean);
+  std::fill_n(to.high + first, width, high);
+  std::fill_n(to.rest + first, width, static_cast<C>(mean - static_cast<double>(high)));
+  std::fill_n(to.inverse + first, width, inverse);
+}
+
+template <class T>
+void forward_typed(const Call& call, const PositionChunks& cut, double eps) {
+  using C = Compute<T>;
+  const int64_t groups = cut.sizes.groups, channels = cut.sizes.channels;
+  const T* x = call.in[0].as<T>();
+  const C *gamma = call.in[1].as<C>(), *beta = call.in[2].as<C>();
+  T* y = call.out[0].as<T>();
+  double* means = call.out[1].as<double>();
+  C* inverses = call.out[2].as<C>();
+  const Workspace<C> scratch(call.workspace, cut);
+  cut.for_each_chunk([&](int64_t, int64_t number, int64_t first, int64_t n) {
+    double* mean = scratch.partial + number * 2 * channels;
+    chunk_statistics(x + first, n, channels, mean, mean + channels);
+  });
+  for (int64_t i = 0; i < cut.sizes.images * groups; ++i) {
+    const Statistics s = combine(cut, scratch.partial, i / groups, i % groups, eps);
+    means[i] = s.mean;
+    inverses[i] = static_cast<C>(s.inverse);
+    spread_statistics({scratch, cut.sizes, i / groups}, cut.sizes, i % groups, s.mean, inverses[i]);
+  }
+  cut.for_each_chunk([&](int64_t image, int64_t, int64_t first, int64_t n) {
+    const Spread<C> s(scratch, cut.sizes, image);
+    for (int64_t i = 0; i < n; ++i) {
+      const T* from = x + first + i * channels;
+      T* to = y + first + i * channels;
+#pragma omp simd
+      for (int64_t c = 0; c < channels; ++c)
+        to[c] = narrow<T>(
+            (static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c] * gamma[c] + beta[c]);
+    }
+  });
+}
+
+// With n = (x - mean) inverse and g = gamma dy, M elements to a group:
+//   dbeta = sum dy,  dgamma = sum dy n,  dx = inverse (g - sum(g) / M - n sum(g n) / M)
+// Adds up what the chunks left: sums of dy and dy n, and what follows for the groups of an image.
+template <class C>
+void combine_gradients(const PositionChunks& cut, const Workspace<C>& scratch, int64_t image,
+                       const C* gamma, double* dgamma, double* dbeta) {
+  const int64_t channels = cut.sizes.channels, width = channels / cut.sizes.groups;
+  const Spread<C> to(scratch, cut.sizes, image);
+  for (int64_t first = 0; first < channels; first += width) {
+    double g = 0, gn = 0;
+    for (int64_t chunk = 0; chunk < cut.chunks; ++chunk) {
+      const double* sum = scratch.partial + (image * cut.chunks + chunk) * 2 * channels;
+      const double* weighted = sum + channels;
+      for (int64_t c = first; c < first + width; ++c) {
+        g += static_cast<double>(gamma[c]) * sum[c];
+        gn += static_cast<double>(gamma[c]) * weighted[c];
+        dbeta[c] += sum[c];
+        dgamma[c] += weighted[c];
+      }
+    }
+    std::fill_n(to.mean_g + first, width, static_cast<C>(g / cut.members()));
+    std::fill_n(to.mean_gn + first, width, static_cast<C>(gn / cut.members()));
+  }
+}
+
+template <class T>
+void backward_typed(const Call& call, const PositionChunks& cut) {
+  using C = Compute<T>;
+  const int64_t groups = cut.sizes.groups, channels = cut.sizes.channels;
+  const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
+  const C *gamma = call.in[2].as<C>(), *inverses = call.in[4].as<C>();
+  const double* means = call.in[3].as<double>();
+  T* dx = call.out[0].as<T>();
+  const Workspace<C> scratch(call.workspace, cut);
+  for (int64_t i = 0; i < cut.sizes.images * groups; ++i)
+    spread_statistics({scratch, cut.sizes, i / groups}, cut.sizes, i % groups, means[i],
+                      inverses[i]);
+  cut.for_each_chunk([&](int64_t image, int64_t number, int64_t first, int64_t n) {
+    const Spread<C> s(scratch, cut.sizes, image);
+    double *sum = scratch.partial + number * 2 * channels, *weighted = sum + channels;
+    std::fill_n(sum, 2 * channels, 0.0);
+    for (int64_t i = 0; i < n; ++i) {
+      const T *d = dy + first + i * channels, *from = x + first + i * channels;
+#pragma omp simd
+      for (int64_t c = 0; c < channels; ++c) {
+        const C normal = (static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c];
+        sum[c] += static_cast<double>(static_cast<C>(d[c]));
+        weighted[c] += static_cast<double>(static_cast<C>(d[c]) * normal);
+      }
+    }
+  });
+  double *dgamma = scratch.total, *dbeta = dgamma + channels;
+  std::fill_n(dgamma, 2 * channels, 0.0);
+  for (int64_t image = 0; image < cut.sizes.images; ++image)
+    combine_gradients(cut, scratch, image, gamma, dgamma, dbeta);
+  for (int64_t c = 0; c < channels; ++c) {
+    call.out[1].as<C>()[c] = static_cast<C>(dgamma[c]);
+    call.out[2].as<C>()[c] = static_cast<C>(dbeta[c]);
+  }
+  cut.for_each_chunk([&](int64_t image, int64_t, int64_t first, int64_t n) {
+    const Spread<C> s(scratch, cut.sizes, image);
+    for (int64_t i = 0; i < n; ++i) {
+      const T *d = dy + first + i * channels, *from = x + first + i * channels;
+      T* to = dx + first + i * channels;
+#pragma omp simd
+      for (int64_t c = 0; c < channels; ++c) {
+        const C normal = (static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c];
+        to[c] = narrow<T>(s.inverse[c] *
+                          (static_cast<C>(d[c]) * gamma[c] - s.mean_g[c] - normal * s.mean_gn[c]));
+      }
+    }
+  });
+}
+
 void group_norm_cpu(const Call& call) {
-  group_norm_detail::forward(call, sizes_of(call.in[0].shape(), call.attrs),
-                             call.attrs.as<GroupNormAttrs>().eps);
+  const PositionChunks chunks(sizes_of(call.in[0].shape(), call.attrs));
+  visit_floating("group_norm", call.in[0].dtype(), [&]<class T>() {
+    forward_typed<T>(call, chunks, call.attrs.as<GroupNormAttrs>().eps);
+  });
 }
 
 int64_t group_norm_workspace(const Call& call) {
-  const group_norm_detail::Sizes sizes = sizes_of(call.in[0].shape(), call.attrs);
-  return call.in[0].device() == Device::cuda
-             ? group_norm_detail::cuda_workspace(sizes)
-             : group_norm_detail::workspace(sizes, call.in[0].dtype());
+  const Sizes sizes = sizes_of(call.in[0].shape(), call.attrs);
+  if (call.in[0].device() == Device::cuda) return cuda_workspace(sizes);
+  const int64_t doubles = PositionChunks(sizes).partials() + 2 * sizes.channels;
+  const int64_t wide = call.in[0].dtype() == DType::f64 ? 8 : 4;
+  return doubles * 8 + sizes.images * kSpread * sizes.channels * wide;
 }
 
 // Inputs: dy, x, gamma, mean, inverse deviation. Outputs: dx, dgamma, dbeta.
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1], in[2], in[2]}; }
 
 void grad_cpu(const Call& call) {
-  group_norm_detail::backward(call, sizes_of(call.in[1].shape(), call.attrs));
+  const PositionChunks chunks(sizes_of(call.in[1].shape(), call.attrs));
+  visit_floating("group_norm_grad", call.in[0].dtype(),
+                 [&]<class T>() { backward_typed<T>(call, chunks); });
 }
 
 constexpr OpDef grad_op{.name = "group_norm_grad",

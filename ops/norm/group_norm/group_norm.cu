@@ -1,6 +1,6 @@
 #include "core/cuda/elements.cuh"
 #include "ops/norm/common/columns.cuh"
-#include "ops/norm/group_norm/kernels.h"
+#include "ops/norm/group_norm/attrs.h"
 
 namespace plimsoll {
 namespace {

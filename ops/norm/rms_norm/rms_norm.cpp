@@ -21,9 +21,8 @@ namespace {
 // Inputs: x [..., D], gamma [D]. Outputs: y, and 1 / sqrt(mean(x^2) + eps) of each row.
 Metas rms_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape& x = in[0].shape;
-  check<DTypeError>(is_floating(in[0].dtype), "rms_norm: a floating type is needed: got ", in[0],
-                    ". Cast it first.");
-  const DType wide = in[0].dtype == DType::f64 ? DType::f64 : DType::f32;
+  check_floating("rms_norm", in[0]);
+  const DType wide = compute_dtype(in[0].dtype);
   check<DTypeError>(in[1].dtype == wide, "rms_norm: gamma has the wrong type: got ", in[1].dtype,
                     " for ", in[0].dtype, " data. Give it in ", wide, ".");
   check<ShapeError>(x.rank() >= 1 && in[1].shape == Shape{x.back()},

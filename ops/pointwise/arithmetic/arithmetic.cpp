@@ -41,8 +41,7 @@ std::vector<Tensor> div_vjp(const Backward& b) {
 
 template <class F>
 Metas infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(in[0].dtype == in[1].dtype, F::name, ": the types differ: ", in[0].dtype,
-                    " and ", in[1].dtype, ". Cast one of them.");
+  check_same_type(F::name, in);
   check<DTypeError>(in[0].dtype != DType::boolean, F::name,
                     ": numbers are needed: got bool. Cast it first.");
   return {{broadcast(F::name, in[0].shape, in[1].shape), in[0].dtype, in[0].device}};
@@ -109,18 +108,6 @@ constexpr OpDef div_trunc_op{.name = DivTrunc::name,
                              .strided = everything,
                              .cast = CastRule::widest};
 
-Metas affine_infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(is_floating(in[0].dtype), "affine: a floating type is needed: got ",
-                    in[0].dtype, ". Cast it first.");
-  return {in[0]};
-}
-
-Metas divide_infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(is_floating(in[0].dtype), "divide: a floating type is needed: got ",
-                    in[0].dtype, ". Cast it first.");
-  return {in[0]};
-}
-
 std::vector<Tensor> affine_vjp(const Backward& b) {
   return {affine(b.grad(), b.attrs<AffineAttrs>().scale, -0.0)};
 }
@@ -129,18 +116,22 @@ std::vector<Tensor> divide_vjp(const Backward& b) {
   return {b.grad() / b.attrs<DivideAttrs>().divisor};
 }
 
-constexpr OpDef affine_op{.name = Affine::name,
-                          .infer = affine_infer,
-                          .cpu = Unary<Affine>::cpu,
-                          .cuda = unary_cuda<Affine>,
-                          .vjp = affine_vjp,
-                          .inplace = 0};
-constexpr OpDef divide_op{.name = Divide::name,
-                          .infer = divide_infer,
-                          .cpu = Unary<Divide>::cpu,
-                          .cuda = unary_cuda<Divide>,
-                          .vjp = divide_vjp,
-                          .inplace = 0};
+// y = f(x) with constants, whose gradient needs no input.
+template <class F>
+constexpr OpDef constants_op(Vjp vjp) {
+  return {.name = F::name,
+          .infer =
+              [](std::span<const Meta> in, const Attrs&) {
+                check_floating(F::name, in[0].dtype);
+                return Metas{in[0]};
+              },
+          .cpu = Unary<F>::cpu,
+          .cuda = unary_cuda<F>,
+          .vjp = vjp,
+          .inplace = 0};
+}
+constexpr OpDef affine_op = constants_op<Affine>(affine_vjp);
+constexpr OpDef divide_op = constants_op<Divide>(divide_vjp);
 
 }  // namespace
 

@@ -34,8 +34,7 @@ constexpr const char* kName<std::bit_xor<>> = "logical_xor";
 
 template <class F>
 Metas compare_infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(in[0].dtype == in[1].dtype, kName<F>, ": the types differ: ", in[0].dtype,
-                    " and ", in[1].dtype, ". Cast one of them.");
+  check_same_type(kName<F>, in);
   return {{broadcast(kName<F>, in[0].shape, in[1].shape), DType::boolean, in[0].device}};
 }
 

@@ -34,8 +34,7 @@ void with_power(double c, F&& f) {
 }
 
 Metas pow_infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(is_floating(in[0].dtype), "pow: a floating type is needed: got ", in[0],
-                    ". Cast it first.");
+  check_floating("pow", in[0]);
   return {in[0]};
 }
 

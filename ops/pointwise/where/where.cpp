@@ -16,8 +16,7 @@ namespace {
 Metas where_infer(std::span<const Meta> in, const Attrs&) {
   check<DTypeError>(in[0].dtype == DType::boolean,
                     "where: the condition is not of type bool: ", in[0], ". Compare it first.");
-  check<DTypeError>(in[1].dtype == in[2].dtype, "where: the types differ: ", in[1].dtype, " and ",
-                    in[2].dtype, ". Cast one of them.");
+  check_same_type("where", in.subspan(1));
   const Shape shape = broadcast("where", in[0].shape, broadcast("where", in[1].shape, in[2].shape));
   return {{shape, in[1].dtype, in[1].device}};
 }

@@ -7,6 +7,7 @@
 #include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
+#include "ops/common/expect.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/pool/interpolate/mix.h"
 
@@ -49,8 +50,7 @@ Pair result_size(const char* op, const Shape& x, const InterpolateAttrs& a) {
 Metas infer(std::span<const Meta> in, const Attrs& attrs) {
   const char* op = "interpolate";
   const Meta& x = in[0];
-  check<DTypeError>(is_floating(x.dtype), op, ": a floating type is needed: got ", x,
-                    ". Cast it first.");
+  check_floating(op, x);
   check<ShapeError>(x.shape.rank() == 4, op, ": the input is not [N, H, W, C]: got ", x.shape,
                     ". Reshape it to four axes.");
   const Pair size = result_size(op, x.shape, attrs.as<InterpolateAttrs>());

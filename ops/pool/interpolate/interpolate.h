@@ -16,7 +16,7 @@
 #pragma once
 
 #include "core/tensor/tensor.h"
-#include "ops/common/pair.h"
+#include "ops/common/padding.h"
 
 namespace plimsoll {
 

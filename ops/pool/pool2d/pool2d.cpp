@@ -12,8 +12,7 @@ namespace plimsoll {
 namespace {
 
 void check_images(const char* name, const Meta& x) {
-  check<DTypeError>(is_floating(x.dtype), name, ": a floating type is needed: got ", x,
-                    ". Cast it first.");
+  check_floating(name, x);
   check<ShapeError>(x.shape.rank() == 4, name, ": the input is not [N, H, W, C]: got ", x.shape,
                     ". Reshape it to four axes.");
   const bool empty = x.shape[0] == 0 || x.shape[3] == 0;

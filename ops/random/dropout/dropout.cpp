@@ -17,8 +17,7 @@ PLIMSOLL_CUDA_KERNEL(dropout_cuda);
 namespace {
 
 Metas dropout_infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(is_floating(in[0].dtype), "dropout: a floating type is needed: got ", in[0],
-                    ". Cast it first.");
+  check_floating("dropout", in[0]);
   check<DTypeError>(in[1].dtype == DType::i64, "dropout: the key must be i64: got ", in[1],
                     ". Use make_key().");
   check<ShapeError>(in[1].shape == Shape{2}, "dropout: the key must be {seed, step}: got ", in[1],

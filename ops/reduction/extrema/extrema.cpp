@@ -17,8 +17,7 @@ namespace {
 
 template <class F>
 Metas infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(in[0].dtype == in[1].dtype, F::name, ": the types differ: ", in[0].dtype,
-                    " and ", in[1].dtype, ". Cast one of them.");
+  check_same_type(F::name, in);
   return {{broadcast(F::name, in[0].shape, in[1].shape), in[0].dtype, in[0].device}};
 }
 
@@ -73,8 +72,7 @@ constexpr OpDef minimum_op = extremum_op<Minimum>(minimum_vjp);
 
 Metas clamp_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [low, high] = attrs.as<ClampAttrs>();
-  check<DTypeError>(is_floating(in[0].dtype), "clamp: a floating type is needed: got ", in[0],
-                    ". Cast it first.");
+  check_floating("clamp", in[0]);
   check<ValueError>(!std::isnan(low) && !std::isnan(high), "clamp: a bound is NaN: ", low, " to ",
                     high, ". Use numbers, or infinities for no bound.");
   return {in[0]};

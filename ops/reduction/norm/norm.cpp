@@ -21,11 +21,6 @@ namespace {
 
 constexpr int64_t kColumns = 64;  // whose sums are kept side by side
 
-template <class T>
-double wide(T v) {
-  return static_cast<double>(static_cast<Compute<T>>(v));
-}
-
 template <class P, class T>
 void norm_piece(const T* x, const MiddleAxis& a, int64_t n, double p, T* y) {
   const auto finished = [p](double total) {
@@ -93,10 +88,8 @@ void grad_cpu(const Call& call) {
   });
 }
 
-Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
-
 constexpr OpDef grad_op{.name = "norm_grad",
-                        .infer = grad_infer,
+                        .infer = reduce_grad_infer,
                         .cpu = grad_cpu,
                         .cuda = norm_grad_cuda,
                         .inplace = 1};

@@ -16,11 +16,6 @@ namespace {
 
 constexpr int64_t kColumns = 64;  // whose products are kept side by side
 
-template <class T>
-double wide(T v) {
-  return static_cast<double>(static_cast<Compute<T>>(v));
-}
-
 // Of n <= kColumns columns: the product of all elements that are not 0, and how many are.
 struct Products {
   double others[kColumns];
@@ -100,10 +95,8 @@ void grad_cpu(const Call& call) {
   });
 }
 
-Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
-
 constexpr OpDef grad_op{.name = "prod_grad",
-                        .infer = grad_infer,
+                        .infer = reduce_grad_infer,
                         .cpu = grad_cpu,
                         .cuda = prod_grad_cuda,
                         .workspace = reduce_workspace<1>};

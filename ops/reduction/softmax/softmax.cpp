@@ -98,8 +98,7 @@ void for_each_row(const View& out, F&& f) {
 template <Form form>
 struct Softmax {
   static Metas infer(std::span<const Meta> in, const Attrs&) {
-    check<DTypeError>(is_floating(in[0].dtype), name_of_form(form),
-                      ": a floating type is needed: got ", in[0], ". Cast it first.");
+    check_floating(name_of_form(form), in[0]);
     return {in[0]};
   }
 

@@ -20,13 +20,13 @@ namespace {
 // x [outer, mid, inner] is summed over mid. A piece is a block of at most 1024 neighbouring columns
 // and a chunk of rows: its totals fit the cache. Rows are cut only until there are some 256 pieces,
 // so what the chunks of one column leave behind, a row of partial totals each, stays below 4 MB.
-struct Cut {
+struct SumBlocks {
   static constexpr int64_t kColumns = 1024, kEnoughPieces = 256;
   int64_t outer, mid, inner;
   int64_t blocks, width;  // of columns
   int64_t chunks, chunk;  // of rows
 
-  explicit Cut(const MiddleAxis& a) : outer(a.outer), mid(a.mid), inner(a.inner) {
+  explicit SumBlocks(const MiddleAxis& a) : outer(a.outer), mid(a.mid), inner(a.inner) {
     blocks = std::max<int64_t>(1, pieces(inner, kColumns));
     width = pieces(inner, blocks);
     const int64_t wanted = pieces(kEnoughPieces, std::max<int64_t>(1, outer * blocks));
@@ -64,7 +64,7 @@ void sum_columns(const T* x, int64_t rows, int64_t step, int64_t n, double* tota
 // y [outer, inner]: the sums over `divisor`. partial [outer, chunks, inner] is used where there are
 // several chunks.
 template <class T>
-void sum_typed(const Cut& cut, const T* x, T* y, double* partial, double divisor) {
+void sum_typed(const SumBlocks& cut, const T* x, T* y, double* partial, double divisor) {
   const auto finished = [=](double total) {
     return static_cast<T>(static_cast<Compute<T>>(total / divisor));
   };
@@ -81,7 +81,7 @@ void sum_typed(const Cut& cut, const T* x, T* y, double* partial, double divisor
       const int64_t row = line % cut.chunks * cut.chunk;
       const int64_t rows = std::min(cut.chunk, cut.mid - row);
       const T* from = x + (line / cut.chunks * cut.mid + row) * cut.inner + column;
-      double total[Cut::kColumns];
+      double total[SumBlocks::kColumns];
       if (cut.inner == 1)
         total[0] = sum_run(from, rows);
       else
@@ -107,7 +107,7 @@ void sum_typed(const Cut& cut, const T* x, T* y, double* partial, double divisor
 int64_t sum_workspace(const Call& call) {
   if (call.in[0].device() == Device::cuda)
     return cuda_reduce_bytes(call.in[0].meta, call.attrs.as<ReduceAttrs>());
-  const Cut cut(middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>()));
+  const SumBlocks cut(middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>()));
   if (cut.chunks == 1) return 0;
   return cut.outer * cut.chunks * cut.inner * static_cast<int64_t>(sizeof(double));
 }
@@ -124,7 +124,7 @@ template <Over over>
 void sum_cpu(const Call& call) {
   const MiddleAxis axes = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
   visit_floating("sum", call.out[0].dtype(), [&]<class T>() {
-    sum_typed(Cut(axes), call.in[0].as<T>(), call.out[0].as<T>(),
+    sum_typed(SumBlocks(axes), call.in[0].as<T>(), call.out[0].as<T>(),
               reinterpret_cast<double*>(call.workspace.data()), divisor<over>(axes));
   });
 }

@@ -21,11 +21,6 @@ enum class Root { no, yes };
 
 constexpr int64_t kColumns = 64;  // whose means are kept side by side
 
-template <class T>
-double wide(T v) {
-  return static_cast<double>(static_cast<Compute<T>>(v));
-}
-
 // Calls f(first column, their number, means) for blocks of at most kColumns of n neighbouring
 // columns, `rows` rows of which lie `step` apart from x on.
 template <class T, class F>
@@ -126,11 +121,9 @@ void grad_cpu(const Call& call) {
   });
 }
 
-Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
-
 template <Root root>
 constexpr OpDef grad_op{.name = root == Root::yes ? "stddev_grad" : "variance_grad",
-                        .infer = grad_infer,
+                        .infer = reduce_grad_infer,
                         .cpu = grad_cpu<root>,
                         .cuda = root == Root::yes ? stddev_grad_cuda : variance_grad_cuda,
                         .workspace = reduce_workspace<1>};

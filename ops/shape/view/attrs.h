@@ -11,10 +11,10 @@ struct SliceAttrs {
   bool operator==(const SliceAttrs&) const = default;
 };
 
-struct UnsliceAttrs {
+struct SliceGradAttrs {
   SliceAttrs slice;
   Shape shape;  // of the tensor that was sliced
-  bool operator==(const UnsliceAttrs&) const = default;
+  bool operator==(const SliceGradAttrs&) const = default;
 };
 
 }  // namespace plimsoll

@@ -105,13 +105,13 @@ Value slice_view(const Value& in, const Meta& out, const Attrs& attrs, int) {
   return result;
 }
 
-Metas unslice_infer(std::span<const Meta> in, const Attrs& attrs) {
-  return {{attrs.as<UnsliceAttrs>().shape, in[0].dtype, in[0].device}};
+Metas slice_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
+  return {{attrs.as<SliceGradAttrs>().shape, in[0].dtype, in[0].device}};
 }
 
 // The gradient of slice: zeros everywhere else.
-void unslice_cpu(const Call& call) {
-  const auto& [axis, start, stop, step] = call.attrs.as<UnsliceAttrs>().slice;
+void slice_grad_cpu(const Call& call) {
+  const auto& [axis, start, stop, step] = call.attrs.as<SliceGradAttrs>().slice;
   const View& out = call.out[0];
   const int64_t size = size_of(out.dtype());
   std::fill_n(out.as<std::byte>(), count(out.shape()) * size, std::byte{0});
@@ -120,21 +120,21 @@ void unslice_cpu(const Call& call) {
   copy_strided(call.in[0], window);
 }
 
-std::vector<Tensor> unslice_vjp(const Backward& b) {
-  const auto& [axis, start, stop, step] = b.attrs<UnsliceAttrs>().slice;
+std::vector<Tensor> slice_grad_vjp(const Backward& b) {
+  const auto& [axis, start, stop, step] = b.attrs<SliceGradAttrs>().slice;
   return {slice(b.grad(), axis, start, stop, step)};
 }
 
-constexpr OpDef unslice_op{.name = "slice_grad",
-                           .infer = unslice_infer,
-                           .cpu = unslice_cpu,
-                           .cuda = slice_grad_cuda,
-                           .vjp = unslice_vjp,
-                           .strided = bits(0)};
+constexpr OpDef slice_grad_op{.name = "slice_grad",
+                              .infer = slice_grad_infer,
+                              .cpu = slice_grad_cpu,
+                              .cuda = slice_grad_cuda,
+                              .vjp = slice_grad_vjp,
+                              .strided = bits(0)};
 
 std::vector<Tensor> slice_vjp(const Backward& b) {
-  return {
-      apply1(unslice_op, {b.grad()}, UnsliceAttrs{b.attrs<SliceAttrs>(), b.input_meta(0).shape})};
+  return {apply1(slice_grad_op, {b.grad()},
+                 SliceGradAttrs{b.attrs<SliceAttrs>(), b.input_meta(0).shape})};
 }
 
 constexpr OpDef slice_op{
@@ -208,7 +208,7 @@ Tensor expand(const Tensor& x, const Shape& shape) {
 }
 
 extern const std::vector<const OpDef*> view_ops;
-const std::vector<const OpDef*> view_ops{&reshape_op, &permute_op, &slice_op, &unslice_op,
+const std::vector<const OpDef*> view_ops{&reshape_op, &permute_op, &slice_op, &slice_grad_op,
                                          &expand_op};
 
 }  // namespace plimsoll

@@ -6,7 +6,7 @@
 namespace plimsoll {
 
 void slice_grad_cuda(const Call& call) {
-  const auto& [axis, start, stop, step] = call.attrs.as<UnsliceAttrs>().slice;
+  const auto& [axis, start, stop, step] = call.attrs.as<SliceGradAttrs>().slice;
   const View& out = call.out[0];
   cuda::check_cuda(
       cudaMemsetAsync(out.data, 0, static_cast<size_t>(bytes_of(out.meta)), cuda::stream()),

@@ -1,6 +1,7 @@
 #include "ops/update/accumulate/accumulate.h"
 
 #include "core/cuda/seam/cuda_kernel.h"
+#include "ops/common/expect.h"
 #include "ops/common/update.h"
 
 namespace plimsoll {
@@ -13,8 +14,7 @@ constexpr const char* kName = "accumulate";
 
 // Inputs: total, x, weight, weights.
 Metas infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(is_floating(in[1].dtype), kName, ": a floating type is needed: got ", in[1],
-                    ". Cast it first.");
+  check_floating(kName, in[1]);
   check_state(kName, "total", in[1], in[0]);
   for (const Meta& scalar : in.subspan(2))
     check<DTypeError>(scalar == Meta{{}, DType::f64, in[0].device}, kName,

@@ -16,7 +16,7 @@ OpCase parts(const char* name, InputSpec x, double weight, double weights, Accum
               [=](auto in) {
                 const Placement scalar{DType::f64, in[0].device()};
                 const Tensor w = full({}, weight, scalar), before = full({}, weights, scalar);
-                const Tensor total = clone(cast(in[0].detach(), state_dtype(in[0].dtype())));
+                const Tensor total = clone(cast(in[0].detach(), compute_dtype(in[0].dtype())));
                 accumulate(total, in[1].detach(), w, before, options);
                 return std::vector{total};
               },

@@ -7,6 +7,7 @@
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
+#include "ops/common/expect.h"
 #include "ops/common/many.h"
 #include "ops/common/update.h"
 #include "ops/pointwise/copy/copy.h"
@@ -83,8 +84,7 @@ constexpr OpDef norm_op{.name = "global_norm",
                         .workspace = norm_workspace};
 
 Metas scale_infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(is_floating(in[0].dtype), "scale_to_norm: a floating type is needed: got ",
-                    in[0], ". Cast it first.");
+  check_floating("scale_to_norm", in[0]);
   check_scalar("scale_to_norm", "norm", in[1]);
   return {in[0]};
 }

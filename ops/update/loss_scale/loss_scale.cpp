@@ -7,6 +7,7 @@
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
+#include "ops/common/expect.h"
 #include "ops/common/update.h"
 #include "ops/pointwise/copy/copy.h"
 
@@ -55,8 +56,7 @@ constexpr OpDef nonfinite_op{
     .name = "nonfinite", .infer = nonfinite_infer, .cpu = nonfinite_cpu, .cuda = nonfinite_cuda};
 
 Metas unscale_infer(std::span<const Meta> in, const Attrs&) {
-  check<DTypeError>(is_floating(in[0].dtype), "unscale: a floating type is needed: got ", in[0],
-                    ". Cast it first.");
+  check_floating("unscale", in[0]);
   check_scalar("unscale", "scale", in[1]);
   return {in[0]};
 }

@@ -21,7 +21,7 @@ int64_t ignored(const OpCall& c) {
 
 // Losses come in f32 for 16-bit scores, and weights are theirs.
 Tensor weight(const OpCall& c) {
-  return c.has(2) ? cast(c[2], loss_dtype(c[0].dtype())) : Tensor();
+  return c.has(2) ? cast(c[2], compute_dtype(c[0].dtype())) : Tensor();
 }
 
 std::vector<Tensor> likelihood(const OpCall& c) {

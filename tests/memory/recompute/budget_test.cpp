@@ -25,15 +25,15 @@ constexpr BudgetOptions kModel{.costs = CostModel::model, .search_seconds = 0.2}
 // A model with its optimizer and a batch, the same each time it is made.
 struct Training {
   explicit Training(const std::string& name, Device device = Device::cpu) {
-    nn::Build build{.seed = 3, .placement = {.device = device}};
+    nn::Initializer init{.seed = 3, .placement = {.device = device}};
     if (name == "gpt") {
       model = examples::make_gpt(
           {.vocabulary = 17, .context = 16, .layers = 3, .heads = 2, .width = 32, .dropout = 0.1},
-          false, build);
+          false, init);
       x = modulo({4, 16}, device);
       y = modulo({4, 16}, device);
     } else {
-      model = examples::make_cnn(name, {16, 16, 3, 10}, false, build);
+      model = examples::make_cnn(name, {16, 16, 3, 10}, false, init);
       x = device == Device::cpu ? uniform({8, 16, 16, 3}, -1, 1, 5)
                                 : Tensor::empty({{8, 16, 16, 3}, DType::f32, device});
       y = modulo({8}, device);

@@ -1,4 +1,4 @@
-// The kernels of group_norm: x is [N, P, C], P positions of each image.
+// What the kernels of group_norm share on all devices: x is [N, P, C], P positions of each image.
 #pragma once
 
 #include "core/engine/op.h"
@@ -17,17 +17,7 @@ struct Sizes {
 };
 Sizes sizes_of(const Shape& x, const Attrs& attrs);
 
-// In: x, gamma [C], beta [C]. Out: y, mean [N, G] in f64, 1 / sqrt(variance + eps) [N, G] in
-// gamma's type. y may lie in x's memory.
-void forward(const Call& call, const Sizes& sizes, double eps);
-
-// In: dy, x, gamma, mean, inverse deviation. Out: dx, dgamma, dbeta. dx may lie in dy's memory.
-void backward(const Call& call, const Sizes& sizes);
-
-// For either of them.
-int64_t workspace(const Sizes& sizes, DType dtype);
-
-// The same on a GPU: the sums of chunks, then two numbers for each channel and for each group of an
+// The workspace on a GPU: the sums of chunks, then two numbers for each channel and for each group of an
 // image.
 inline cuda::ColumnCut column_cut(const Sizes& sizes) {
   return cuda::ColumnCut(sizes.positions, sizes.channels, sizes.images);

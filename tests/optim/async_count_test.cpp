@@ -1,7 +1,7 @@
 // Pruning beside loss scaling: how many updates were made is asked only about where masks may be
 // due, with the bits of a loop that asks before each. Skipped by name where there is no GPU;
 // simulated_steps runs it everywhere.
-#include "optim/late_count.h"
+#include "optim/async_count.h"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ Trained train(Device device, bool always_asks) {
   optim::Adam adam({w});
   const auto scaler = optim::LossScaler::dynamic({.interval = 4}, device);
   optim::Pruner pruner({{"w", w}}, {.schedule = kSchedule});
-  optim::LateCount made(adam.steps());
+  optim::AsyncCount made(adam.steps());
   Step step([&](const Tensor& x) {
     const Tensor loss = sum(w * w);
     const auto [grads, skip] =
@@ -80,14 +80,14 @@ void expect_few_questions(Device device) {
   EXPECT_EQ(late.waits, 0);
 }
 
-TEST(LateCount, AsksOnlyWhereMasksMayBeDue) { expect_few_questions(Device::cpu); }
+TEST(AsyncCount, AsksOnlyWhereMasksMayBeDue) { expect_few_questions(Device::cpu); }
 
-TEST(LateCount, Refusals) {
+TEST(AsyncCount, Refusals) {
   const Tensor steps = zeros({}, {DType::i64});
-  optim::LateCount made(steps);
+  optim::AsyncCount made(steps);
   EXPECT_FALSE(made.any([](int64_t) { return true; }));
   expect_error<StateError>([&] { made.exact(); },
-                           "late_count: nothing was counted yet. Call next() first.");
+                           "async_count: nothing was counted yet. Call next() first.");
   const auto count_two = [&] {
     made.next();
     const int64_t more = steps.item<int64_t>() + 2;
@@ -96,11 +96,11 @@ TEST(LateCount, Refusals) {
   for (int i = 0; i < 3; ++i) count_two();
   expect_error<StateError>(
       count_two,
-      "late_count: the number of updates went from 0 to 2 with one next(). Call "
+      "async_count: the number of updates went from 0 to 2 with one next(). Call "
       "it before each update, and begin anew after a state was restored.");
 }
 
-TEST(CudaLateCount, WaitsOnlyWhereMasksMayBeDue) {
+TEST(CudaAsyncCount, WaitsOnlyWhereMasksMayBeDue) {
   if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
   expect_few_questions(Device::cuda);
 }

@@ -1,10 +1,10 @@
-#include "core/engine/late.h"
+#include "core/engine/async_read_back.h"
 
 #include <cstring>
 
 namespace plimsoll {
 
-Late::Late(const Tensor& scalar) {
+AsyncReadBack::AsyncReadBack(const Tensor& scalar) {
   const bool fetched =
       scalar.dtype() == DType::f32 || scalar.dtype() == DType::f64 || scalar.dtype() == DType::i64;
   const void* const data =
@@ -17,7 +17,7 @@ Late::Late(const Tensor& scalar) {
   }
 }
 
-double Late::value() const {
+double AsyncReadBack::value() const {
   if (known()) return value_;
   std::array<std::byte, sizeof(double)> bytes{};
   cuda_queue().take(fetch_, bytes.data());

@@ -1,29 +1,29 @@
-// LateCount: about how many updates were made, where loss scaling may skip some and only the device
+// AsyncCount: about how many updates were made, where loss scaling may skip some and only the device
 // knows which (optim/loss_scaler.h). Nobody waits to ask it, until the number itself is needed.
 //
-//   optim::LateCount made(optimizer.steps());
+//   optim::AsyncCount made(optimizer.steps());
 //   for (...) {
 //     made.next();                                          // before each update, or skipped one
 //     if (made.any([&](int64_t step) { return schedule.due(step); })) pruner.prune(made.exact());
 //     step(x, y);
 //   }
 //
-// What was counted before the update kLate earlier has come to the host by then, and so many more
+// What was counted before the update kDelay earlier has come to the host by then, and so many more
 // were made since at most.
 #pragma once
 
 #include <deque>
 
-#include "core/engine/late.h"
+#include "core/engine/async_read_back.h"
 
 namespace plimsoll::optim {
 
-class LateCount {
+class AsyncCount {
  public:
-  static constexpr size_t kLate = 2;  // updates
+  static constexpr size_t kDelay = 2;  // updates
 
   // `steps`: Optimizer::steps().
-  explicit LateCount(Tensor steps) : steps_(std::move(steps)) {}
+  explicit AsyncCount(Tensor steps) : steps_(std::move(steps)) {}
 
   // The first one waits. StateError where a step is being captured, and where more updates were made
   // than next() was called for.
@@ -42,7 +42,7 @@ class LateCount {
 
  private:
   Tensor steps_;
-  std::deque<Late> counts_;  // before the updates from `uncertain_` ago on
+  std::deque<AsyncReadBack> counts_;  // before the updates from `uncertain_` ago on
   int64_t least_ = 0, uncertain_ = 0;
 };
 

@@ -1,0 +1,23 @@
+// What the kernels of batch normalisation share on all devices: x is [R, C], rows of channels.
+#pragma once
+
+#include "core/engine/op.h"
+
+namespace plimsoll::batch_norm_detail {
+
+struct BatchNormAttrs {
+  double eps;
+  bool operator==(const BatchNormAttrs&) const = default;
+};
+struct RunningAttrs {
+  double momentum;
+  int64_t n;
+  bool operator==(const RunningAttrs&) const = default;
+};
+
+struct Rows {
+  int64_t rows = 1, channels = 1;
+};
+Rows rows_of(const Shape& shape);
+
+}  // namespace plimsoll::batch_norm_detail
