@@ -33,11 +33,7 @@
 
 namespace plimsoll::examples {
 
-<<<<<<< HEAD
 // How long a run is: batches in all and between evaluations, and the words for them.
-=======
-// How far training goes, and how it is called.
->>>>>>> main
 struct RunLength {
   const char* unit;      // "epoch", "step": what messages count in
   int64_t unit_batches;  // batches in one

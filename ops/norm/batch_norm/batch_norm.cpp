@@ -1,8 +1,8 @@
 #include "ops/norm/batch_norm/batch_norm.h"
 
 #include "core/cpu/by_columns.h"
-#include "core/cpu/gemm/fetch.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/prefetch.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/expect.h"
@@ -64,7 +64,7 @@ void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, 
     V m[W] = {}, squares[W] = {};
     for (int64_t i = 0; i < rows; ++i) {
       const T* const from = x + i * channels + c;
-      fetch(from, kAhead * channels, W * kLanesOf<V>);
+      prefetch(from, kAhead * channels, W * kLanesOf<V>);
 #pragma GCC unroll 4
       for (int w = 0; w < W; ++w) m[w] += load_column<V>(from, w);
     }
@@ -161,8 +161,8 @@ void backward_typed(const Call& call) {
       }
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * channels + c;
-        fetch(dy + at, kAhead * channels, W * kLanesOf<V>);
-        fetch(x + at, kAhead * channels, W * kLanesOf<V>);
+        prefetch(dy + at, kAhead * channels, W * kLanesOf<V>);
+        prefetch(x + at, kAhead * channels, W * kLanesOf<V>);
 #pragma GCC unroll 4
         for (int w = 0; w < W; ++w) {
           const V g = load_column<V>(dy + at, w);

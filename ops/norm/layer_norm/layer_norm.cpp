@@ -1,8 +1,8 @@
 #include "ops/norm/layer_norm/layer_norm.h"
 
 #include "core/cpu/by_columns.h"
-#include "core/cpu/gemm/fetch.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/prefetch.h"
 #include "core/cpu/reduce.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
@@ -105,8 +105,8 @@ void add_columns(const T* dy, const T* x, const double* means, const C* inverses
     }
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t at = row * n + c;
-      fetch(dy + at, kGroup * n, W * kLanesOf<V>);
-      fetch(x + at, kGroup * n, W * kLanesOf<V>);
+      prefetch(dy + at, kGroup * n, W * kLanesOf<V>);
+      prefetch(x + at, kGroup * n, W * kLanesOf<V>);
 #pragma GCC unroll 4
       for (int w = 0; w < W; ++w) {
         const V d = load_column<V>(dy + at, w);
@@ -142,7 +142,7 @@ void layer_norm_cpu(const Call& call) {
           for (int64_t row = begin; row < end; ++row) {
             const T* from = x + row * n;
             T* to = y + row * n;
-            fetch_next_row(from, n);
+            prefetch_next_row(from, n);
             const RowStatistics<C> stats = statistics(from, n, eps);
             means[row] = stats.mean;
             inverses[row] = stats.inverse;
