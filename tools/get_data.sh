@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fetches the datasets that the examples train on, each checked against its published SHA-256.
+# Fetches the datasets that the examples train on, each checked against its published SHA-256
+# (what is taken out of an archive, by its size).
 #
 #   tools/get_data.sh mnist --out data/mnist               # fashion, cifar10, tinyshakespeare
 #   tools/get_data.sh mnist --out data/mnist --base /media/usb/mnist       # a folder or a mirror
@@ -76,6 +77,7 @@ fetch() {  # NAME BYTES SHA256 BASE FOLDER
   mkdir -p -- "$5" 2>/dev/null || fail "the folder cannot be made: $5. Choose another --out."
   [ ! -d "$target" ] || fail "the name is a folder's: $target. Move it away, or choose another --out."
   part="$target.part"
+  rm -rf -- "$part"
   case "$4" in
     *://*)
       reason=$(curl --silent --show-error --fail --location --proto '=http,https,file' \
@@ -108,7 +110,7 @@ unpack() {  # ARCHIVE MEMBERS FOLDER: all of them or none
   rm -rf -- "$part" && mkdir -- "$part"
   while read -r path bytes; do
     [ -n "$path" ] || continue
-    tar -xzf "$1" -C "$part" "$path" 2>/dev/null ||
+    tar -xzf - -C "$part" "$path" 2>/dev/null < "$1" ||
       fail "the archive cannot be read, or lacks a file: $path in $1. Fetch it again."
     size=$(bytes_of "$part/$path")
     [ "$size" = "$bytes" ] || fail "a file of the archive has the wrong size: $path in $1 has \
@@ -170,7 +172,8 @@ main() {
   for tool in curl sha256sum tar gzip; do
     command -v "$tool" > /dev/null || fail "$tool is missing. Install it."
   done
-  get "$dataset" "${out%/}" "$base"
+  [ "$out" = / ] || out=${out%/}
+  get "$dataset" "$out" "$base"
 }
 
 # Sourced, it only defines its functions.

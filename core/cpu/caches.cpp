@@ -18,11 +18,20 @@ constexpr int64_t kPiece = 65'536;  // bytes that a thread takes at once
 
 int64_t cache_bytes() {
   constexpr int64_t kUsual = int64_t{1} << 20;  // of a core that does not say
-  const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  int64_t bytes = 0;
+#ifdef _SC_LEVEL2_CACHE_SIZE  // glibc's
+  bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
   return (bytes > 0 ? bytes : kUsual) * num_threads();
 }
 
-int64_t shared_cache_bytes() { return std::max<int64_t>(0, sysconf(_SC_LEVEL3_CACHE_SIZE)); }
+int64_t shared_cache_bytes() {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  return std::max<int64_t>(0, sysconf(_SC_LEVEL3_CACHE_SIZE));
+#else
+  return 0;
+#endif
+}
 
 void bring_near(std::byte* data, int64_t bytes) {
   parallel_for(bytes, kPiece, [&](int64_t begin, int64_t end) {

@@ -118,11 +118,6 @@ void* allocate_pinned(int64_t bytes) {
   return data;
 }
 
-void release_pinned(void* data) {
-  ++waited;
-  cudaFreeHost(data);
-}
-
 int64_t available() {
   stream();
   size_t free = 0, total = 0;
@@ -184,7 +179,6 @@ const CudaApi& cuda_backend() {
                                .allocate = cuda::allocate,
                                .release = cuda::release,
                                .allocate_pinned = cuda::allocate_pinned,
-                               .release_pinned = cuda::release_pinned,
                                .available = cuda::available,
                                .copy = cuda::copy,
                                .copy_strided = cuda::copy_strided,

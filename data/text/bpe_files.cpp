@@ -136,7 +136,9 @@ BytePairEncoding make(std::vector<std::string> tokens, std::span<const Merge> me
   }
 }
 
-bool is_id(const Json& value) { return value.is_number_unsigned() && value <= INT32_MAX; }
+bool is_id(const Json& value) {
+  return value.is_number_unsigned() && value.get<uint64_t>() <= INT32_MAX;
+}
 
 // The table of {"token": id, ...}, whose tokens are written in characters.
 std::vector<std::string> table_of_characters(const Json& vocabulary, const std::string& name) {

@@ -99,7 +99,8 @@ class Bench {
   void zero() {
     if (device_ == Device::cpu) {
       bring_near(inputs_.data(), std::ssize(inputs_));
-    } else {
+    } else if (kind_.in_place || !zeroed_) {
+      zeroed_ = true;
       const std::vector<std::byte> zeros(inputs_.size());
       copy_bytes(inputs_.data(), device_, zeros.data(), Device::cpu, std::ssize(zeros));
     }
@@ -116,6 +117,7 @@ class Bench {
   const Device device_;
   const Kind& kind_;
   int64_t bytes_ = 0;
+  bool zeroed_ = false;
   std::vector<View> in_, out_;
   std::span<std::byte> inputs_, workspace_;
   std::vector<std::span<std::byte>> places_;  // all that it touches
@@ -136,6 +138,7 @@ void measure(const Program& program, std::deque<Kind>& kinds) {
   const AllocatorScope scope(std::make_shared<PooledAllocator>(provider_of(program.device)));
   const auto scratch = Storage::allocate(program.device, bytes, MemoryClass::workspace, "costs");
   std::vector<Kind*> again;
+  synchronize(program.device);  // what kernels met before is not taken for an error of these
   for (Kind& kind : kinds) {
     try {
       const double seconds = Bench(program, kind, scratch->data()).near();
@@ -198,7 +201,8 @@ std::vector<Cost> instruction_costs(const Program& program, CostModel model) {
   std::vector<std::pair<size_t, const Kind*>> measured;  // of each instruction
   for (size_t i = 0; i < costs.size(); ++i) {
     const Instruction& instruction = program.instructions[i];
-    if (instruction.op->mutates) continue;
+    const auto is_empty = [](const Operand& operand) { return count(operand.meta.shape) == 0; };
+    if (instruction.op->mutates || std::ranges::all_of(instruction.out, is_empty)) continue;
     const int out = instruction.out[0].buffer;
     Kind kind{instruction, alias_root[static_cast<size_t>(out)] != out, num_threads()};
     const std::vector<Kind>& before = known[instruction.op];

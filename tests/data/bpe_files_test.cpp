@@ -49,7 +49,7 @@ TEST(DataBpeFiles, RefusesADamagedVocabulary) {
   EXPECT_EQ(refusal(R"({"a": 0, "a": 1})"),
             "tokenizer: a key is there twice: v.json has \"a\"" + published);
   for (const char* id : {"-1", "1.5", "2147483648", "1e30", "null", "true", "\"1\"", "[1]", "{}",
-                         "99999999999999999999999"})
+                         "18446744073709551615", "99999999999999999999999"})
     EXPECT_EQ(refusal(cat("{\"a\": 0, \"b\": ", id, "}")),
               "tokenizer: the id of a token is no whole number from 0 to 2^31 - 1: v.json after "
               "token \"b\"" +

@@ -22,7 +22,6 @@ struct CudaApi {
   void* (*allocate)(int64_t bytes);
   void (*release)(void* data);
   void* (*allocate_pinned)(int64_t bytes);  // of the host, which the GPU reads by itself
-  void (*release_pinned)(void* data);
   int64_t (*available)();  // bytes of device memory that could be had now
   void (*copy)(void* to, const void* from, int64_t bytes, CudaCopy kind);
   void (*copy_strided)(const View& from, const View& to);  // on the device; same shape and dtype

@@ -2,7 +2,7 @@
 //
 //   Graph graph;
 //   const auto x = graph.tensor({n, c, h, w}, strides, CUDNN_DATA_HALF);   // numbered 1, 2, ...
-//   const Descriptor& op = graph.operation(CUDNN_BACKEND_OPERATION_..., [&](Descriptor& op) {
+//   graph.operation(CUDNN_BACKEND_OPERATION_..., [&](Descriptor& op) {
 //     op.set(CUDNN_ATTR_OPERATION_..., x);
 //   });
 //   const auto plan = best_plan(graph, "", Rounding::any, limit);
