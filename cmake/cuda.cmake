@@ -60,7 +60,7 @@ set(PLIMSOLL_CUDA_BATCHES
   "functions: ops/pointwise/math"
   "activations: ops/pointwise/activations ops/pointwise/relu ops/pointwise/gelu
                 ops/pointwise/softplus ops/loss/bce_with_logits"
-  "arithmetic: ops/common ops/norm/common ops/pointwise/arithmetic ops/pointwise/compare
+  "arithmetic: ops/common ops/pointwise/arithmetic ops/pointwise/compare
                ops/pointwise/pow ops/loss/kl_div ops/loss/regression_loss ops/update/accumulate"
   "reductions: ops/reduction/sum ops/reduction/prod ops/reduction/amax ops/reduction/variance
                ops/reduction/norm ops/reduction/logsumexp"

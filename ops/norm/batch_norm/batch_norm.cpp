@@ -7,7 +7,7 @@
 #include "core/engine/apply.h"
 #include "ops/common/expect.h"
 #include "ops/norm/batch_norm/attrs.h"
-#include "ops/norm/common/column_packs.h"
+#include "ops/norm/common/columns.h"
 #include "ops/pointwise/arithmetic/arithmetic.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/pointwise/math/math.h"
@@ -213,7 +213,7 @@ void backward_typed(const Call& call) {
 int64_t workspace(const Call& call) {
   const Rows r = rows_of(call.in[0].shape());
   if (call.in[0].device() == Device::cuda)
-    return cuda::PackCut(r.rows, r.channels, call.in[0].dtype()).sums_bytes(2);
+    return cuda::ColumnCut(r.rows, r.channels).sums_bytes(2);
   return pieces(r.rows, chunk_rows(r)) * 2 * r.channels * static_cast<int64_t>(sizeof(double));
 }
 
