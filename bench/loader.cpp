@@ -11,7 +11,7 @@
 #include <cstdio>
 
 #include "autograd/gradients.h"
-#include "core/base/median.h"
+#include "bench/median.h"
 #include "data/loader.h"
 #include "examples/models/cnn_models.h"
 #include "memory/step/step.h"

@@ -12,8 +12,8 @@
 
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
+#include "bench/median.h"
 #include "bench/peak.h"
-#include "core/base/median.h"
 #include "core/base/philox.h"
 #include "ops/ops.h"
 

@@ -21,8 +21,8 @@
 #include <cstdlib>
 
 #include "autograd/gradients.h"
+#include "bench/median.h"
 #include "bench/nets.h"
-#include "core/base/median.h"
 #include "core/engine/trace.h"
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"

@@ -15,13 +15,8 @@ std::array<Strides, N> strides_of(const Call& call) {
 
 template <class C, size_t N>
 Mapping<C, N>::Mapping(const Call& call) : walk(call.out[0].shape(), strides_of<N>(call)) {
-  std::array<const View*, N> views{&call.out[0]};
   operands.of[0] = elements<C>(call.out[0]);
-  for (size_t k = 1; k < N; ++k) {
-    views[k] = &call.in[k - 1];
-    operands.of[k] = elements<C>(call.in[k - 1]);
-  }
-  packs = kMovesPacks<C> && walk.together(kTogether, views) == kTogether;
+  for (size_t k = 1; k < N; ++k) operands.of[k] = elements<C>(call.in[k - 1]);
 }
 
 template struct Mapping<float, 1>;

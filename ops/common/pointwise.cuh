@@ -3,8 +3,7 @@
 //   template void unary_cuda<formulas::Relu>(const Call&);           // in ops/pointwise/relu/relu.cu
 //
 // map() is the one loop behind all of them: y[i] = f(a[i], b[i], ...) over any number of inputs
-// that broadcast to y. Each thread handles kTogether neighbours where they lie side by side in all
-// operands, else one element.
+// that broadcast to y.
 #pragma once
 
 #include "core/cuda/elements.cuh"
@@ -19,54 +18,28 @@ struct Operands {
   Elements<C> of[N];  // the output, then the inputs
 };
 
-template <class C, size_t N>
-__device__ typename Elements<C>::Several several(const Operands<C, N>& operands,
-                                                 const Walk<N>& walk, size_t k, int64_t at) {
-  if (walk.step[k][0] != 0) return operands.of[k].get_several(at);
-  const C one = operands.of[k].get(at);
-  typename Elements<C>::Several result;
-  for (int j = 0; j < kTogether; ++j) result.at[j] = one;
-  return result;
-}
-
 // What a kernel of map() is given besides f.
 template <class C, size_t N>
 struct Mapping {
   Walk<N> walk;
   Operands<C, N> operands;
-  bool packs;
 
   // Inputs may be strided and are broadcast to the output's shape. In ops/common/pointwise.cu.
   explicit Mapping(const Call& call);
-  int64_t pieces() const { return packs ? walk.count / kTogether : walk.count; }
 };
 
 template <class C, size_t N, class F>
 __global__ void map_kernel(Mapping<C, N> mapping, F f) {
-  const auto& [walk, operands, packs] = mapping;
-  const int64_t stride = packs ? kTogether : 1;
-  for (int64_t i = first_index() * stride; i < walk.count; i += total_threads() * stride) {
+  const auto& [walk, operands] = mapping;
+  for (int64_t i = first_index(); i < walk.count; i += total_threads()) {
     const auto at = walk.offsets(i);
-    if (kMovesPacks<C> && packs) {
-      typename Elements<C>::Several y, x[N];
-      for (size_t k = 1; k < N; ++k) x[k] = several(operands, walk, k, at[k]);
-      for (int j = 0; j < kTogether; ++j) {
-        if constexpr (N == 1) y.at[j] = f();
-        if constexpr (N == 2) y.at[j] = f(x[1].at[j]);
-        if constexpr (N == 3) y.at[j] = f(x[1].at[j], x[2].at[j]);
-        if constexpr (N == 4) y.at[j] = f(x[1].at[j], x[2].at[j], x[3].at[j]);
-      }
-      operands.of[0].set_several(at[0], y);
-    } else {
-      C x[N];
-      for (size_t k = 1; k < N; ++k) x[k] = operands.of[k].get(at[k]);
-      C y;
-      if constexpr (N == 1) y = f();
-      if constexpr (N == 2) y = f(x[1]);
-      if constexpr (N == 3) y = f(x[1], x[2]);
-      if constexpr (N == 4) y = f(x[1], x[2], x[3]);
-      operands.of[0].set(at[0], y);
-    }
+    C x[N], y;
+    for (size_t k = 1; k < N; ++k) x[k] = operands.of[k].get(at[k]);
+    if constexpr (N == 1) y = f();
+    if constexpr (N == 2) y = f(x[1]);
+    if constexpr (N == 3) y = f(x[1], x[2]);
+    if constexpr (N == 4) y = f(x[1], x[2], x[3]);
+    operands.of[0].set(at[0], y);
   }
 }
 
@@ -75,7 +48,7 @@ __global__ void map_kernel(Mapping<C, N> mapping, F f) {
 template <class C, size_t Inputs, class F>
 void map(const Call& call, const F& f) {
   const Mapping<C, Inputs + 1> mapping(call);
-  launch(map_kernel<C, Inputs + 1, F>, blocks_for(mapping.pieces()), kThreads, mapping, f);
+  launch(map_kernel<C, Inputs + 1, F>, blocks_for(mapping.walk.count), kThreads, mapping, f);
 }
 
 }  // namespace cuda

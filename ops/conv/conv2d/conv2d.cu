@@ -11,24 +11,12 @@ namespace {
 
 using namespace cuda;
 
-// n / by, fast where numbers are small enough.
-class Quotient {
- public:
-  Quotient(int64_t by, int64_t largest) : by_(by), small_(largest < (int64_t{1} << 31)) {
-    if (small_ && by > 0) fast_ = Divisor(static_cast<uint32_t>(by));
-  }
-  // The quotient; n becomes the rest.
-  __device__ int64_t take(int64_t& n) const {
-    const int64_t q = small_ ? fast_.quotient(static_cast<uint32_t>(n)) : n / by_;
-    n -= q * by_;
-    return q;
-  }
-
- private:
-  int64_t by_;
-  bool small_;
-  Divisor fast_;
-};
+// n / by; n becomes the rest.
+__device__ int64_t take(int64_t& n, int64_t by) {
+  const int64_t quotient = n / by;
+  n -= quotient * by;
+  return quotient;
+}
 
 // A place in an image, or a tap of a filter.
 struct Place {
@@ -39,23 +27,21 @@ struct Place {
 struct Geometry {
   ConvSizes s;
   int64_t inputs, outputs;  // of a group
-  Quotient by_q, by_pq, by_w, by_hw, by_kw, by_inputs, by_outputs;
 
   explicit Geometry(const ConvSizes& sizes)
-      : Geometry(sizes, std::max({sizes.n * sizes.p * sizes.q, sizes.n * sizes.h * sizes.w,
-                                  sizes.taps() * std::max(sizes.c, sizes.o)})) {}
+      : s(sizes), inputs(sizes.group_inputs()), outputs(sizes.group_outputs()) {}
 
   __device__ Place window(int64_t i) const {
-    const int64_t image = by_pq.take(i), row = by_q.take(i);
+    const int64_t image = take(i, s.p * s.q), row = take(i, s.q);
     return {image, row, i};
   }
   __device__ Place pixel(int64_t i) const {
-    const int64_t image = by_hw.take(i), row = by_w.take(i);
+    const int64_t image = take(i, s.h * s.w), row = take(i, s.w);
     return {image, row, i};
   }
   // Of tap number t of the filters.
   __device__ Place tap(int64_t t) const {
-    const int64_t row = by_kw.take(t);
+    const int64_t row = take(t, s.kw);
     return {0, row, t};
   }
   // The pixel that a tap of a window reads, as a number among all; -1 outside the image.
@@ -74,19 +60,6 @@ struct Geometry {
     if (i * s.stride.h != y || j * s.stride.w != x || i >= s.p || j >= s.q) return -1;
     return (pixel.image * s.p + i) * s.q + j;
   }
-
- private:
-  Geometry(const ConvSizes& z, int64_t largest)
-      : s(z),
-        inputs(z.group_inputs()),
-        outputs(z.group_outputs()),
-        by_q(z.q, largest),
-        by_pq(z.p * z.q, largest),
-        by_w(z.w, largest),
-        by_hw(z.h * z.w, largest),
-        by_kw(z.kw, largest),
-        by_inputs(inputs, largest),
-        by_outputs(outputs, largest) {}
 };
 
 // y[window, o] = sum over (tap, c) of x[pixel, c] w[o, tap, c]
@@ -99,7 +72,7 @@ struct Forward {
 
   __device__ void enter(int64_t batch) { group = batch; }
   __device__ C a(int64_t i, int64_t k) const {
-    const int64_t tap = g.by_inputs.take(k);
+    const int64_t tap = take(k, g.inputs);
     const int64_t pixel = g.pixel_of(g.window(i), g.tap(tap));
     return pixel < 0 ? C(0) : x.get(pixel * g.s.c + group * g.inputs + k);
   }
@@ -122,12 +95,12 @@ struct InputGrad {
 
   __device__ void enter(int64_t batch) { group = batch; }
   __device__ C a(int64_t i, int64_t k) const {
-    const int64_t tap = g.by_outputs.take(k);
+    const int64_t tap = take(k, g.outputs);
     const int64_t window = g.window_of(g.pixel(i), g.tap(tap));
     return window < 0 ? C(0) : dy.get(window * g.s.o + group * g.outputs + k);
   }
   __device__ C b(int64_t k, int64_t j) const {
-    const int64_t tap = g.by_outputs.take(k);
+    const int64_t tap = take(k, g.outputs);
     return w.get(((group * g.outputs + k) * g.s.taps() + tap) * g.inputs + j);
   }
   __device__ void store(int64_t i, int64_t j, C sum) const {
@@ -146,7 +119,7 @@ struct WeightGrad {
   __device__ void enter(int64_t batch) { group = batch; }
   __device__ C a(int64_t i, int64_t k) const { return dy.get(k * g.s.o + group * g.outputs + i); }
   __device__ C b(int64_t k, int64_t j) const {
-    const int64_t tap = g.by_inputs.take(j);
+    const int64_t tap = take(j, g.inputs);
     const int64_t pixel = g.pixel_of(g.window(k), g.tap(tap));
     return pixel < 0 ? C(0) : x.get(pixel * g.s.c + group * g.inputs + j);
   }

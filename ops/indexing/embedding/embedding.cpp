@@ -3,6 +3,7 @@
 #include "core/cpu/parallel.h"
 #include "core/cpu/vector.h"
 #include "core/cuda/seam/cuda_kernel.h"
+#include "core/cuda/sort.h"
 #include "core/engine/apply.h"
 #include "ops/indexing/embedding/kernels.h"
 #include "ops/pointwise/copy/copy.h"
@@ -75,10 +76,7 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 int64_t grad_workspace(const Call& call) {
-  if (call.in[0].device() == Device::cuda)
-    return embedding_detail::GradSizes{count(call.in[1].shape()), call.out[0].shape()[0],
-                                       call.out[0].shape()[1]}
-        .bytes(call.out[0].dtype());
+  if (call.in[0].device() == Device::cuda) return cuda::sort_bytes(count(call.in[1].shape()));
   return (call.out[0].shape()[0] + 1 + count(call.in[1].shape())) *
          static_cast<int64_t>(sizeof(int64_t));
 }

@@ -5,6 +5,7 @@
 #include "core/cuda/walk.cuh"
 #include "core/engine/op.h"
 #include "ops/indexing/common/ids.h"
+#include "ops/indexing/common/select_cuda.h"
 #include "ops/indexing/gather/attrs.h"
 
 namespace plimsoll {
@@ -38,65 +39,59 @@ __global__ void gather_kernel(Walk<2> walk, Ids ids, const T* x, T* y, int64_t s
   }
 }
 
-template <class T>
-void gather_typed(const Walk<2>& walk, const Ids& ids, const void* x, void* y, int64_t step) {
-  launch(gather_kernel<T>, blocks_for(walk.count), kThreads, walk, ids, static_cast<const T*>(x),
-         static_cast<T*>(y), step);
+void gather(const Walk<2>& walk, const Ids& ids, const View& x, const View& y, int64_t step) {
+  visit_width(size_of(x.dtype()), [&]<class T>() {
+    launch(gather_kernel<T>, blocks_for(walk.count), kThreads, walk, ids, x.as<T>(), y.as<T>(),
+           step);
+  });
 }
 
-void gather_bytes(int64_t width, const Walk<2>& walk, const Ids& ids, const View& x, const View& y,
-                  int64_t step) {
-  const auto gather = [&]<class T>() { gather_typed<T>(walk, ids, x.data, y.data, step); };
-  if (width == 16)
-    gather.template operator()<Pack<uint64_t, 2>>();
-  else
-    visit_width(width, gather);
-}
-
-// The sizes before and behind an axis.
-struct Around {
-  int64_t outer = 1, inner = 1;
-  Around(const Shape& shape, int axis) {
-    for (int a = 0; a < shape.rank(); ++a)
-      if (a != axis) (a < axis ? outer : inner) *= shape[a];
-  }
-};
-
-__global__ void select_keys_kernel(Ids ids, int64_t n, uint32_t* keys) {
+// The row of each id. The ids are a row too.
+__global__ void select_keys_kernel(Ids ids, int64_t n, uint64_t* entries) {
   for (int64_t i = first_index(); i < n; i += total_threads())
-    keys[i] = static_cast<uint32_t>(ids.get(i));
+    entries[i] = static_cast<uint64_t>(ids.get(i)) << 32 | static_cast<uint64_t>(i);
 }
 
 // The place in y that each id names.
-__global__ void scatter_keys_kernel(Walk<1> walk, Ids ids, int64_t step, uint32_t* keys) {
-  for (int64_t i = first_index(); i < walk.count; i += total_threads())
-    keys[i] = static_cast<uint32_t>(walk.offsets(i)[0] + ids.get(i) * step);
+__global__ void scatter_keys_kernel(Walk<1> walk, Ids ids, int64_t step, uint64_t* entries) {
+  for (int64_t i = first_index(); i < walk.count; i += total_threads()) {
+    const int64_t place = walk.offsets(i)[0] + ids.get(i) * step;
+    entries[i] = static_cast<uint64_t>(place) << 32 | static_cast<uint64_t>(i);
+  }
 }
 
-// y [outer, rows, inner] += src [outer, n, inner] at the rows that sorted keys name: the thread of
+// y [outer, size, inner] += src [outer, n, inner] at the rows that sorted keys name: the thread of
 // the first of equal keys adds all of them, in order.
 template <class C>
-__global__ void add_sorted_kernel(Sorted sorted, Elements<C> src, Elements<C> y, int64_t outer,
-                                  int64_t n, int64_t rows, int64_t inner) {
-  for (int64_t t = first_index(); t < outer * n * inner; t += total_threads()) {
-    const int64_t line = t / inner, column = t % inner, first = line % n;
-    const uint32_t key = sorted.keys[first];
-    if (first > 0 && sorted.keys[first - 1] == key) continue;
-    const int64_t to = (line / n * rows + key) * inner + column;
-    const int64_t from = line / n * n * inner + column;
+__global__ void add_sorted_kernel(const uint64_t* sorted, Elements<C> src, Elements<C> y,
+                                  SelectSizes s, int64_t n) {
+  for (int64_t t = first_index(); t < s.outer * n * s.inner; t += total_threads()) {
+    const int64_t line = t / s.inner, column = t % s.inner, first = line % n;
+    const uint64_t key = sorted[first] >> 32;
+    if (first > 0 && sorted[first - 1] >> 32 == key) continue;
+    const int64_t to = (line / n * s.size + static_cast<int64_t>(key)) * s.inner + column;
+    const int64_t from = line / n * n * s.inner + column;
     C total = y.get(to);
-    for (int64_t j = first; j < n && sorted.keys[j] == key; ++j)
-      total += src.get(from + sorted.positions[j] * inner);
+    for (int64_t j = first; j < n && sorted[j] >> 32 == key; ++j)
+      total += src.get(from + static_cast<int64_t>(sorted[j] & 0xffffffffu) * s.inner);
     y.set(to, total);
   }
 }
 
-void add_sorted(const Sorted& sorted, const View& src, const View& y, int64_t outer, int64_t n,
-                int64_t rows, int64_t inner) {
+void add_sorted(uint64_t* entries, int64_t n, const View& src, const View& y,
+                const SelectSizes& s) {
+  sort_entries(entries, n, s.size);
   visit_floating_elements(y.dtype(), [&]<class C>() {
-    launch(add_sorted_kernel<C>, blocks_for(outer * n * inner), kThreads, sorted, elements<C>(src),
-           elements<C>(y), outer, n, rows, inner);
+    launch(add_sorted_kernel<C>, blocks_for(s.outer * n * s.inner), kThreads, entries,
+           elements<C>(src), elements<C>(y), s, n);
   });
+}
+
+SelectSizes sizes_around(const Shape& shape, int axis, int64_t size) {
+  SelectSizes result{1, size, 1};
+  for (int a = 0; a < shape.rank(); ++a)
+    if (a != axis) (a < axis ? result.outer : result.inner) *= shape[a];
+  return result;
 }
 
 template <class C>
@@ -111,6 +106,25 @@ void throw_scatter(int64_t at, int64_t id, int64_t size) { fail_id("scatter_add"
 void throw_one_hot(int64_t at, int64_t id, int64_t size) { fail_id("one_hot", at, id, size); }
 
 }  // namespace
+
+void select_rows(const View& x, const View& ids, const SelectSizes& s, ThrowFault throw_fault,
+                 const View& y) {
+  const Walk<2> walk({s.outer, count(ids.shape()), s.inner},
+                     {Strides{0, 1, 0}, Strides{s.size * s.inner, 0, 1}});
+  gather(walk, ids_of(ids, s.size, throw_fault), x, y, s.inner);
+}
+
+void add_rows(const View& dy, const View& ids, const SelectSizes& s, ThrowFault throw_fault,
+              std::span<std::byte> scratch, const View& dx) {
+  check_cuda(cudaMemsetAsync(dx.data, 0, static_cast<size_t>(bytes_of(dx.meta)), stream()),
+             "cudaMemsetAsync");
+  const int64_t n = count(ids.shape());
+  if (n == 0) return;
+  auto* const entries = reinterpret_cast<uint64_t*>(scratch.data());
+  launch(select_keys_kernel, blocks_for(n), kThreads, ids_of(ids, s.size, throw_fault), n, entries);
+  add_sorted(entries, n, dy, dx, s);
+}
+
 }  // namespace cuda
 
 void gather_cuda(const Call& call) {
@@ -118,40 +132,23 @@ void gather_cuda(const Call& call) {
   const int axis = call.attrs.as<AxisAttrs>().axis;
   Strides steps = x.strides;
   steps[axis] = 0;
-  cuda::gather_bytes(size_of(x.dtype()), cuda::Walk<2>(ids.shape(), {ids.strides, steps}),
-                     cuda::ids_of(ids, x.shape()[axis], &cuda::throw_gather), x, call.out[0],
-                     x.strides[axis]);
+  cuda::gather(cuda::Walk<2>(ids.shape(), {ids.strides, steps}),
+               cuda::ids_of(ids, x.shape()[axis], &cuda::throw_gather), x, call.out[0],
+               x.strides[axis]);
 }
 
-// Rows are moved in the widest pieces that they consist of.
 void index_select_cuda(const Call& call) {
   const auto& [axis, size] = call.attrs.as<SelectAttrs>();
-  const View &x = call.in[0], &ids = call.in[1], &y = call.out[0];
-  const cuda::Around around(x.shape(), axis);
-  const int64_t bytes = around.inner * size_of(x.dtype());
-  int64_t width = 16;
-  const int64_t places = reinterpret_cast<intptr_t>(x.data) | reinterpret_cast<intptr_t>(y.data);
-  while ((bytes | places) % width != 0) width /= 2;
-  const int64_t inner = bytes / width;
-  const cuda::Walk<2> walk({around.outer, ids.shape()[0], inner},
-                           {Strides{0, 1, 0}, Strides{size * inner, 0, 1}});
-  cuda::gather_bytes(width, walk, cuda::ids_of(ids, size, &cuda::throw_select), x, y, inner);
+  const View& x = call.in[0];
+  cuda::select_rows(x, call.in[1], cuda::sizes_around(x.shape(), axis, size), &cuda::throw_select,
+                    call.out[0]);
 }
 
 void index_select_grad_cuda(const Call& call) {
   const auto& [axis, size] = call.attrs.as<SelectAttrs>();
-  const View &ids = call.in[1], &y = call.out[0];
-  const cuda::Around around(y.shape(), axis);
-  const int64_t n = ids.shape()[0];
-  cuda::check_cuda(
-      cudaMemsetAsync(y.data, 0, static_cast<size_t>(bytes_of(y.meta)), cuda::stream()),
-      "cudaMemsetAsync");
-  if (n == 0) return;
-  cuda::launch(cuda::select_keys_kernel, cuda::blocks_for(n), cuda::kThreads,
-               cuda::ids_of(ids, size, &cuda::throw_select), n,
-               cuda::keys_to_sort(call.workspace.data()));
-  const cuda::Sorted sorted = cuda::sort_keys(call.workspace.data(), n, size);
-  cuda::add_sorted(sorted, call.in[0], y, around.outer, n, size, around.inner);
+  const View& dx = call.out[0];
+  cuda::add_rows(call.in[0], call.in[1], cuda::sizes_around(dx.shape(), axis, size),
+                 &cuda::throw_select, call.workspace, dx);
 }
 
 void scatter_add_cuda(const Call& call) {
@@ -162,13 +159,11 @@ void scatter_add_cuda(const Call& call) {
   if (n == 0) return;
   Strides steps = y.strides;
   steps[axis] = 0;
-  const cuda::Walk<1> walk(ids.shape(), {steps});
-  cuda::launch(cuda::scatter_keys_kernel, cuda::blocks_for(n), cuda::kThreads, walk,
-               cuda::ids_of(ids, y.shape()[axis], &cuda::throw_scatter), y.strides[axis],
-               cuda::keys_to_sort(call.workspace.data()));
-  const int64_t places = count(y.shape());
-  const cuda::Sorted sorted = cuda::sort_keys(call.workspace.data(), n, places);
-  cuda::add_sorted(sorted, call.in[2], y, 1, n, places, 1);
+  auto* const entries = reinterpret_cast<uint64_t*>(call.workspace.data());
+  cuda::launch(cuda::scatter_keys_kernel, cuda::blocks_for(n), cuda::kThreads,
+               cuda::Walk<1>(ids.shape(), {steps}),
+               cuda::ids_of(ids, y.shape()[axis], &cuda::throw_scatter), y.strides[axis], entries);
+  cuda::add_sorted(entries, n, call.in[2], y, {1, count(y.shape()), 1});
 }
 
 void one_hot_cuda(const Call& call) {

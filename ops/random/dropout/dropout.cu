@@ -1,6 +1,7 @@
 #include "core/cpu/parallel.h"
+#include "core/cuda/elements.cuh"
+#include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
-#include "ops/common/rows.cuh"
 #include "ops/random/dropout/attrs.h"
 #include "ops/random/dropout/bits.h"
 
@@ -9,23 +10,16 @@ namespace {
 
 using namespace cuda;
 
-static_assert(kTogether == 4);  // a pack of elements takes a block of random words
-
 template <class C>
 __global__ void dropout_kernel(Elements<C> x, const int64_t* key, DropoutAttrs attrs, Elements<C> y,
-                               int64_t n, bool packs) {
+                               int64_t n) {
   const DropoutBits bits(attrs.p, attrs.site, key);
   const C scale = static_cast<C>(1 / (1 - attrs.p));
+  // A thread has four neighbours, which take one block of random words.
   for (int64_t i = first_index() * 4; i < n; i += total_threads() * 4) {
     const auto words = bits.words(i / 4);
-    if (packs) {
-      auto v = x.get_several(i);
-      for (int j = 0; j < 4; ++j) v.at[j] = bits.keeps(words[j]) ? v.at[j] * scale : C(0);
-      y.set_several(i, v);
-    } else {
-      for (int j = 0; j < 4 && i + j < n; ++j)
-        y.set(i + j, bits.keeps(words[j]) ? x.get(i + j) * scale : C(0));
-    }
+    for (int j = 0; j < 4 && i + j < n; ++j)
+      y.set(i + j, bits.keeps(words[j]) ? x.get(i + j) * scale : C(0));
   }
 }
 
@@ -36,8 +30,7 @@ void dropout_cuda(const Call& call) {
   const int64_t n = count(y.shape());
   visit_floating_elements(y.dtype(), [&]<class C>() {
     launch(dropout_kernel<C>, blocks_for(pieces(n, 4)), kThreads, elements<C>(x),
-           call.in[1].as<int64_t>(), call.attrs.as<DropoutAttrs>(), elements<C>(y), n,
-           in_packs(n, x, y));
+           call.in[1].as<int64_t>(), call.attrs.as<DropoutAttrs>(), elements<C>(y), n);
   });
 }
 

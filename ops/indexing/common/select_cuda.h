@@ -1,0 +1,23 @@
+// Rows that integers name, on a GPU: index_select and embedding. In ops/indexing/gather/gather.cu.
+#pragma once
+
+#include "core/cuda/faults.h"
+#include "core/engine/op.h"
+
+namespace plimsoll::cuda {
+
+// A dense tensor as [outer, size, inner]; ids name rows along its middle.
+struct SelectSizes {
+  int64_t outer, size, inner;
+};
+
+// y[o, i] = x[o, ids[i]]
+void select_rows(const View& x, const View& ids, const SelectSizes& sizes, ThrowFault throw_fault,
+                 const View& y);
+
+// The gradient: dx[o, v] is the sum of the rows dy[o, i] with ids[i] == v, in order. The scratch has
+// sort_bytes() (core/cuda/sort.h) of the number of ids.
+void add_rows(const View& dy, const View& ids, const SelectSizes& sizes, ThrowFault throw_fault,
+              std::span<std::byte> scratch, const View& dx);
+
+}  // namespace plimsoll::cuda
