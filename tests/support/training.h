@@ -117,7 +117,7 @@ class Training {
     return outside + arena;
   }
   // The plans that there are for the step as it is, without accumulation.
-  BudgetPlanner planner() { return budget_planner(capture(function(), metas()), kPlanning); }
+  BudgetPlanner planner() { return budget_planner(capture_live(function(), metas()), kPlanning); }
   const Plan& plan() { return step_->plan(metas()); }
   const Program& program() { return step_->program(metas()); }
 
