@@ -74,8 +74,7 @@ OpCase values_only(const char* name, Shape q, int64_t keys, AttentionAttrs attrs
   return c;
 }
 
-// Scores of hundreds: what a type cannot hold of them comes back as an error of the probabilities,
-// and it depends on the instruction set which products and sums are contracted.
+// Scores of hundreds: what a type cannot hold of them, which depends on contraction, is an error.
 OpCase large_scores() {
   OpCase c = out_only("large_scores", {1, 5, 1, 4}, 5, {.scale = 200});
   c.tolerance = 32;
