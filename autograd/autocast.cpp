@@ -129,6 +129,11 @@ ApplyMode casting_to(Precision precision) {
 
 }  // namespace
 
+const char* name_of(Precision precision) {
+  static constexpr const char* kNames[] = {"f32", "bf16", "f16"};
+  return kNames[static_cast<size_t>(precision)];
+}
+
 Autocast::Autocast(Precision precision) : scope_(casting_to(precision)) {}
 
 Autocast::~Autocast() { thread_state().casts.reset(); }

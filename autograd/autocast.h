@@ -20,6 +20,8 @@ namespace plimsoll {
 
 enum class Precision : uint8_t { f32, bf16, f16 };
 
+const char* name_of(Precision precision);
+
 // Until the scope ends, ops on this thread cast their inputs; with Precision::f32 they do not.
 // Gradients and optimizers run in the types that the forward pass left behind, inside the scope or
 // after it, and a checkpoint recomputes as it first ran.

@@ -43,6 +43,8 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
+  const ImageDataset& dataset() const { return dataset_; }
+  const LoaderAttrs& attrs() const { return attrs_; }
   // Batches in an epoch.
   int64_t batches() const;
 

@@ -12,7 +12,7 @@
 // percent of what the captured step takes.
 #include "examples/common/options.h"
 #include "examples/measure/comparison_table.h"
-#include "examples/pictures/pages.h"
+#include "train/pictures/pages.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -42,7 +42,7 @@ std::vector<Case> cases(const std::string& model, int64_t batch, Precision preci
 
 void compare(const Sweep& sweep, const Options& options) {
   ReportFile report(options.json);
-  std::optional<OutputFile> page;
+  std::optional<data::OutputFile> page;
   if (!options.report.empty()) page.emplace("--html", options.report);
   const Device device = device_named(options.device);  // each row opens it in its own process
   read_shared_data(sweep.models);
@@ -64,7 +64,7 @@ void compare(const Sweep& sweep, const Options& options) {
   Json rows = Json::array();
   for (const Line& line : lines) rows.push_back(to_json(line));
   report.write(rows);
-  if (page) page->write(comparison_page(rows, sweep.steps));
+  if (page) page->write(train::comparison_page(rows, sweep.steps));
   check<StateError>(
       std::ranges::all_of(lines, keeps_promises),
       "compare_memory: a row differs in its bits, its plan from what was measured, or "

@@ -14,7 +14,7 @@
 
 #include "core/base/error.h"
 #include "examples/common/command_line.h"
-#include "examples/common/output_file.h"
+#include "data/output_file.h"
 #include "memory/layout/exact_offsets.h"
 #include "tools/buffers_csv.h"
 
@@ -78,7 +78,7 @@ Packing find(std::span<const Box> boxes, const Options& options, std::string& se
 
 int place_file(const Options& options) {
   const Buffers buffers = read_buffers(options.input);
-  const examples::OutputFile output("--output", options.output);
+  const data::OutputFile output("--output", options.output);
   const BufferBoxes some = boxes_of(buffers);
   const auto start = std::chrono::steady_clock::now();
   std::string sentence;

@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 #include "examples/common/command_line.h"
-#include "examples/common/output_file.h"
+#include "data/output_file.h"
 #include "memory/recompute/search.h"
 #include "tools/trace_file.h"
 
@@ -62,7 +62,7 @@ std::string plan_text(const OpTrace& trace, const Schedule& schedule) {
 
 int plan_file(const Options& options) {
   const OpTrace trace = read_trace(options.input);
-  const examples::OutputFile output("--output", options.output);
+  const data::OutputFile output("--output", options.output);
   const auto start = std::chrono::steady_clock::now();
   const Timeline timeline(trace.problem);
   const Frontier frontier =

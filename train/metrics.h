@@ -7,6 +7,7 @@
 //   score.loss.value(); score.accuracy(); score.perplexity();
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/tensor/tensor.h"
@@ -31,15 +32,19 @@ struct Score {
   Mean loss;  // per prediction
   int64_t right = 0;
 
-  // loss: the mean over the batch's labels; guesses and labels: of one shape.
-  void add(const Tensor& batch_loss, const Tensor& guesses, const Tensor& labels) {
-    const auto guessed = guesses.to_vector<int64_t>(), wanted = labels.to_vector<int64_t>();
-    int64_t counted = 0;
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      counted += wanted[i] != kIgnored;
-      right += wanted[i] != kIgnored && guessed[i] == wanted[i];
+  // loss: the mean over the batch's labels; guesses, if there are any, and labels: of one shape.
+  // Returns how many labels count: of floating ones all do.
+  int64_t add(const Tensor& batch_loss, const Tensor& guesses, const Tensor& labels) {
+    int64_t counted = labels.count();
+    if (!is_floating(labels.dtype())) {
+      const auto wanted = labels.to_vector<int64_t>();
+      counted -= std::ranges::count(wanted, kIgnored);
+      const auto guessed = guesses.defined() ? guesses.to_vector<int64_t>() : wanted;
+      for (size_t i = 0; guesses.defined() && i < wanted.size(); ++i)
+        right += wanted[i] != kIgnored && guessed[i] == wanted[i];
     }
     if (counted > 0) loss.add(batch_loss.item(), counted);
+    return counted;
   }
   double accuracy() const {
     return loss.count > 0 ? static_cast<double>(right) / static_cast<double>(loss.count) : 0;

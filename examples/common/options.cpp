@@ -13,6 +13,24 @@
 
 namespace plimsoll::examples {
 
+namespace {
+
+Check budget() {
+  return {[](std::string& text) -> std::string {
+            if (text == "auto") return "";
+            try {
+              parse_bytes(text);
+              return "";
+            } catch (const ValueError&) {
+              return cat("not a size above 0, as in 300MiB, nor auto: ",
+                         text.empty() ? "\"\"" : text);
+            }
+          },
+          ""};
+}
+
+}  // namespace
+
 void add_options(CommandLine& app, Options& options, const std::vector<std::string>& models) {
   options.model = models.front();
   app.add_option("--model", options.model, "Model to train")
@@ -40,7 +58,7 @@ void add_options(CommandLine& app, Options& options, const std::vector<std::stri
       ->capture_default_str();
   app.add_flag("--no-graph", options.no_graph,
                "On a GPU, start the kernels of a captured step one by one, not as one graph");
-  app.add_option("--precision", options.precision,
+  app.add_option("--precision", options.precision_name,
                  "What activations are kept in; parameters and losses are f32")
       ->check(one_of(precision_names()))
       ->capture_default_str();
@@ -61,10 +79,59 @@ void add_options(CommandLine& app, Options& options, const std::vector<std::stri
   app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());
 }
 
+void add_memory_options(CommandLine& app, Options& options) {
+  app.add_option("--budget", options.budget_text,
+                 "Bytes that training may hold, as in 300MiB; auto: what is free")
+      ->check(budget());
+  app.add_flag("--plan-only", options.plan_only, "Print the plan and stop before the first step")
+      ->configurable(false);
+  app.add_option("--plan-seconds", options.planning.search_seconds,
+                 "How long to search for what to recompute, in seconds of a core of 2025")
+      ->check(plan_seconds())
+      ->capture_default_str();
+  app.add_option("--cost", options.cost,
+                 "What recompute is weighed by: measured times, or a model that is the same "
+                 "everywhere")
+      ->check(one_of({"measured", "model"}))
+      ->capture_default_str();
+  app.add_option("--report", options.report,
+                 "Draw the memory of a step in this file: an HTML page for any browser")
+      ->check(not_empty());
+  app.add_option("--snapshot", options.snapshot,
+                 "Write it for pytorch.org/memory_viz to this file; a name in .json gives JSON, "
+                 "which that page does not read, any other a pickle")
+      ->check(not_empty());
+  app.add_option("--trace", options.trace, "Write it for ui.perfetto.dev to this file")
+      ->check(not_empty());
+}
+
+void resolve(Options& options) {
+  options.name = options.model;
+  options.captured = options.mode == "captured";
+  options.graph = !options.no_graph;
+  options.precision = precision_named(options.precision_name);
+  options.planning.costs = options.cost == "model" ? CostModel::model : CostModel::measured;
+  if (options.checkpoint) options.note = "checkpoint at each block";
+  if (!options.budget_text.empty())
+    options.budget = options.budget_text == "auto" ? train::TrainOptions::kWhatIsFree
+                                                   : parse_bytes(options.budget_text);
+  for (const auto& [option, asked] : {std::pair("--plan-only", options.plan_only),
+                                      std::pair("--budget", !options.budget_text.empty())})
+    check<UsageError>(!asked || options.captured, option,
+                      ": only a captured step is planned: --mode ", options.mode,
+                      ". Use --mode captured.");
+  for (const auto& [option, file] :
+       {std::pair("--report", options.report), std::pair("--trace", options.trace)})
+    check<UsageError>(file.empty() || options.captured, option,
+                      ": only a captured step has a plan to draw: --mode ", options.mode,
+                      ". Use --mode captured, or --snapshot.");
+}
+
 int run_example(CommandLine& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body) {
   try {
     if (!parse_command_line(app, argc, argv, options)) return 0;
+    resolve(options);
     if (options.threads > 0) set_num_threads(options.threads);
     body();
     return 0;
@@ -103,20 +170,6 @@ const std::vector<std::string>& precision_names() {
 Precision precision_named(const std::string& name) {
   return static_cast<Precision>(std::ranges::find(precision_names(), name) -
                                 precision_names().begin());
-}
-
-std::string loss_scale_of(const Options& options) {
-  const std::string& scale = options.loss_scale;
-  if (scale.empty()) return options.precision == "f16" ? "dynamic" : "none";
-  return scale == "dynamic" || scale == "none" ? scale : cat(std::stod(scale));
-}
-
-optim::LossScaler make_scaler(const Options& options) {
-  const std::string scale = loss_scale_of(options);
-  if (scale == "none") return optim::LossScaler::none();
-  const Device device = device_named(options.device);
-  if (scale == "dynamic") return optim::LossScaler::dynamic({}, device);
-  return optim::LossScaler::fixed(std::stod(scale), device);
 }
 
 Device device_named(const std::string& name) {

@@ -4,15 +4,21 @@
 //   report.write({{"final", {{"loss", 0.03}}}});
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
-#include "examples/common/output_file.h"
+#include "data/output_file.h"
+#include "train/json.h"
+
+namespace plimsoll::train {
+struct Result;
+}
 
 namespace plimsoll::examples {
 
-using Json = nlohmann::ordered_json;
+struct Options;
+
+using train::Json;
 
 class ReportFile {
  public:
@@ -22,7 +28,12 @@ class ReportFile {
   void write(const Json& json) const;  // as OutputFile::write()
 
  private:
-  std::optional<OutputFile> file_;
+  std::optional<data::OutputFile> file_;
 };
+
+// What a training's report says: the options, a row for each evaluation, which is counted in units
+// of so many batches, and the last figures.
+Json figures(const Options& options, const std::string& unit, int64_t unit_batches,
+             const train::Result& result);
 
 }  // namespace plimsoll::examples

@@ -37,4 +37,13 @@ data::Batch synthetic_passages(int64_t vocabulary, int64_t classes, int64_t batc
   return {x, ids({batch}, classes, keys.next(), device)};
 }
 
+train::Batches synthetic_batches(const data::Batch& batch, const char* item, int64_t items) {
+  return {.at = [batch](int64_t) { return batch; },
+          .count = 1,
+          .name = cat("one synthetic batch, ", batch.x.shape(), ", in every step"),
+          .identity = cat("synthetic, ", batch.x.shape()),
+          .item = item,
+          .items = items};
+}
+
 }  // namespace plimsoll::examples

@@ -4,8 +4,8 @@
 //   const data::Batch batch = synthetic_images({224, 224, 3, 1000}, 256, seed, Device::cuda);
 #pragma once
 
-#include "data/batch.h"
 #include "examples/models/cnn_models.h"
+#include "train/batches.h"
 
 namespace plimsoll::examples {
 
@@ -19,5 +19,8 @@ data::Batch synthetic_tokens(int64_t vocabulary, int64_t batch, int64_t context,
 // x [B, T] words, y [B] classes.
 data::Batch synthetic_passages(int64_t vocabulary, int64_t classes, int64_t batch, int64_t context,
                                uint64_t seed, Device device);
+
+// Such a batch, which is there already, in every step and alone in an evaluation.
+train::Batches synthetic_batches(const data::Batch& batch, const char* item, int64_t items);
 
 }  // namespace plimsoll::examples

@@ -9,7 +9,7 @@
 #include "data/loader.h"
 #include "data/text/builtin_text.h"
 #include "data/text/passages.h"
-#include "examples/common/runner.h"
+#include "train/runner.h"
 #include "examples/common/synthetic.h"
 #include "examples/measure/own_process.h"
 #include "examples/models/cnn_models.h"
@@ -116,7 +116,7 @@ Measured measure_here(const Case& c, Device device, int steps, uint64_t seed) {
     if (row.refused) return row;
   }
   {
-    Runner step(train, c.captured, {.budget = row.budget_bytes, .planning = kPlanning});
+    train::Runner step(train, c.captured, {.budget = row.budget_bytes, .planning = kPlanning});
     if (const Plan* plan = step.plan(metas)) {
       row.planned_bytes = plan->total_bytes();
       row.lower_bound_bytes = plan->total_bytes() - plan->arena_bytes + plan->lower_bound;
@@ -143,7 +143,7 @@ Measured measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   int64_t least = StepOptions::kNoBudget;
   if (c.share != 0)
     least = budget_planner(remove_dead(capture(differentiate, metas)), kPlanning).smallest();
-  Runner gradient_step(differentiate, c.captured, {.budget = least, .planning = kPlanning});
+  train::Runner gradient_step(differentiate, c.captured, {.budget = least, .planning = kPlanning});
   for (const Tensor& result : gradient_step.run(inputs)) row.digest = digest(result, row.digest);
   return row;
 }

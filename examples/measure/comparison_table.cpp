@@ -7,10 +7,6 @@
 namespace plimsoll::examples {
 namespace {
 
-const char* name_of(Precision precision) {
-  return precision_names()[static_cast<size_t>(precision)].c_str();
-}
-
 std::string saving(const Case& c) {
   if (c.checkpoint) return "checkpoint";
   return c.share == 0 ? "none" : c.share == kSmallest ? "smallest" : cat("to ", c.share, " %");

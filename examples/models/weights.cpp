@@ -1,7 +1,7 @@
 #include "examples/models/weights.h"
 
 #include "data/atomic_file.h"
-#include "examples/common/output_file.h"
+#include "data/output_file.h"
 #include "examples/common/run_options.h"
 #include "formats/safetensors.h"
 
@@ -31,7 +31,7 @@ Weights::Weights(const Options& options, nn::TorchLayout layout)
     : from_(goes_on(options) ? std::string() : options.weights),
       to_(options.plan_only ? std::string() : options.exported),
       layout_(std::move(layout)) {
-  if (!to_.empty()) const OutputFile tried("--export", to_);
+  if (!to_.empty()) const data::OutputFile tried("--export", to_);
 }
 
 void Weights::read(const nn::Module& model) const {

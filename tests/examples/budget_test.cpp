@@ -6,7 +6,7 @@
 #include "autograd/gradients.h"
 #include "data/images/builtin_images.h"
 #include "data/loader.h"
-#include "examples/common/budget.h"
+#include "train/budget.h"
 #include "examples/measure/own_process.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
@@ -19,6 +19,8 @@
 
 namespace plimsoll::examples {
 namespace {
+
+using namespace train;
 
 // The number behind `label` in a program's output; -1 when it is not there.
 int64_t number_after(const std::string& output, const std::string& label) {
@@ -39,7 +41,7 @@ TEST(ExamplesBudget, ThePlanStaysBelowItAndTheSmallestIsExact) {
   const Outcome refused = run(train + " --budget 1MiB");
   EXPECT_EQ(refused.code, 2) << refused.output;
   const int64_t least = number_after(refused.output, "the smallest plan found takes ");
-  EXPECT_NE(refused.output.find("it would do with --batch "), std::string::npos) << refused.output;
+  EXPECT_NE(refused.output.find("it would do with a batch of "), std::string::npos) << refused.output;
   ASSERT_GT(least, 0) << refused.output;
   ASSERT_LT(least, all);
   const Outcome tight = run(train + " --budget " + std::to_string(least));
@@ -211,10 +213,9 @@ TEST(ExamplesBudget, KnowsWhatALoaderHolds) {
 TEST(ExamplesBudget, IsAHardLimitOfThePool) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
   const AllocatorScope scope(pool);
-  Options options;
-  options.budget = "64KiB";
-  options.batch = 8;
-  Budget budget(options, *pool);
+  constexpr int64_t kHost = 1024;  // of batches before they are tensors
+  const TrainOptions options{.budget = 64 << 10};
+  Budget budget(options, *pool, kHost);
   const Tensor weight = zeros({16});
   const auto square = [&](Precision) -> StepFunction {
     return [&](std::span<const Tensor> in) {
@@ -222,8 +223,7 @@ TEST(ExamplesBudget, IsAHardLimitOfThePool) {
     };
   };
   optim::Accumulation window(std::array{weight}, 1);
-  constexpr int64_t kHost = 1024;  // of batches before they are tensors
-  Runner step(square(Precision::f32), true, budget.step_options(kHost), &window,
+  Runner step(square(Precision::f32), true, budget.step_options(), &window,
               square(Precision::f32));
   const Metas inputs{{{8, 16}}, {{8, 16}}};
   const Planned planned =

@@ -11,7 +11,7 @@
 #include "core/cuda/seam/cuda_queue.h"
 #include "data/images/builtin_images.h"
 #include "data/loader.h"
-#include "examples/common/runner.h"
+#include "train/runner.h"
 #include "memory/pool/pooled_allocator.h"
 #include "optim/scheduled_rate.h"
 #include "tests/support/errors.h"
@@ -19,6 +19,9 @@
 
 namespace plimsoll::examples {
 namespace {
+
+using train::Loss;
+using train::Runner;
 
 class CudaSteps : public testing::Test {
  protected:

@@ -1,6 +1,6 @@
 // --find-nan beside dynamic loss scaling: overflowing gradients pass and change no bit; whatever
 // else is not finite is named, in the step and the batch where it was written.
-#include "examples/common/find_nan.h"
+#include "train/find_nan.h"
 
 #include <gtest/gtest.h>
 
@@ -17,13 +17,15 @@
 namespace plimsoll::examples {
 namespace {
 
+using namespace train;
+
 // A weight whose loss is f(w, x), trained on batches of one x each.
 struct Training {
   using Loss = std::function<Tensor(const Tensor& w, const Tensor& x)>;
 
   Training(Loss f, bool captured, const std::string& scale = "dynamic", int64_t parts = 1)
       : parts(parts),
-        scaler(make_scaler(options_with(scale))),
+        scaler(make_scaler(options_with(scale), Device::cpu)),
         window(std::array{w}, parts),
         runner(
             [this, f](std::span<const Tensor> in) {
@@ -40,11 +42,8 @@ struct Training {
             captured, {}, &window),
         find_nan(options_with(scale), scaler, optimizer.steps()) {}
 
-  static Options options_with(const std::string& scale) {
-    Options options;
-    options.find_nan = true;
-    options.loss_scale = scale;
-    return options;
+  static TrainOptions options_with(const std::string& scale) {
+    return {.loss_scale = scale, .find_nan = true};
   }
 
   void step(float x) {

@@ -1,6 +1,6 @@
 // What --report, --snapshot and --trace write.
-#include "examples/pictures/exports.h"
-#include "examples/pictures/pages.h"
+#include "train/pictures/exports.h"
+#include "train/pictures/pages.h"
 #include "memory/pool/pooled_allocator.h"
 #include "tests/data/testing.h"
 #include "tests/examples/testing.h"
@@ -11,6 +11,13 @@ namespace {
 
 using namespace memory_test;
 using data::TemporaryFolder;
+using train::Drawn;
+using train::Json;
+using train::memory_page;
+using train::pickle;
+using train::planned_events;
+using train::snapshot;
+using train::trace;
 
 struct Planned {
   Program program = capture(

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "autograd/gradients.h"
-#include "examples/common/runner.h"
+#include "train/runner.h"
 #include "ops/ops.h"
 #include "optim/sgd.h"
 #include "tests/data/testing.h"
@@ -21,6 +21,7 @@ namespace plimsoll::examples {
 namespace {
 
 using data::TemporaryFolder;
+using train::Runner;
 
 // The lines of read_events.py that begin with `kind`: step and the rest, of each tag.
 std::map<std::string, std::vector<std::pair<int64_t, std::string>>> read_events(

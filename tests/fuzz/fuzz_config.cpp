@@ -1,8 +1,6 @@
 // The TOML files of --config. They are part of a command line, so what is wrong with them is wrong
 // usage.
-#include "examples/common/budget.h"
 #include "examples/common/run_options.h"
-#include "examples/pictures/pictures.h"
 #include "tests/fuzz/target.h"
 
 namespace plimsoll::fuzz {
@@ -11,8 +9,7 @@ bool reads(std::string_view bytes) {
   examples::Options options;
   examples::CommandLine app;
   examples::add_options(app, options, {"lenet", "gpt"});
-  examples::add_budget_options(app, options);
-  examples::add_picture_options(app, options);
+  examples::add_memory_options(app, options);
   examples::add_run_options(app, options);
   std::string program = "train", config = "--config=" + in_memory(bytes);
   char* words[] = {program.data(), config.data()};

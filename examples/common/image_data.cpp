@@ -1,0 +1,59 @@
+#include "examples/common/image_data.h"
+
+#include "data/loader.h"
+#include "data/source.h"
+#include "examples/common/synthetic.h"
+
+namespace plimsoll::examples {
+namespace {
+
+constexpr int64_t kSyntheticEpoch = 100;  // batches
+
+// Images and what refers to them: what holds one of them holds all.
+struct Loaded {
+  data::ImageSource images;
+  data::Loader training, test;
+
+  Loaded(data::ImageSource source, const Options& options, Device device)
+      : images(std::move(source)),
+        training(images.train, {.batch = options.batch,
+                                .shuffle = true,
+                                .seed = options.seed,
+                                .drop_last = true,
+                                .augment = data::parse_augment(options.augment),
+                                .workers = options.workers,
+                                .device = device}),
+        test(images.test, {.batch = std::min(options.batch, images.test.count()),
+                           .workers = std::min<int64_t>(options.workers, 1),
+                           .device = device}) {}
+};
+
+ImageData synthetic_data(const Options& options, Device device) {
+  check<UsageError>(options.augment == "none",
+                    "--augment: synthetic images are not augmented: ", options.augment,
+                    ". Leave it out.");
+  ImageSize size = own_images(options.model);
+  if (options.image_size > 0) size.height = size.width = options.image_size;
+  train::Batches test = synthetic_batches(
+      synthetic_images(size, options.batch, options.seed, device), "images", options.batch);
+  train::Batches training = test;
+  training.count = kSyntheticEpoch;
+  return {size, training, test};
+}
+
+}  // namespace
+
+ImageData image_data(const Options& options, Device device) {
+  if (options.data == kSynthetic) return synthetic_data(options, device);
+  check<UsageError>(options.image_size == 0,
+                    "--image-size: only synthetic images have any size: ", options.image_size,
+                    " with --data ", options.data, ". Leave it out.");
+  const auto all = std::make_shared<Loaded>(
+      naming_data(options, [&] { return data::load_images(options.data); }), options, device);
+  const data::ImageDataset& set = all->images.train;
+  return {{set.height, set.width, set.channels, set.classes},
+          train::batches(std::shared_ptr<data::Loader>(all, &all->training)),
+          train::batches(std::shared_ptr<data::Loader>(all, &all->test))};
+}
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,35 @@
+// Where train_transformer's model and batches come from: windows of tokens for the GPTs, passages
+// for the classifier, or one synthetic batch.
+//
+//   const TextTask task = text_task(options, init);
+//   train::Trainer trainer(*task.model, groups, task.training, task.validation, options);
+#pragma once
+
+#include "examples/common/options.h"
+#include "examples/models/transformer_models.h"
+#include "train/batches.h"
+
+namespace plimsoll::examples {
+
+struct TextOptions : Options {
+  int64_t context = 0;  // 0: the model's own
+  GptSize gpt;
+};
+
+// --data, --context, and the size of gpt.
+void add_text_options(CommandLine& app, TextOptions& options);
+
+struct TextTask {
+  std::unique_ptr<Staged> model;
+  train::Batches training, validation;
+  int64_t context;
+  nn::TorchLayout layout = {};  // of its weights in files
+};
+
+bool is_gpt(const TextOptions& options);
+
+// UsageError for options that do not go together, DataError for text that is too short or of another
+// vocabulary.
+TextTask text_task(const TextOptions& options, nn::Initializer& init);
+
+}  // namespace plimsoll::examples

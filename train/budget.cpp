@@ -1,0 +1,143 @@
+#include "train/budget.h"
+
+#include <algorithm>
+#include <set>
+
+#include "memory/step/passes.h"
+
+namespace plimsoll::train {
+namespace {
+
+// The smallest budget for programs that run one after another, while all that is outside of any of
+// them stays.
+int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& planning) {
+  std::set<const Storage*> outside;
+  int64_t pinned = 0, most = 0, results = 0;
+  for (const Program& program : programs) results = std::max(results, result_bytes(program));
+  for (const Program& program : programs) {
+    int64_t own = 0;
+    for (const Buffer& buffer : program.buffers) {
+      if (buffer.kind != Buffer::Kind::external) continue;
+      own += block_bytes(buffer.bytes);
+      if (outside.insert(buffer.storage.get()).second) pinned += block_bytes(buffer.bytes);
+    }
+    most = std::max(
+        most, budget_planner(program, planning).smallest() - own + results - result_bytes(program));
+  }
+  return pinned + most;
+}
+
+}  // namespace
+
+void make_exact(PooledAllocator& pool) { pool.set_limit(PooledAllocator::kUnlimited - 1); }
+
+Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_bytes)
+    : options_(options), pool_(pool), host_bytes_(host_bytes) {
+  if (options.budget == TrainOptions::kNoBudget && !options.plan_only) return;
+  check<UsageError>(options.captured, "train: only a captured step is planned, and this one is ",
+                    "eager. Leave ", options.plan_only ? "plan_only" : "the budget",
+                    " out, or capture it.");
+  if (options.budget == TrainOptions::kNoBudget) return;
+  bytes_ = options.budget;
+  if (bytes_ == TrainOptions::kWhatIsFree)
+    bytes_ = provider_of(pool.device()).available() + pool.stats().reserved;
+  check<ValueError>(bytes_ > 0, "train: a budget has to have bytes: ", bytes_,
+                    ". Allow as many as training may take.");
+  pool_.trim();
+  cut_ = pool_.stats().free;
+  make_exact(pool_);
+}
+
+StepOptions Budget::step_options() const {
+  return {.budget = step_budget(), .planning = options_.planning, .graph = options_.graph};
+}
+
+int64_t Budget::host_share() const { return pool_.device() == Device::cpu ? host_bytes_ : 0; }
+
+int64_t Budget::step_budget() const {
+  return bytes_ == StepOptions::kNoBudget ? bytes_
+                                          : std::max<int64_t>(1, bytes_ - host_share() - cut_);
+}
+
+Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
+                     optim::Accumulation& window, const Functions& functions) {
+  const std::string host = bytes_text(host_bytes_);
+  try {
+    const Planned planned = step.plan_all(work, window);
+    if (bytes_ == StepOptions::kNoBudget) {
+      if (options_.captured && host_bytes_ > 0)
+        std::printf("  batches in preparation take %s of host memory besides\n", host.c_str());
+      return planned;
+    }
+    std::string inside = cat("  evaluation takes ", bytes_text(planned.evaluation), " of it");
+    std::string outside = cat("; outside of it are ", bytes_text(work.data_bytes), " of data");
+    if (host_bytes_ > 0)
+      (host_share() > 0 ? inside : outside) += cat(", and batches in preparation ", host);
+    std::printf("%s%s\n", inside.c_str(), outside.c_str());
+    pool_.set_limit(bytes_ - host_share());
+    return planned;
+  } catch (const BudgetError&) {
+    const int64_t smallest = smallest_for(step.capture_all(work, window), options_.planning);
+    fail<UsageError>("train: the budget is too small: ", bytes_,
+                     " bytes, and the smallest plan found takes ", smallest + host_share() + cut_,
+                     host_share() > 0 ? cat(" with batches in preparation of ", host) : "",
+                     ". Allow that many, or search longer.",
+                     advice(work, parameters, window, functions));
+  }
+}
+
+std::string Budget::advice(const Workload& work, std::span<const Tensor> parameters,
+                           optim::Accumulation& window, const Functions& functions) const {
+  const auto fits = [&](int64_t batch, int64_t accumulate, Precision precision) {
+    Workload fewer = work;
+    for (Metas* metas : {&fewer.inputs, &fewer.evaluation.front()})
+      (*metas)[0].shape[0] = (*metas)[1].shape[0] = batch;
+    fewer.evaluation.resize(1);
+    fewer.windows = {accumulate};
+    try {
+      window = optim::Accumulation(parameters, accumulate);
+    } catch (const OutOfMemory&) {
+      return false;
+    }
+    const auto& [train, evaluate, with_gradients] = functions;
+    Runner shorter(train(precision), /*captured=*/true, {}, &window, evaluate(precision),
+                   with_gradients(precision));
+    return smallest_for(shorter.capture_all(fewer, window),
+                        {.costs = CostModel::model, .search_seconds = 0.2}) <=
+           bytes_ - cut_ - host_share() / work.inputs[0].shape[0] * batch;
+  };
+  // The first of the batches, which shrink, that fits; 0: none does.
+  const auto largest = [](const std::vector<int64_t>& batches, const auto& fits_one) {
+    const auto found =
+        std::ranges::partition_point(batches, [&](int64_t batch) { return !fits_one(batch); });
+    return found == batches.end() ? int64_t{0} : *found;
+  };
+  const int64_t batch = work.inputs[0].shape[0], accumulate = options_.accumulate;
+  std::vector<int64_t> halves, shares;  // the shares divide the batch
+  for (int64_t half = batch / 2; half > 0; half /= 2) halves.push_back(half);
+  for (int64_t parts = 2; parts <= batch; ++parts)
+    if (batch % parts == 0) shares.push_back(batch / parts);
+  std::vector<std::string> ways;
+  const int64_t smaller =
+      largest(halves, [&](int64_t b) { return fits(b, accumulate, options_.precision); });
+  if (smaller > 0) ways.push_back(cat("a batch of ", smaller));
+  const auto sum_fits = [&](int64_t b) {
+    return fits(b, accumulate * (batch / b), options_.precision);
+  };
+  if (const int64_t share = largest(shares, sum_fits))
+    ways.push_back(cat("a batch of ", share, " accumulated ", accumulate * (batch / share),
+                       " times (as many examples an update)"));
+  if (options_.precision == Precision::f32) {
+    halves.insert(halves.begin(), batch);
+    const int64_t shorter = largest(halves, [&](int64_t b) { return fits(b, accumulate, Precision::bf16); });
+    if (shorter > smaller)
+      ways.push_back(cat("bf16", shorter < batch ? cat(" and a batch of ", shorter) : ""));
+  }
+  if (ways.empty()) return " No smaller batch fits either.";
+  std::string text = " By a short search it would do with ";
+  for (size_t i = 0; i < ways.size(); ++i)
+    text += cat(i == 0 ? "" : (i + 1 < ways.size() ? ", " : " or "), ways[i]);
+  return text + ".";
+}
+
+}  // namespace plimsoll::train

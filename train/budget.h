@@ -1,0 +1,57 @@
+// A training within a budget of bytes, and what is said when the budget is too small.
+//
+//   make_exact(pool);                                       // before the first tensor
+//   Budget budget(options, pool, loader.host_bytes());
+//   Runner step(train(precision), options.captured, budget.step_options(), &window,
+//               evaluate(precision));
+//   const Planned planned = budget.plan(step, work, parameters, window, {train, evaluate});
+#pragma once
+
+#include "memory/pool/pooled_allocator.h"
+#include "train/options.h"
+#include "train/runner.h"
+
+namespace plimsoll::train {
+
+// What a training program runs, in a precision (runner.h).
+using Typed = std::function<StepFunction(Precision)>;
+struct Functions {
+  Typed train, evaluate;
+  Typed with_gradients = [](Precision) { return StepFunction(); };
+};
+
+// From here on every block of the pool is a segment of its own, as under a limit. What was cut from
+// larger segments before can be too small for what comes later, and no budget can count on it.
+void make_exact(PooledAllocator& pool);
+
+class Budget {
+ public:
+  // `host_bytes`: what batches take in host memory before they are tensors. On the CPU they share
+  // the budget with the step. UsageError for a budget or plan_only without a captured step,
+  // ValueError for a budget below 1. With a budget the pool is exact from here on.
+  Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_bytes);
+
+  StepOptions step_options() const;
+
+  // Prints the plan and returns its bytes; from here on the budget, less batches in preparation, is
+  // the pool's hard limit, so that what no plan foresaw is an OutOfMemory and not a byte more. One
+  // that is too small is a UsageError naming the smallest that would do, and what a short search
+  // fits into it: a smaller batch, one that is accumulated, a shorter type; the window is then
+  // another one. The first two inputs of all functions have the batch as their first axis.
+  Planned plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
+               optim::Accumulation& window, const Functions& functions);
+
+ private:
+  int64_t host_share() const;   // of the budget
+  int64_t step_budget() const;  // the rest of it
+  std::string advice(const Workload& work, std::span<const Tensor> parameters,
+                     optim::Accumulation& window, const Functions& functions) const;
+
+  const TrainOptions& options_;
+  PooledAllocator& pool_;
+  const int64_t host_bytes_;
+  int64_t bytes_ = StepOptions::kNoBudget;
+  int64_t cut_ = 0;  // free bytes between blocks that were cut before the pool was exact
+};
+
+}  // namespace plimsoll::train

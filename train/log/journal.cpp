@@ -1,0 +1,99 @@
+#include "train/log/journal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace plimsoll::train {
+
+double Evaluation::at(const std::string& name) const {
+  const auto found = std::ranges::find(figures, name, &std::pair<std::string, double>::first);
+  return found == figures.end() ? std::nan("") : found->second;
+}
+
+Journal::Journal(const TrainOptions& options, const RunLength& length, PooledAllocator& pool)
+    : options_(options),
+      length_(length),
+      pool_(pool),
+      board_(options.plan_only ? std::string() : options.tensorboard) {
+  check<UsageError>(options.histograms == 0 || !options.tensorboard.empty(),
+                    "histograms: they go into event files, and there are none: ",
+                    options.histograms, ". Name a folder for tensorboard.");
+}
+
+void Journal::open(const std::filesystem::path& folder, int64_t done, int64_t planned_bytes) {
+  first_ = done;
+  planned_bytes_ = planned_bytes;
+  if (options_.resume) board_.resumed(done);
+  progress_.emplace("batch", length_.batches, cat(length_.item, "/s"), done);
+  if (folder.empty()) return;
+  std::vector<std::string> columns{"loss", "mean_loss", "val_loss"};
+  const Objective& objective = options_.objective;
+  if (objective.guess) columns.emplace_back("accuracy");
+  if (objective.perplexity) columns.emplace_back("perplexity");
+  for (const Metric& metric : objective.metrics) columns.push_back(metric.name);
+  columns.emplace_back("learning_rate");
+  log_.emplace(folder, std::move(columns), done);
+  for (const LogRow& row : read_log(folder)) {
+    Evaluation evaluation{.batches = row.batches, .figures = row.figures};
+    if (std::isnan(evaluation.at("mean_loss"))) continue;  // a batch alone
+    evaluation.mean_loss = evaluation.at("mean_loss");
+    std::erase_if(evaluation.figures, [](const auto& figure) {
+      return figure.first == "loss" || figure.first == "mean_loss" ||
+             figure.first == "learning_rate";
+    });
+    evaluations_.push_back(std::move(evaluation));
+  }
+}
+
+void Journal::trained(int64_t batches, double loss, double learning_rate, double accuracy) {
+  loss_ = loss;
+  rate_ = learning_rate;
+  board_.trained(batches, loss, learning_rate);
+  progress_->update(batches, (batches - first_) * length_.items,
+                    status_line(loss, accuracy, planned_bytes_, pool_.stats()));
+  const bool evaluation = batches % length_.round == 0 || batches == length_.batches;
+  if (log_ && options_.log_every > 0 && batches % options_.log_every == 0 && !evaluation)
+    log_->row(batches, {{"loss", loss}, {"learning_rate", learning_rate}});
+}
+
+void Journal::histograms(int64_t batches, const std::vector<NamedTensor>& parameters,
+                         std::span<const Tensor> gradients) {
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const auto& [name, parameter] = parameters[i];
+    board_.histogram(cat("gradients/", name), gradients[i], batches);
+    board_.histogram(cat("parameters/", name), parameter, batches);
+  }
+}
+
+void Journal::evaluating(int64_t batches) {
+  progress_->finish();
+  board_.memory(batches, pool_.stats().peak);
+}
+
+void Journal::evaluated(const Evaluation& evaluation) {
+  std::string line;
+  Figures board;
+  for (const auto& [name, value] : evaluation.figures) {
+    const bool loss = name == "val_loss", perplexity = name == "perplexity";
+    char text[64];
+    std::snprintf(text, sizeof text, perplexity ? "%.3f" : "%.4f", value);
+    line += cat("  ", perplexity ? "" : length_.split + " ", loss ? "loss" : name, " ", text);
+    if (!perplexity) board.emplace_back(loss ? "loss" : name, value);
+  }
+  std::printf("%s %lld/%lld  mean loss %.9g%s\n", length_.unit,
+              static_cast<long long>(evaluation.batches / length_.unit_batches),
+              static_cast<long long>(length_.batches / length_.unit_batches), evaluation.mean_loss,
+              line.c_str());
+  std::fflush(stdout);
+  board_.evaluated(evaluation.batches, board);
+  evaluations_.push_back(evaluation);
+  if (!log_) return;
+  Figures row = evaluation.figures;
+  row.insert(row.end(), {{"loss", loss_},
+                         {"mean_loss", evaluation.mean_loss},
+                         {"learning_rate", rate_}});
+  log_->row(evaluation.batches, row);
+}
+
+}  // namespace plimsoll::train

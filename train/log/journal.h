@@ -1,0 +1,70 @@
+// Journal: everything that is said about a training while it runs: the line on the console, the
+// log, the event files, and the figures of each evaluation.
+//
+//   Journal journal(options, length, pool);
+//   journal.open(run_folder, batches, planned.training);
+//   journal.trained(120, 2.31, 1e-3, accuracy);
+//   journal.evaluated(evaluation);
+#pragma once
+
+#include <optional>
+
+#include "core/tensor/named_tensor.h"
+#include "train/log/log.h"
+#include "train/log/progress.h"
+#include "train/log/tensorboard.h"
+#include "train/options.h"
+
+namespace plimsoll::train {
+
+// The words and numbers that messages count a training in.
+struct RunLength {
+  const char* unit;      // "epoch", "step"
+  int64_t unit_batches;  // batches in one
+  int64_t batches;       // in all
+  int64_t round;         // batches between evaluations; there is one at the end too
+  std::string split;     // what evaluations are of: "test"
+  std::string item;      // what a batch has `items` of: "images"
+  int64_t items;
+};
+
+// What an evaluation found. Means are over labels, not over batches.
+struct Evaluation {
+  int64_t batches = 0;   // trained until then
+  double mean_loss = 0;  // of the training, since the evaluation before
+  Figures figures{};     // "val_loss", and "accuracy", "perplexity" and metrics, where there are such
+  double at(const std::string& name) const;  // NaN where there is none
+};
+
+class Journal {
+ public:
+  // UsageError for event files that cannot be made, and histograms without them.
+  Journal(const TrainOptions& options, const RunLength& length, PooledAllocator& pool);
+
+  // From here on for batches after the first `done`. `folder`: of the run; empty: there is no log.
+  void open(const std::filesystem::path& folder, int64_t done, int64_t planned_bytes);
+
+  // After so many batches. `accuracy`: of the last evaluation; below 0: there was none.
+  void trained(int64_t batches, double loss, double learning_rate, double accuracy);
+  // Every value of these parameters and their gradients.
+  void histograms(int64_t batches, const std::vector<NamedTensor>& parameters,
+                  std::span<const Tensor> gradients);
+  void evaluating(int64_t batches);  // the console's line ends; the peak goes into the event files
+  void evaluated(const Evaluation& evaluation);
+
+  // Of the whole run: those of processes before this one from its log.
+  const std::vector<Evaluation>& evaluations() const { return evaluations_; }
+
+ private:
+  const TrainOptions& options_;
+  const RunLength length_;
+  PooledAllocator& pool_;
+  TensorBoard board_;
+  std::optional<Log> log_;
+  std::optional<Progress> progress_;
+  std::vector<Evaluation> evaluations_;
+  int64_t first_ = 0, planned_bytes_ = 0;
+  double loss_ = 0, rate_ = 0;  // of the last batch
+};
+
+}  // namespace plimsoll::train

@@ -1,0 +1,47 @@
+// One line that says how training goes: rate, loss, accuracy, memory, time left. On a terminal it
+// is redrawn in place, and therefore never wider than that; into a file or pipe it becomes plain
+// lines, about ten per epoch.
+//
+//   Progress progress("batch", batches, "images/s");
+//   progress.update(number, number * batch, status_line(loss, accuracy, planned, pool.stats()));
+//   progress.finish();
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "memory/pool/pooled_allocator.h"
+
+namespace plimsoll::train {
+
+class Progress {
+ public:
+  // `steps` in all, of which `done` were made before; `unit` is what update() counts.
+  Progress(std::string title, int64_t steps, std::string unit, int64_t done = 0);
+
+  // After `step` steps, those that were made since then ate `amount` units.
+  void update(int64_t step, int64_t amount, const std::string& status);
+  void finish();  // ends the line
+
+ private:
+  double seconds() const;
+
+  std::string title_, unit_;
+  int64_t steps_, done_;
+  bool terminal_;
+  int64_t shown_tenth_ = 0;
+  double shown_at_ = -1;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// The line in fewer than `columns` characters, so that no terminal wraps it: two spaces become one
+// where that is needed, and the words that are still too much are left out at the end.
+std::string fit_line(std::string line, int columns);
+
+// "loss 0.012  acc 0.987  80.4/80.4/80.4 MiB": the accuracy of the last evaluation, "-" before
+// there is one (below 0), and of a pool what is in use, its peak and what was planned; a plan of 0
+// bytes is left out.
+std::string status_line(double loss, double accuracy, int64_t planned_bytes,
+                        const MemoryStats& stats);
+
+}  // namespace plimsoll::train

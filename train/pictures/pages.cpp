@@ -1,0 +1,111 @@
+#include "train/pictures/pages.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "comparison_page_html.h"
+#include "memory_page_html.h"
+
+namespace plimsoll::train {
+namespace {
+
+constexpr size_t kRowsOfTable = 13;
+
+// The page with `data` in place of its @DATA@. Texts may hold any UTF-8.
+std::string page_with(std::string_view page, const Json& data) {
+  const std::string_view mark = "@DATA@";
+  const size_t at = page.find(mark);
+  // It stands inside a script element: nothing in it may end the element.
+  std::string json;
+  for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace))
+    if (c == '<')
+      json += "\\u003c";
+    else
+      json += c;
+  return cat(page.substr(0, at), json, page.substr(at + mark.size()));
+}
+
+std::string percent(double part, double whole) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", whole > 0 ? 100 * part / whole : 0.0);
+  return text;
+}
+
+Json json_of(const Rectangle& r) {
+  return {{"buffer", r.buffer},
+          {"in_arena", r.in_arena()},
+          {"offset", r.offset},
+          {"bytes", r.bytes},
+          {"begin", r.begin},
+          {"end", r.end},
+          {"class", name_of(r.memory_class)},
+          {"shape", cat(r.meta.dtype, " ", r.meta.shape)}};
+}
+
+Json json_of(const Drawn& run) {
+  const Recompute& again = run.plan.recompute;
+  std::string about = "bytes alive while each instruction runs";
+  if (again.repetitions > 0)
+    about = cat(again.repetitions, " instructions run again, +",
+                percent(again.added_seconds, again.step_seconds), " time");
+  return {{"name", run.name},
+          {"about", about},
+          {"peak", run.plan.peak_instruction},
+          {"ops", run.timeline.ops},
+          {"live", run.timeline.live}};
+}
+
+// The figures above the charts: what it is, how much, and a remark.
+Json tiles(const Plan& plan) {
+  const int64_t alive = plan.total_bytes() - plan.arena_bytes - plan.result_bytes;
+  Json tiles = {{"held by the step", bytes_text(plan.total_bytes()),
+                 cat(plan.total_bytes(), " bytes in all")},
+                {"peak alive", bytes_text(alive + plan.lower_bound),
+                 plan.peak_instruction < 0
+                     ? std::string("nothing in the arena")
+                     : cat("at instruction ", plan.peak_instruction, ", ", plan.peak_op)},
+                {"arena", bytes_text(plan.arena_bytes),
+                 plan.arena_bytes == plan.lower_bound
+                     ? std::string("no placement is lower")
+                     : cat(percent(static_cast<double>(plan.arena_bytes - plan.lower_bound),
+                                   static_cast<double>(plan.lower_bound)),
+                           " above the bound")},
+                {"parameters, state, inputs", bytes_text(alive), "held all the time"},
+                {"instructions", std::to_string(plan.instructions),
+                 cat(plan.buffers, " buffers, ", plan.in_place, " in place")}};
+  const Recompute& again = plan.recompute;
+  if (again.budget > 0)
+    tiles.push_back({"time added", percent(again.added_seconds, again.step_seconds),
+                     cat(percent(again.repeated_seconds, again.step_seconds),
+                         " runs again; no plan repeats less than ",
+                         percent(again.least_repeated_seconds, again.step_seconds))});
+  return tiles;
+}
+
+}  // namespace
+
+std::string memory_page(const std::string& title, const std::string& about,
+                        std::span<const Drawn> runs) {
+  const auto& [name, plan, timeline] = runs.back();
+  Json classes = Json::array(), drawn = Json::array(), rectangles = Json::array();
+  for (int c = 0; c < kMemoryClasses; ++c) classes.push_back(name_of(static_cast<MemoryClass>(c)));
+  for (const Drawn& run : runs) drawn.push_back(json_of(run));
+  for (const Rectangle& rectangle : timeline.rectangles) rectangles.push_back(json_of(rectangle));
+
+  return page_with(kMemoryPage,
+                   {{"title", title},
+                    {"about", about},
+                    {"budget", plan.recompute.budget},
+                    {"tiles", tiles(plan)},
+                    {"classes", classes},
+                    {"runs", drawn},
+                    {"arena_bytes", plan.arena_bytes},
+                    {"rectangles", rectangles},
+                    {"largest", largest_at(timeline, plan.peak_instruction, kRowsOfTable)}});
+}
+
+std::string comparison_page(const Json& rows, int steps) {
+  return page_with(kComparisonPage, {{"steps", steps}, {"rows", rows}});
+}
+
+}  // namespace plimsoll::train

@@ -1,0 +1,32 @@
+// Pages of this folder: HTML files that need no network, with their figures in them as JSON.
+//
+//   const Drawn runs[] = {{"as it runs", step.plan(metas), make_timeline(...)}};
+//   file.write(memory_page("gpt", "batch 12, f32", runs));
+//   file.write(comparison_page(rows, /*steps=*/5));
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "train/json.h"
+#include "memory/layout/timeline.h"
+
+namespace plimsoll::train {
+
+struct Drawn {
+  std::string name;
+  const Plan& plan;
+  MemoryTimeline timeline;
+};
+
+// The memory of a captured step: live bytes over the step by class, the arena as address x time
+// rectangles, the largest tensors at the peak. One chart of live bytes for each of `runs`, side by
+// side and to one scale; arena, table and figures are of the last. Names may hold any UTF-8.
+std::string memory_page(const std::string& title, const std::string& about,
+                        std::span<const Drawn> runs);
+
+// The rows of compare_memory, an array of to_json() of comparison_table.h: for each model and batch
+// the peak of memory against time, and the table.
+std::string comparison_page(const Json& rows, int steps);
+
+}  // namespace plimsoll::train

@@ -1,0 +1,306 @@
+#include "train/trainer.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "data/atomic_file.h"
+#include "ops/ops.h"
+#include "train/find_nan.h"
+#include "train/pictures/pictures.h"
+
+namespace plimsoll::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool same_folder(const std::string& a, const std::string& b) {
+  std::error_code none;
+  return !a.empty() && !b.empty() && fs::equivalent(a, b, none);
+}
+
+TrainOptions checked(TrainOptions options) {
+  check<ValueError>((options.epochs > 0) != (options.steps > 0),
+                    "train: it is as long as its epochs or its steps say: ", options.epochs,
+                    " and ", options.steps, ". Give one of them.");
+  check<ValueError>(options.accumulate >= 1, "train: an update needs batches: ",
+                    options.accumulate, ". Accumulate 1 or more.");
+  check<ValueError>(options.prune >= 0 && options.prune < 1,
+                    "train: the share to prune is not in [0, 1): ", options.prune,
+                    ". Use one as 0.8.");
+  if (options.resume && options.resume_from.empty()) options.resume_from = options.run;
+  check<UsageError>(!options.resume || !options.resume_from.empty(),
+                    "train: there is no run to go on with. Name its folder.");
+  return options;
+}
+
+Windows windows_of(const TrainOptions& options, const Batches& training) {
+  if (options.steps > 0) return {.most = options.accumulate};
+  check<ValueError>(training.count > 0,
+                    "train: these batches have no epochs. Say how many steps to train.");
+  return {.most = std::min(options.accumulate, training.count), .epoch = training.count};
+}
+
+RunLength length_of(const TrainOptions& options, const Batches& training, const Batches& held_out) {
+  const bool epochs = options.epochs > 0;
+  const int64_t unit = epochs ? training.count : options.accumulate;
+  const int64_t batches = unit * (epochs ? options.epochs : options.steps);
+  int64_t round = epochs ? unit : batches;
+  if (options.evaluate_every > 0) round = options.evaluate_every * options.accumulate;
+  return {.unit = epochs ? "epoch" : "step",
+          .unit_batches = unit,
+          .batches = batches,
+          .round = round,
+          .split = held_out.split,
+          .item = training.item,
+          .items = training.items};
+}
+
+}  // namespace
+
+int64_t updates_of(const TrainOptions& options, const Batches& training) {
+  if (options.steps > 0) return options.steps;
+  return options.epochs * windows_of(options, training).in_epoch();
+}
+
+Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches training, Batches held_out,
+                 TrainOptions options)
+    : model_(model),
+      options_(checked(std::move(options))),
+      training_(completed(std::move(training))),
+      held_out_(completed(std::move(held_out))),
+      windows_(windows_of(options_, training_)),
+      length_(length_of(options_, training_, held_out_)),
+      optimizer_(std::move(optimizer)),
+      device_(optimizer_.learning_rate().device()),
+      pool_(*default_pool(device_)),
+      pictures_(std::make_unique<Pictures>(options_, pool_)),
+      budget_(options_, pool_, training_.host_bytes),
+      step_(model, optimizer_, options_, windows_, updates_of(options_, training_)),
+      runner_(step_.train(options_.precision), options_.captured, budget_.step_options(),
+              &step_.window(), step_.evaluate(options_.precision),
+              options_.histograms > 0 ? step_.train(options_.precision, true) : StepFunction()),
+      journal_(options_, length_, pool_),
+      early_(options_.patience) {
+  check<ValueError>(held_out_.count > 0, "train: there is nothing to evaluate on: ",
+                    held_out_.count, " batches. Pass those of a data set.");
+  if (!options_.run.empty() && !options_.plan_only)
+    folder_.emplace(options_.run, options_.resume && (options_.run == options_.resume_from ||
+                                                      same_folder(options_.run,
+                                                                  options_.resume_from)));
+  state_.number("run.batches", batches_)
+      .number("run.round_loss.sum", round_loss_.sum)
+      .number("run.round_loss.count", round_loss_.count)
+      .number("run.mean_loss", mean_loss_)
+      .number("run.evaluation.sum", score_.loss.sum)
+      .number("run.evaluation.count", score_.loss.count)
+      .number("run.evaluation.right", score_.right)
+      .number("run.lowest_loss", early_.best)
+      .number("run.evaluations_without_lower", early_.waited);
+  for (const auto& [name, value] : options_.same) state_.same(name, value);
+  state_.same("data", training_.identity)
+      .same("seed", cat(options_.seed))
+      .same("batch", cat(training_.kinds.front()[0].shape[0]))
+      .same("accumulate", cat(windows_.most))
+      .may_change("loss scale", loss_scale_of(options_), "loss_scaler.", "window.");
+  step_.add_to(state_, [this] { return windows_.part(batches_) != 0; });
+}
+
+Trainer::~Trainer() = default;
+
+Result Trainer::run() {
+  std::printf("%s, %lld parameters, %s, %s, %s\n", options_.name.c_str(),
+              static_cast<long long>(model_.parameter_count()), training_.name.c_str(),
+              options_.captured ? "captured" : "eager", name_of(options_.precision));
+  if (options_.resume && !options_.plan_only) restore();
+  first_ = batches_;
+  result_.planned = plan();
+  if (options_.plan_only) return result_;
+  open(result_.planned);
+  train_all();
+  return finish();
+}
+
+void Trainer::restore() {
+  std::string file = options_.resume_from;
+  std::vector<Changed> changed;
+  const bool own = folder_ && same_folder(options_.run, options_.resume_from);
+  if (fs::is_directory(file)) {
+    const Restored restored = restore_newest(RunFolder::saves_of(file), state_);
+    file = restored.file.string();
+    changed = restored.changed;
+    for (const Damaged& damaged : restored.damaged) {
+      std::printf("%s\n", damaged.why.c_str());
+      if (own) set_aside(damaged);
+    }
+  } else {
+    changed = state_.restore(file);
+  }
+  if (file.empty())
+    std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
+  else
+    std::printf("resumed after %lld batches from %s\n", static_cast<long long>(batches_),
+                file.c_str());
+  for (const auto& [name, before, now] : changed)
+    std::printf("  %s %s from here on; it was %s\n", name.c_str(), now.c_str(), before.c_str());
+  if (own && !file.empty()) saved_ = batches_;
+}
+
+Planned Trainer::plan() {
+  const auto with_key = [&](Metas metas) {
+    metas.push_back(make_key(0, 0, device_).meta());
+    return metas;
+  };
+  const Workload work{.inputs = with_key(training_.kinds.front()),
+                      .windows = windows_.sizes(),
+                      .evaluation = held_out_.kinds,
+                      .data_bytes = training_.data_bytes + held_out_.data_bytes};
+  const Functions functions{
+      .train = [&](Precision type) { return step_.train(type); },
+      .evaluate = [&](Precision type) { return step_.evaluate(type); },
+      .with_gradients = [&](Precision type) {
+        return options_.histograms > 0 ? step_.train(type, true) : StepFunction();
+      }};
+  const Planned planned =
+      budget_.plan(runner_, work, model_.parameters(), step_.window(), functions);
+  pictures_->draw_plan(runner_, work.inputs, step_.train(options_.precision), step_.window());
+  return planned;
+}
+
+// Nothing will be refused any more. Peaks and times count from here.
+void Trainer::open(const Planned& planned) {
+  start_ = std::chrono::steady_clock::now();
+  pool_.reset_peak();
+  if (folder_) {
+    saves_.emplace(folder_->saves(), options_.keep);
+    if (batches_ > 0 && saved_ != batches_) {  // another run's state: now it is this one's too
+      save();
+      saves_->finish();
+    }
+    if (!options_.config.empty()) data::write_atomically(folder_->config(), options_.config);
+  }
+  journal_.open(folder_ ? folder_->path() : fs::path(), batches_, planned.training);
+  if (folder_)
+    std::printf("  saves into %s; a copy of %s of the state is outside of any plan and budget\n",
+                folder_->saves().c_str(), bytes_text(state_.bytes()).c_str());
+}
+
+bool Trainer::running() const {
+  const bool enough = options_.stop_after > 0 && batches_ - first_ >= options_.stop_after;
+  return batches_ < length_.batches && !enough && !stop_.requested() && !early_.reached();
+}
+
+bool Trainer::evaluation_due() const {
+  return batches_ % length_.round == 0 || batches_ == length_.batches;
+}
+
+void Trainer::train_all() {
+  FindNan find_nan(options_, step_.scaler(), optimizer_.steps());
+  while (running()) {
+    const int64_t number = batches_;
+    step_.prepare(number);
+    const bool last = windows_.ends_with(number);
+    const bool drawn = last && options_.histograms > 0 &&
+                       (windows_.before(number) + 1) % options_.histograms == 0;
+    {  // no evaluation is planned beside the batch
+      const data::Batch batch = training_.at(number);
+      const Tensor key = make_key(options_.seed, static_cast<uint64_t>(number), device_);
+      const auto [loss, gradients] = find_nan.watch(number, last, [&] {
+        return runner_.train(number, {batch.x, batch.y, key}, drawn);
+      });
+      pictures_->draw_pool(pool_);
+      ++batches_;
+      best_ = false;
+      trained_.push_back({loss, batches_, batch.y.count(), step_.learning_rate()});
+      drain_losses(loss.known() ? 0 : kMostPendingLosses);
+      if (!gradients.empty()) {
+        drain_losses(0);
+        journal_.histograms(batches_, model_.named_parameters(), gradients);
+      }
+    }
+    if (evaluation_due()) evaluate();
+    const bool due = options_.save_every > 0 && batches_ % options_.save_every == 0;
+    if (saves_ && (evaluation_due() || due)) save();
+  }
+}
+
+void Trainer::drain_losses(size_t most_left) {
+  for (; trained_.size() > most_left; trained_.pop_front()) {
+    const Trained& batch = trained_.front();
+    const double loss = batch.loss.value();
+    round_loss_.add(loss, batch.labels);
+    const bool guesses = options_.objective.guess && score_.loss.count > 0;
+    journal_.trained(batch.batches, loss, batch.learning_rate.value(),
+                     guesses ? score_.accuracy() : -1);
+  }
+}
+
+void Trainer::evaluate() {
+  drain_losses(0);
+  result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
+  journal_.evaluating(batches_);
+  runner_.release_arena();  // training's
+  pool_.reset_peak();
+  const Objective& objective = options_.objective;
+  score_ = {};
+  std::vector<Mean> means(objective.metrics.size());
+  for (int64_t i = 0; i < held_out_.count; ++i) {
+    const data::Batch batch = held_out_.at(i);
+    const std::vector<Tensor> results = runner_.evaluate({batch.x, batch.y});
+    const int64_t counted =
+        score_.add(results[0], objective.guess ? results[1] : Tensor(), batch.y);
+    for (size_t m = 0; m < means.size(); ++m)
+      if (counted > 0) means[m].add(results[results.size() - means.size() + m].item(), counted);
+  }
+  result_.evaluation_peak_bytes =
+      std::max(result_.evaluation_peak_bytes, pool_.stats().peak.bytes);
+  runner_.release_arena();  // the evaluation's
+  pool_.reset_peak();
+
+  mean_loss_ = round_loss_.value();
+  round_loss_ = {};
+  best_ = early_.observe(score_.loss.value());
+  Evaluation evaluation = last();
+  for (size_t m = 0; m < means.size(); ++m)
+    evaluation.figures.emplace_back(objective.metrics[m].name, means[m].value());
+  journal_.evaluated(evaluation);
+}
+
+Evaluation Trainer::last() const {
+  Evaluation evaluation{.batches = batches_, .mean_loss = mean_loss_};
+  evaluation.figures.emplace_back("val_loss", score_.loss.value());
+  if (options_.objective.guess) evaluation.figures.emplace_back("accuracy", score_.accuracy());
+  if (options_.objective.perplexity)
+    evaluation.figures.emplace_back("perplexity", score_.perplexity());
+  return evaluation;
+}
+
+void Trainer::save() {
+  drain_losses(0);
+  saves_->save(batches_, state_, best_);
+  saved_ = batches_;
+}
+
+Result Trainer::finish() {
+  drain_losses(0);
+  if (saves_ && saved_ != batches_) save();
+  if (saves_) saves_->finish();
+  result_.evaluations = journal_.evaluations();
+  result_.last = last();
+  result_.skipped = step_.skipped(batches_);
+  result_.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  result_.over = batches_ >= length_.batches || early_.reached();
+  if (!result_.over) {
+    const std::string stopped =
+        cat("stopped after ", batches_, " batches",
+            saves_ ? cat("; --resume ", options_.run, " goes on") : std::string(), ".");
+    if (stop_.requested()) throw Interrupted(stopped);
+    std::printf("%s\n", stopped.c_str());
+  } else if (early_.reached()) {
+    std::printf("stopped early: %lld evaluations without a lower loss than %.4f\n",
+                static_cast<long long>(early_.waited), early_.best);
+  }
+  return result_;
+}
+
+}  // namespace plimsoll::train

@@ -1,0 +1,123 @@
+// Trainer: the loop that everyone writes, once. Epochs or steps, evaluations, mixed precision,
+// accumulation, a budget of bytes, saves and going on where they end, logs, Ctrl-C.
+//
+//   data::Loader training(images.train, {.batch = 64, .shuffle = true, .drop_last = true});
+//   data::Loader test(images.test, {.batch = 64});
+//   optim::AdamW optimizer(model.parameters());
+//   train::Trainer trainer(model, optimizer, train::batches(training), train::batches(test),
+//                          {.epochs = 5, .budget = int64_t{30} << 20, .run = "runs/a"});
+//   const train::Result result = trainer.run();
+//
+// It is made of parts that can be used without it: TrainingStep (what a batch does), Runner
+// (eager or captured), Budget (planning), Journal (what is said), State and Saves (what is kept).
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "optim/parameter_groups.h"
+#include "train/batches.h"
+#include "train/budget.h"
+#include "train/early_stop.h"
+#include "train/log/journal.h"
+#include "train/metrics.h"
+#include "train/options.h"
+#include "train/run_folder.h"
+#include "train/saves.h"
+#include "train/stop_request.h"
+#include "train/training_step.h"
+
+namespace plimsoll::train {
+
+class Pictures;
+
+struct Result {
+  bool over = false;  // false: it was stopped before its end, or only planned
+  std::vector<Evaluation> evaluations;  // of the whole run
+  Evaluation last;                      // the last of them, without metrics of the user's own
+  Planned planned;                      // bytes
+  int64_t peak_bytes = 0, evaluation_peak_bytes = 0;  // of this process, in the pool
+  int64_t skipped = 0;                                // updates that loss scaling left out
+  double seconds = 0;                                 // of this process
+};
+
+// How many updates such a training makes at most: what a schedule is made for. ValueError unless
+// one of epochs and steps is given, and epochs only where batches end.
+int64_t updates_of(const TrainOptions& options, const Batches& training);
+
+class Trainer {
+ public:
+  // Model and what batches come from outlive this. All training batches are of one size. Refuses
+  // now what could not be had later. UsageError: files or folders that cannot be made, options that
+  // do not go together; ValueError: numbers out of range, no batches.
+  Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches training, Batches held_out,
+          TrainOptions options);
+  ~Trainer();
+
+  // What is saved besides model, optimizer and the training itself: add to it before run().
+  State& state() { return state_; }
+
+  // Goes on where that is asked for, plans, and trains to the end. Called once. Errors: as
+  // State::restore() and Budget::plan(); NumericError for a loss that is not finite; DataError for
+  // a disk that is full; Interrupted after Ctrl-C, when all is saved.
+  Result run();
+
+  // Masks of a training that prunes, to strip and to count; nothing where it does not.
+  std::optional<optim::Pruner>& pruner() { return step_.pruner(); }
+
+ private:
+  struct Trained {  // one batch
+    Loss loss;
+    int64_t batches, labels;
+    AsyncReadBack learning_rate;
+  };
+  // A loss that is not known yet is looked at when so many others have come after it, and before
+  // anything is saved or evaluated: so the host goes on while a GPU computes.
+  static constexpr size_t kMostPendingLosses = 2;
+
+  void restore();
+  Planned plan();
+  void open(const Planned& planned);
+  void train_all();
+  void drain_losses(size_t most_left);
+  bool running() const;
+  bool evaluation_due() const;
+  void evaluate();
+  Evaluation last() const;
+  void save();
+  Result finish();
+
+  nn::Module& model_;
+  const TrainOptions options_;
+  const Batches training_, held_out_;
+  const Windows windows_;
+  const RunLength length_;
+  optim::ParameterGroups optimizer_;
+  const Device device_;
+  PooledAllocator& pool_;
+  const std::unique_ptr<Pictures> pictures_;
+  Budget budget_;
+  TrainingStep step_;
+  Runner runner_;
+  Journal journal_;
+  std::optional<RunFolder> folder_;
+  std::optional<Saves> saves_;
+  const StopRequest stop_;
+
+  // What is saved and restored.
+  int64_t batches_ = 0;  // trained, in all processes: the number of the next
+  Mean round_loss_;      // since the last evaluation
+  double mean_loss_ = 0;  // of the round before
+  Score score_;           // of the last evaluation
+  EarlyStop early_;
+  State state_;
+
+  std::deque<Trained> trained_;  // whose losses were not looked at
+  int64_t first_ = 0;            // batch of this process
+  int64_t saved_ = -1;           // batches at the last save of this run; -1: none
+  bool best_ = false;            // whether the last evaluation, just made, was
+  Result result_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace plimsoll::train

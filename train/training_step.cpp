@@ -1,0 +1,127 @@
+#include "train/training_step.h"
+
+#include <charconv>
+
+#include "autograd/gradients.h"
+#include "autograd/no_grad.h"
+#include "optim/clip.h"
+#include "train/state.h"
+
+namespace plimsoll::train {
+namespace {
+
+optim::SparsitySchedule sparsity_schedule(double share, int64_t updates) {
+  const int64_t every = std::max<int64_t>(1, updates / 100), begin = updates / 10;
+  return {.final = share,
+          .begin = begin,
+          .end = begin + updates * 6 / 10 / every * every,
+          .frequency = every};
+}
+
+}  // namespace
+
+std::string loss_scale_of(const TrainOptions& options) {
+  const std::string& scale = options.loss_scale;
+  if (scale.empty()) return options.precision == Precision::f16 ? "dynamic" : "none";
+  if (scale == "dynamic" || scale == "none") return scale;
+  double value = 0;
+  const auto [end, error] = std::from_chars(scale.data(), scale.data() + scale.size(), value);
+  check<ValueError>(error == std::errc() && end == scale.data() + scale.size(),
+                    "train: no such loss scale: ", scale, ". Use dynamic, none or a number.");
+  return cat(value);
+}
+
+optim::LossScaler make_scaler(const TrainOptions& options, Device device) {
+  const std::string scale = loss_scale_of(options);
+  if (scale == "none") return optim::LossScaler::none();
+  if (scale == "dynamic") return optim::LossScaler::dynamic({}, device);
+  return optim::LossScaler::fixed(std::stod(scale), device);
+}
+
+TrainingStep::TrainingStep(const nn::Module& model, optim::ParameterGroups& optimizer,
+                           const TrainOptions& options, const Windows& windows, int64_t updates)
+    : model_(model),
+      parameters_(model.parameters()),
+      optimizer_(optimizer),
+      options_(options),
+      windows_(windows),
+      scaler_(make_scaler(options, parameters_.front().device())),
+      window_(parameters_, windows.most),
+      updates_made_(optimizer.steps()),
+      sparsity_(sparsity_schedule(options.prune, updates)) {
+  if (options.schedule && scaler_.current().defined())
+    async_rate_.emplace(options.schedule, optimizer.steps());
+  if (options.prune > 0)
+    pruner_.emplace(optim::prunable(model.named_parameters()),
+                    optim::PruneOptions{.schedule = sparsity_});
+}
+
+StepFunction TrainingStep::train(Precision precision, bool return_gradients) const {
+  return [this, precision, return_gradients](std::span<const Tensor> in) {
+    if (async_rate_) optimizer_.set(*async_rate_);
+    const Autocast scope(precision);
+    const Objective& objective = options_.objective;
+    const Tensor loss = objective.loss(model_(in[0], nn::training(in[2])), in[1]);
+    std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
+    sums = window_.add(std::move(sums), count_labels(in[1]));
+    std::vector results{loss};
+    if (sums.empty()) return results;  // the window goes on
+    const auto [grads, skip] = scaler_.unscale(std::move(sums));
+    optimizer_.update(
+        options_.clip_norm > 0 ? optim::clip_by_global_norm(grads, options_.clip_norm).grads : grads,
+        skip);
+    if (pruner_) pruner_->apply();
+    scaler_.update(skip);
+    if (return_gradients) results.insert(results.end(), grads.begin(), grads.end());
+    return results;
+  };
+}
+
+StepFunction TrainingStep::evaluate(Precision precision) const {
+  return [this, precision](std::span<const Tensor> in) {
+    const NoGrad no_grad;
+    const Autocast scope(precision);
+    const Objective& objective = options_.objective;
+    const Tensor output = model_(in[0]);
+    std::vector results{objective.loss(output, in[1])};
+    if (objective.guess) results.push_back(objective.guess(output));
+    for (const Metric& metric : objective.metrics) results.push_back(metric.mean(output, in[1]));
+    return results;
+  };
+}
+
+void TrainingStep::prepare(int64_t number) {
+  const int64_t part = windows_.part(number), ended = windows_.before(number);
+  const bool first = !left_out_;
+  if (first) left_out_ = skipped(number);
+  if (async_rate_) async_rate_->next();
+  if (part == 0 && pruner_ && scaler_.current().defined()) {
+    updates_made_.next();
+    if (updates_made_.any([&](int64_t made) { return sparsity_.due(made); }))
+      pruner_->prune(updates_made_.exact());
+  } else if (part == 0 && pruner_) {
+    pruner_->prune(ended - *left_out_);
+  }
+  if (options_.schedule && !async_rate_ && (part == 0 || first)) {
+    rate_ = options_.schedule(ended - *left_out_);
+    optimizer_.set_learning_rate(rate_);
+  } else if (first) {
+    rate_ = optimizer_.learning_rate().item();
+  }
+  window_.at(part, windows_.parts(number));
+}
+
+AsyncReadBack TrainingStep::learning_rate() const {
+  return async_rate_ ? AsyncReadBack(optimizer_.learning_rate()) : AsyncReadBack(rate_);
+}
+
+void TrainingStep::add_to(State& state, std::function<bool()> in_window) const {
+  state.tensors("", model_.named_parameters())
+      .tensors("", model_.named_buffers())
+      .tensors("optimizer.", optimizer_.state())
+      .tensors("loss_scaler.", scaler_.state())
+      .tensors("window.", window_.state(), std::move(in_window));
+  if (pruner_) state.tensors("pruner.", pruner_->state());
+}
+
+}  // namespace plimsoll::train

@@ -1,0 +1,78 @@
+// TrainingStep: one batch of a training as a function of tensors, the same for every way to run it:
+//
+//   loss -> gradients -> sum of the window -> [its last batch: unscale -> clip -> update -> prune]
+//
+//   train::TrainingStep step(model, optimizer, options, windows, updates);
+//   Runner runner(step.train(Precision::f32), /*captured=*/true, {}, &step.window(), ...);
+//   step.prepare(number);
+//   runner.train(number, {x, y, key});
+#pragma once
+
+#include <optional>
+
+#include "autograd/autocast.h"
+#include "core/engine/async_read_back.h"
+#include "core/engine/trace.h"
+#include "nn/module.h"
+#include "optim/accumulation.h"
+#include "optim/async_count.h"
+#include "optim/parameter_groups.h"
+#include "optim/loss_scaler.h"
+#include "optim/prune.h"
+#include "optim/scheduled_rate.h"
+#include "train/options.h"
+#include "train/windows.h"
+
+namespace plimsoll::train {
+
+class State;
+
+class TrainingStep {
+ public:
+  // `updates`: how many the training is long, for pruning. All must outlive this.
+  TrainingStep(const nn::Module& model, optim::ParameterGroups& optimizer, const TrainOptions& options,
+               const Windows& windows, int64_t updates);
+
+  // x, y, key -> {loss}, and where an update is made and they are asked for, its gradients: of the
+  // parameters in order, without loss scale and before clipping.
+  StepFunction train(Precision precision, bool return_gradients = false) const;
+  // x, y -> {loss, guesses if there are any, each metric}
+  StepFunction evaluate(Precision precision) const;
+
+  // Before batch `number` runs, outside of the step: its place in the window, the learning rate,
+  // new masks. The first call is for the first batch of this process.
+  void prepare(int64_t number);
+  // The rate of the batch that was prepared.
+  AsyncReadBack learning_rate() const;
+  // Updates that loss scaling left out until batch `number`.
+  int64_t skipped(int64_t number) const { return windows_.before(number) - optimizer_.steps_made(); }
+
+  // Parameters, buffers, optimizer, scaler, masks; the sums of the window where `in_window()` holds.
+  void add_to(State& state, std::function<bool()> in_window) const;
+
+  optim::Accumulation& window() { return window_; }
+  const optim::LossScaler& scaler() const { return scaler_; }
+  const optim::ParameterGroups& optimizer() const { return optimizer_; }
+  std::optional<optim::Pruner>& pruner() { return pruner_; }
+
+ private:
+  const nn::Module& model_;
+  const std::vector<Tensor> parameters_;
+  optim::ParameterGroups& optimizer_;
+  const TrainOptions& options_;
+  const Windows windows_;
+  optim::LossScaler scaler_;
+  optim::Accumulation window_;
+  std::optional<optim::ScheduledRate> async_rate_;  // where loss scaling may leave updates out
+  optim::AsyncCount updates_made_;
+  optim::SparsitySchedule sparsity_;
+  mutable std::optional<optim::Pruner> pruner_;
+  std::optional<int64_t> left_out_;  // updates, before this process
+  double rate_ = 0;
+};
+
+// "dynamic", "none" or a number: what TrainOptions::loss_scale means. ValueError for other words.
+std::string loss_scale_of(const TrainOptions& options);
+optim::LossScaler make_scaler(const TrainOptions& options, Device device);
+
+}  // namespace plimsoll::train
