@@ -20,16 +20,16 @@ RunFolder::RunFolder(std::filesystem::path path, bool resume) : path_(std::move(
     lock_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock_ < 0) error = std::error_code(errno, std::generic_category());
   }
-  check<UsageError>(!error, "--run: the folder cannot be made: ", path_.string(), " (",
+  check<UsageError>(!error, "run: the folder cannot be made: ", path_.string(), " (",
                     error.message(), "). Name one in a folder that exists and is yours.");
   // The lock goes with the process, however that ends. No lock where folders cannot be locked.
   const bool taken = flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   const bool used = !resume && !list_saves(saves()).empty();
   if (taken || used) close(lock_);
-  check<UsageError>(!taken, "--run: another process trains in this folder: ", path_.string(),
+  check<UsageError>(!taken, "run: another process trains in this folder: ", path_.string(),
                     ". Wait for it, or name another folder.");
-  check<UsageError>(!used, "--run: there is a training in this folder: ", path_.string(),
-                    ". Add --resume to go on with it, or name another folder.");
+  check<UsageError>(!used, "run: there is a training in this folder: ", path_.string(),
+                    ". Resume it, or name another folder.");
   for (const char* name : {"config.toml.", "log.csv.", "metrics.jsonl."})
     data::remove_unfinished(path_, name);
 }

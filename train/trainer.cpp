@@ -293,7 +293,7 @@ Result Trainer::finish() {
   if (!result_.over) {
     const std::string stopped =
         cat("stopped after ", batches_, " batches",
-            saves_ ? cat("; --resume ", options_.run, " goes on") : std::string(), ".");
+            saves_ ? cat("; resume goes on from ", options_.run) : std::string(), ".");
     if (stop_.requested()) throw Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());
   } else if (early_.reached()) {

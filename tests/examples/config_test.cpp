@@ -75,7 +75,7 @@ TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
   const std::string config = data::read_text(dir / "run" / "config.toml");
   EXPECT_EQ(setting(config, "width"), "width=16");
   const std::tuple<std::string, int, std::string> refusals[] = {
-      {train + "--run " + run_folder, 2, "--run: there is a training in this folder: "},
+      {train + "--run " + run_folder, 2, "run: there is a training in this folder: "},
       {"train_transformer --resume", 2, "--resume: it names no run, and there is no --run."},
       {"train_transformer --resume " + dir.text("nowhere"), 2, "--resume: there is no such run: "},
       {"train_transformer --batch 4 --resume " + run_folder, 2,
@@ -84,7 +84,7 @@ TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
       {"train_transformer --heads 4 --resume " + run_folder, 2,
        " was saved with heads 2, not with 4."},
       {"train_cnn --config " + dir.text("none.toml") + " --resume " + run_folder, 2, "none.toml"},
-      {"train_transformer --budget 1kB --resume " + run_folder, 2, "it is too small: 1000 bytes"}};
+      {"train_transformer --budget 1kB --resume " + run_folder, 2, "the budget is too small: 1000 bytes"}};
   for (const auto& [command, code, sentence] : refusals) {
     const Outcome outcome = run(command);
     EXPECT_EQ(outcome.code, code) << command << "\n" << outcome.output;

@@ -172,7 +172,7 @@ TEST_P(FindNanOnBatches, SaysWhereALowerScaleMayHelp) {
   expect_error<NumericError>([&] { training.step(1e34F); },
                              "train: in batch 1: mul: output 0 holds NaN or infinity: f32 [1] on "
                              "cpu. Lower the learning rate or look at this op's inputs. The loss "
-                             "is finite: a lower --loss-scale may help.");
+                             "is finite: a lower loss scale may help.");
   EXPECT_EQ(training.optimizer.steps_made(), 0);
   EXPECT_EQ(training.w.item(), 1);
   expect_error<NumericError>([&] { training.step(INFINITY); },

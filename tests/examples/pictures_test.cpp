@@ -169,7 +169,7 @@ TEST(Pictures, AreRefusedBeforeTraining) {
     for (const char* program : {"train_cnn", "train_transformer"}) {
       const Outcome outcome = run(std::string(program) + " " + option + " /nowhere/file");
       EXPECT_EQ(outcome.code, 2);
-      EXPECT_EQ(outcome.output, std::string(option) +
+      EXPECT_EQ(outcome.output, std::string(option).substr(2) +
                                     ": the file cannot be written: /nowhere/file (No such file or "
                                     "directory). Name a file in a folder that exists and is "
                                     "yours.\n");

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/data/testing.h"
 #include "tests/examples/testing.h"
 
 namespace plimsoll::examples {
@@ -179,6 +180,19 @@ TEST(FirstStep, PrintsTheTableOfTheReadme) {
   std::ostringstream readme;
   readme << std::ifstream(PLIMSOLL_SOURCE_DIR "/README.md").rdbuf();
   EXPECT_NE(readme.str().find(table), std::string::npos) << "README.md should show\n" << table;
+}
+
+// The program of docs/training.md: it stays within its budget, and what is over is not begun anew.
+TEST(OwnModel, TrainsWithinItsBudgetAndGoesOn) {
+  const data::TemporaryFolder dir;
+  const std::string there = "cd " + dir.path().string() + " && ";
+  const Outcome first = run("own_model", there);
+  ASSERT_EQ(first.code, 0) << first.output;
+  EXPECT_NE(first.output.find("\nepoch 3/3  mean loss "), std::string::npos) << first.output;
+  const Outcome again = run("own_model", there);
+  ASSERT_EQ(again.code, 0) << again.output;
+  EXPECT_NE(again.output.find("resumed after "), std::string::npos) << again.output;
+  EXPECT_EQ(again.output.find("\nepoch "), std::string::npos) << again.output;
 }
 
 TEST(TrainCnn, StopsAtANonFiniteLossAndNamesTheOpOnRequest) {

@@ -40,7 +40,7 @@ TEST(ExamplesPrune, SharesAndFoldersAreChecked) {
     EXPECT_EQ(run(std::string("train_cnn --prune ") + share).code, 2) << share;
   const Outcome outcome = run("train_transformer --steps 1 --tensorboard /proc/none");
   EXPECT_EQ(outcome.code, 2) << outcome.output;
-  EXPECT_NE(outcome.output.find("--tensorboard: events: the file cannot be made: "),
+  EXPECT_NE(outcome.output.find("tensorboard: events: the file cannot be made: "),
             std::string::npos)
       << outcome.output;
 }

@@ -66,7 +66,7 @@ TEST(ExamplesRefuse, Options) {
       {"train_cnn --plan-seconds 1e9", 2, "number above 0 and below 1e9: 1e9\n"},
       {"fit --model gpt2-124M --vram 1GiB --plan-seconds nan", 2, "and below 1e9: nan\n"},
       {"train_cnn --budget 1MiB --cost model --plan-seconds 0.1", 2,
-       "--budget 1MiB: it is too small: 1048576 bytes, and the smallest plan found takes "},
+       "train: the budget is too small: 1048576 bytes, and the smallest plan found takes "},
       {"train_cnn --lr", 2, "--lr: 1 required"},
       {"train_cnn --nonsense", 2, "--nonsense"},
       {"train_transformer --dropout 1.5", 2, "--dropout: not a number from 0 to below 1: 1.5\n"},

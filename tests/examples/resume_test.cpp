@@ -242,7 +242,7 @@ TEST_F(ExamplesResume, AfterCtrlC) {
     running.signal(number);
     EXPECT_EQ(running.wait(), 130);
     const std::string output = data::read_text(dir / "output");
-    EXPECT_NE(output.find(" batches; --resume " + dir.text(name) + " goes on.\n"),
+    EXPECT_NE(output.find(" batches; resume goes on from " + dir.text(name) + ".\n"),
               std::string::npos)
         << output;
     EXPECT_GE(newest(name).first, 7);

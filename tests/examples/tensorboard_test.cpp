@@ -163,8 +163,8 @@ TEST_F(ExamplesTensorBoard, CurvesGoOnWhereTheStateIs) {
 TEST(ExamplesHistograms, NeedAFolder) {
   const Outcome outcome = run("train_cnn --histograms 10");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.output.find("--histograms: they go into event files, and there are none: 10. "
-                                "Add --tensorboard FOLDER.\n"),
+  EXPECT_NE(outcome.output.find("histograms: they go into event files, and there are none: 10. "
+                                "Name a folder for tensorboard.\n"),
             std::string::npos)
       << outcome.output;
 }
