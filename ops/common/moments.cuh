@@ -1,8 +1,8 @@
 // The sums that a mean and a variance are made of, for reductions (ops/common/reduce_axes.cuh).
 //
 // One pass over x - shift, where shift is the first element: with it among those that are added up,
-// the square of their mean is at most n times their variance, and so little is cancelled in f64. All
-// equal elements give 0.
+// the square of their mean is at most n times their variance, and so little is cancelled in f64.
+// All equal elements give 0.
 #pragma once
 
 #include "core/cuda/elements.cuh"

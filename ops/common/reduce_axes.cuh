@@ -1,5 +1,5 @@
-// Sums and the like on a GPU: x [outer, mid, inner] -> y [outer, inner] (ops/common/reduce_axes.h). A
-// reduction is a struct, which reads its operands itself:
+// Sums and the like on a GPU: x [outer, mid, inner] -> y [outer, inner], as in
+// ops/common/reduce_axes.h. A reduction is a struct, which reads its operands itself:
 //
 //   template <class C>
 //   struct Sum {
@@ -7,7 +7,7 @@
 //     Elements<C> x, y;
 //     __device__ State start(int64_t i, int64_t first) const { return 0; }   // of output i, whose
 //                                                       // elements begin at number `first`
-//     __device__ void take(State& s, int64_t at, int64_t m) const { s += x.get(at); }  // [.., m, ..]
+//     __device__ void take(State& s, int64_t at, int64_t m) const { s += x.get(at); }  // number m
 //     __device__ void join(State& s, const State& other) const { s += other; }
 //     __device__ void finish(int64_t i, const State& s) const { y.set(i, static_cast<C>(s)); }
 //   };
@@ -20,8 +20,8 @@
 //   reduce_then_each(axes, f, call.workspace);
 //
 // A block takes neighbouring outputs, with as many threads for each as it has left. Where there are
-// too few outputs to keep a GPU busy, mid is cut into chunks, whose states wait in the workspace for
-// a second kernel. States are joined in an order that depends on nothing but the sizes.
+// too few outputs to keep a GPU busy, mid is cut into chunks, whose states wait in the workspace
+// for a second kernel. States are joined in an order that depends on nothing but the sizes.
 #pragma once
 
 #include <bit>
