@@ -58,9 +58,4 @@ __device__ T to_memory(C value) {
   }
 }
 
-template <class T, int N>
-struct alignas(sizeof(T) * N) Pack {
-  T at[N];
-};
-
 }  // namespace plimsoll::cuda

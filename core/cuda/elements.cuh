@@ -14,12 +14,6 @@
 
 namespace plimsoll::cuda {
 
-// How many neighbours a thread moves at once where their addresses allow: 16 bytes of f32. Those of
-// f64, which is there to compare with, are moved one by one, which halves what there is to compile.
-constexpr int kTogether = 4;
-template <class C>
-constexpr bool kMovesPacks = !std::is_same_v<C, double>;
-
 template <class C>
 struct Elements {
   std::byte* data = nullptr;
@@ -51,39 +45,11 @@ struct Elements {
   __device__ void set(int64_t i, C value) const {
     visit([&]<class T>() { reinterpret_cast<T*>(data)[i] = to_memory<T>(value); });
   }
-
-  // The same for kTogether neighbours from i on, which lie on a boundary of their size.
-  struct Several {
-    C at[kTogether];
-  };
-  __device__ Several get_several(int64_t i) const {
-    Several result;
-    visit([&]<class T>() {
-      const auto pack =
-          *reinterpret_cast<const Pack<T, kTogether>*>(reinterpret_cast<T*>(data) + i);
-      for (int j = 0; j < kTogether; ++j) result.at[j] = to_register<C>(pack.at[j]);
-    });
-    return result;
-  }
-  __device__ void set_several(int64_t i, const Several& values) const {
-    visit([&]<class T>() {
-      Pack<T, kTogether> pack;
-      for (int j = 0; j < kTogether; ++j) pack.at[j] = to_memory<T>(values.at[j]);
-      *reinterpret_cast<Pack<T, kTogether>*>(reinterpret_cast<T*>(data) + i) = pack;
-    });
-  }
 };
 
 template <class C>
 Elements<C> elements(const View& view) {
   return {view.as<std::byte>(), view.dtype()};
-}
-
-// Whether rows of `width` elements from the start of a view can be read by get_several().
-inline bool in_packs(const View& view, int64_t width) {
-  const auto bytes = static_cast<uintptr_t>(kTogether * size_of(view.dtype()));
-  return view.dtype() != DType::f64 && width % kTogether == 0 &&
-         reinterpret_cast<uintptr_t>(view.data) % bytes == 0;
 }
 
 // Calls f.template operator()<C>() with what elements of this type are computed in; with float or

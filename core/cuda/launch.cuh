@@ -24,6 +24,12 @@ inline int64_t blocks_for(int64_t n, int threads = kThreads) {
   return std::clamp<int64_t>((n + threads - 1) / threads, 1, kMostBlocks);
 }
 
+// Threads of a block that has a row of n elements to itself: whole warps.
+inline int row_threads(int64_t n) {
+  const int64_t warps = (n + kWarp - 1) / kWarp;
+  return kWarp * static_cast<int>(std::clamp<int64_t>(warps, 1, kThreads / kWarp));
+}
+
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), int64_t blocks, int threads, Arguments... arguments) {
   const dim3 grid = grid_of(blocks);

@@ -8,8 +8,6 @@
 // Sums are made in f32, in f64 for f64, in an order that depends on the sizes alone.
 #pragma once
 
-#include <algorithm>
-
 #include "core/tensor/value.h"
 
 namespace plimsoll::cuda {
@@ -32,32 +30,12 @@ struct Product {
   bool accumulate = false;     // adds to what c holds
 };
 
-// How a product is cut. Where its tiles are too few to keep a large GPU busy, long sums are cut
-// too; their parts are kept in the workspace and added in order.
-struct ProductCut {
-  static constexpr int64_t kTile = 64, kEnough = 264, kLongest = 512;
-  int64_t rows, columns, splits, depth;  // tiles of a matrix; parts of a sum, of `depth` terms
-
-  ProductCut(int64_t batch, int64_t m, int64_t n, int64_t k)
-      : rows((m + kTile - 1) / kTile), columns((n + kTile - 1) / kTile) {
-    const int64_t tiles = std::max<int64_t>(1, batch * rows * columns);
-    splits = std::max<int64_t>(1, std::min(kEnough / tiles, k / kLongest));
-    depth = (k + splits - 1) / splits;
-  }
-};
-
-// Workspace of a product computed by run_product() (product.cuh) from elements of this type.
-inline int64_t own_product_bytes(int64_t batch, int64_t m, int64_t n, int64_t k, DType dtype) {
-  const int64_t splits = ProductCut(batch, m, n, k).splits;
-  return splits == 1 ? 0 : splits * batch * m * n * (dtype == DType::f64 ? 8 : 4);
-}
-
-// Workspace of product(). What cuBLAS may use is bounded by the size of the product alone, so that
-// plans are the same whether it is there or not: 32 MiB, as its makers advise, for large ones.
-inline int64_t product_bytes(int64_t batch, int64_t m, int64_t n, int64_t k, DType dtype) {
+// Workspace of product(), for cuBLAS: the kernel that takes its place needs none. It is bounded by
+// the size of the product alone, so that plans are the same whether cuBLAS is there or not: 32 MiB,
+// as its makers advise, for large ones.
+inline int64_t product_bytes(int64_t batch, int64_t m, int64_t n, int64_t k) {
   const double terms = static_cast<double>(batch * m) * static_cast<double>(n * k);
-  const int64_t library = terms < 1e6 ? 0 : (terms < 1e9 ? int64_t{1} << 20 : int64_t{32} << 20);
-  return std::max(library, own_product_bytes(batch, m, n, k, dtype));
+  return terms < 1e6 ? 0 : (terms < 1e9 ? int64_t{1} << 20 : int64_t{32} << 20);
 }
 
 // By cuBLAS where it is there and takes such operands, else by a kernel of this engine. f32 is not

@@ -1,8 +1,8 @@
 #include <atomic>
 
+#include "core/cuda/fetch.h"
 #include "core/cuda/runtime.h"
 #include "core/cuda/seam/cuda_queue.h"
-#include "core/cuda/staging.h"
 
 namespace plimsoll::cuda {
 namespace {

@@ -7,7 +7,6 @@
 #include "core/cuda/copy.h"
 #include "core/cuda/faults.h"
 #include "core/cuda/finite.h"
-#include "core/cuda/staging.h"
 
 namespace plimsoll::cuda {
 namespace {
@@ -106,18 +105,6 @@ void release(void* data) {
   cudaFree(data);
 }
 
-void* allocate_pinned(int64_t bytes) {
-  stream();
-  void* data = nullptr;
-  const cudaError_t status = cudaHostAlloc(&data, static_cast<size_t>(bytes), 0);
-  if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    return nullptr;
-  }
-  check_cuda(status, "cudaHostAlloc");
-  return data;
-}
-
 int64_t available() {
   stream();
   size_t free = 0, total = 0;
@@ -134,12 +121,12 @@ void copy(void* to, const void* from, int64_t bytes, CudaCopy kind) {
   check<DeviceError>(
       kind == CudaCopy::within || !diverted,
       "cuda: a step that is recorded copies from or to the host. Do so between steps.");
-  if (kind == CudaCopy::in) return copy_in(to, from, bytes);
-  check_cuda(
-      cudaMemcpyAsync(to, from, static_cast<size_t>(bytes),
-                      kind == CudaCopy::out ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice,
-                      stream()),
-      "cudaMemcpyAsync");
+  const cudaMemcpyKind direction =
+      kind == CudaCopy::in
+          ? cudaMemcpyHostToDevice  // the driver has read what is not pinned when it returns
+          : (kind == CudaCopy::out ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice);
+  check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), direction, stream()),
+             "cudaMemcpyAsync");
   if (kind == CudaCopy::out) synchronize();
 }
 
@@ -178,7 +165,6 @@ const CudaApi& cuda_backend() {
   static constexpr CudaApi api{.select = cuda::select,
                                .allocate = cuda::allocate,
                                .release = cuda::release,
-                               .allocate_pinned = cuda::allocate_pinned,
                                .available = cuda::available,
                                .copy = cuda::copy,
                                .copy_strided = cuda::copy_strided,

@@ -1,7 +1,7 @@
 // The CUDA runtime as this engine uses it: one device, one stream for all kernels, errors that name
 // the call.
 //
-//   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
+//   check_cuda(cudaMemsetAsync(data, 0, bytes, stream()), "cudaMemsetAsync");
 #pragma once
 
 #include <cuda_runtime.h>

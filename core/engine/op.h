@@ -48,11 +48,8 @@ struct OpDef {
   ViewRule view = nullptr;  // every output is a view of input 0: such an op has no kernel
   Saves saves{};            // what vjp reads: the eager tape keeps exactly these
   int inplace = -1;         // input whose memory output 0 may take (only the planner does it)
-  // Inputs written in place; such an op has no outputs. Its CUDA kernel also takes the operands of
-  // several calls with equal attributes, one's behind another's: a captured step joins the updates
-  // of many parameters.
-  Bits mutates = 0;
-  Bits strided = 0;  // inputs read through their strides; all others must be contiguous
+  Bits mutates = 0;         // inputs written in place; such an op has no outputs
+  Bits strided = 0;         // inputs read through their strides; all others must be contiguous
   // Bytes of scratch, known before the op runs: from a call without addresses, and where each thread
   // needs its own from num_threads() when it is asked. The kernel makes do with what it gets.
   Workspace workspace = nullptr;

@@ -1,9 +1,7 @@
 #include "memory/step/passes.h"
 
-#include "core/cuda/seam/cuda.h"
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
-#include "memory/passes/joining.h"
 
 namespace plimsoll {
 namespace {
@@ -20,16 +18,6 @@ PlannedProgram within_budget(const Program& captured, const StepBudget& budget) 
   return budget_planner(captured, budget.planning).plan_within(budget.bytes, budget.elsewhere);
 }
 
-// Where a launch costs something, updates of many parameters become one, if that takes no bytes.
-PlannedProgram with_joined_updates(PlannedProgram step) {
-  if (!is_asynchronous(step.program.device)) return step;
-  Program program = update_together(step.program, step.plan.lower_bound);
-  Plan plan = make_plan(program);
-  if (plan.arena_bytes > step.plan.arena_bytes) return step;
-  plan.recompute = step.plan.recompute;
-  return {std::move(program), std::move(plan)};
-}
-
 }  // namespace
 
 Program capture_live(const StepFunction& function, const Metas& inputs) {
@@ -43,8 +31,7 @@ BudgetPlanner budget_planner(Program captured, const BudgetOptions& options) {
 }
 
 PlannedProgram plan_step(const Program& captured, const StepBudget& budget) {
-  return with_joined_updates(budget.bytes > 0 ? within_budget(captured, budget)
-                                              : without_budget(captured));
+  return budget.bytes > 0 ? within_budget(captured, budget) : without_budget(captured);
 }
 
 }  // namespace plimsoll

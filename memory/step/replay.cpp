@@ -6,7 +6,6 @@
 #include <set>
 
 #include "core/engine/apply.h"
-#include "memory/passes/joining.h"
 
 namespace plimsoll {
 namespace {
@@ -53,19 +52,12 @@ Replay::Replay(const Program& program, const Plan& plan, bool graph)
 }
 
 void Replay::bind_kernels() {
-  const auto& instructions = program_.instructions;
-  for (int i = 0, end = 0; i < plan_.instructions; i = end) {
-    const Instruction& first = instructions[i];
-    const Kernel kernel = kernel_for(*first.op, program_.device);
-    end = is_asynchronous(program_.device) ? joined_until(program_, i) : i + 1;
-    if (program_.device == Device::null || !has_work(first)) continue;
-    const size_t begin = views_.size();
-    for (int k = i; k < end; ++k) add_views(instructions[k].in);
-    const size_t middle = views_.size();
-    for (int k = i; k < end; ++k) add_views(instructions[k].out);
-    const std::span<const View> all(views_.data() + begin, views_.size() - begin);
-    const Call call{all.first(middle - begin), all.subspan(middle - begin), first.attrs, {}};
-    bound_.push_back({kernel, call, i, end - i});
+  for (int i = 0; i < plan_.instructions; ++i) {
+    const Instruction& instruction = program_.instructions[i];
+    const Kernel kernel = kernel_for(*instruction.op, program_.device);
+    if (program_.device == Device::null || !has_work(instruction)) continue;
+    const std::span<const View> in = add_views(instruction.in), out = add_views(instruction.out);
+    bound_.push_back({kernel, {in, out, instruction.attrs, {}}, i});
   }
 }
 
@@ -116,14 +108,7 @@ void Replay::run_checked() {
   for (const Bound& bound : bound_) {
     bound.kernel(bound.call);
     if (program_.device == Device::null) continue;
-    const auto joined = static_cast<size_t>(bound.joined);
-    const size_t in = bound.call.in.size() / joined, out = bound.call.out.size() / joined;
-    for (size_t k = 0; k < joined; ++k)
-      check_written(*program_.instructions[bound.instruction].op,
-                    {bound.call.in.subspan(k * in, in),
-                     bound.call.out.subspan(k * out, out),
-                     bound.call.attrs,
-                     {}});
+    check_written(*program_.instructions[bound.instruction].op, bound.call);
   }
 }
 

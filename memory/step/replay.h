@@ -36,15 +36,14 @@ class Replay {
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
   // Runs once, each instruction by itself, and says how many seconds it took: those that do nothing
-  // 0, and of several that are joined the first has the time of all. The state is what run() leaves;
-  // results are dropped and never checked.
+  // 0. The state is what run() leaves; results are dropped and never checked.
   std::vector<double> seconds_of_each(std::span<const Tensor> inputs);
 
  private:
-  struct Bound {  // one instruction, or several that are joined, with its kernel and addresses
+  struct Bound {  // one instruction with its kernel and addresses
     Kernel kernel;
     Call call;
-    int instruction, joined;  // the first, and how many they are
+    int instruction;
   };
   struct Recorded {  // all calls, for inputs that lie there
     std::vector<const void*> inputs;

@@ -65,9 +65,8 @@ class Step {
   // inside a checkpoint that recomputes; whatever capturing the function throws; OutOfMemory.
   // Errors of a kernel (a label out of range) end the run where it is, with what earlier
   // instructions wrote in place already written; updates run as soon as their gradient is there
-  // (early_update.h), on a GPU when others are too (joining.h). Under apply_mode().check_finite,
-  // NumericError, unless a FirstNonfinite takes it, at the first instruction that writes NaN or
-  // infinity.
+  // (early_update.h). Under apply_mode().check_finite, NumericError, unless a FirstNonfinite takes
+  // it, at the first instruction that writes NaN or infinity.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
   std::vector<Tensor> run(std::initializer_list<Tensor> inputs) {
     return run(std::span(inputs.begin(), inputs.size()));

@@ -16,17 +16,26 @@ MiddleAxis middle_axis(const Shape& shape, const ReduceAttrs& attrs) {
 }
 
 int64_t cuda_chunk(const MiddleAxis& a) {
-  constexpr int64_t kEnoughBlocks = 1024;                     // 8 for each multiprocessor
-  const int64_t wide = std::clamp<int64_t>(a.inner, 1, 128);  // outputs of a block, about
+  constexpr int64_t kEnoughBlocks = 512;                     // 4 for each multiprocessor
+  const int64_t wide = std::clamp<int64_t>(a.inner, 1, 32);  // outputs of a block
   const int64_t blocks = std::max<int64_t>(1, a.outer * pieces(a.inner, wide));
-  const int64_t chunk = std::max(pieces(a.mid, pieces(kEnoughBlocks, blocks)), grain_for(4 * wide));
-  return pieces(chunk, 8) * 8;  // of whole packs
+  return std::max(pieces(a.mid, pieces(kEnoughBlocks, blocks)), grain_for(4 * wide));
 }
 
-int64_t cuda_reduce_bytes(const Meta& x, const ReduceAttrs& attrs) {
-  const MiddleAxis a = middle_axis(x.shape, attrs);
+int64_t cuda_reduce_bytes(const MiddleAxis& a) {
   const int64_t chunks = pieces(a.mid, cuda_chunk(a));
   return chunks > 1 ? chunks * a.outer * a.inner * kReduceState : 0;
+}
+
+int64_t reduce_workspace(const Call& call) {
+  if (call.in[0].device() != Device::cuda) return 0;
+  return cuda_reduce_bytes(middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>()));
+}
+
+int64_t reduce_grad_workspace(const Call& call) {
+  if (call.in[1].device() != Device::cuda) return 0;
+  const MiddleAxis a = middle_axis(call.in[1].shape(), call.attrs.as<ReduceAttrs>());
+  return cuda_reduce_bytes(a) + a.outer * a.inner * kReduceState;
 }
 
 Shape reduced_shape(const Shape& shape, const ReduceAttrs& attrs, Keep keep) {

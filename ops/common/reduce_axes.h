@@ -35,19 +35,16 @@ void for_each_piece(const MiddleAxis& a, F&& f) {
   });
 }
 
-// On a GPU, mid is cut into chunks of this many rows, so that a few long sums keep it busy too.
+// On a GPU, mid is cut into chunks of this many rows, so that a few long sums keep it busy too. The
+// states of all chunks, where there are several, are scratch.
 int64_t cuda_chunk(const MiddleAxis& a);
-
-// Scratch of a reduction of input k, or of a gradient that reduces it: nothing on the CPU; on a GPU
-// the states of all chunks, where there are several.
 constexpr int64_t kReduceState = 24;  // bytes of one
-int64_t cuda_reduce_bytes(const Meta& x, const ReduceAttrs& attrs);
-template <int k>
-int64_t reduce_workspace(const Call& call) {
-  return call.in[k].device() == Device::cuda
-             ? cuda_reduce_bytes(call.in[k].meta, call.attrs.as<ReduceAttrs>())
-             : 0;
-}
+int64_t cuda_reduce_bytes(const MiddleAxis& a);
+
+// Scratch of a reduction of input 0, and of a gradient that reduces input 1 first: nothing on the
+// CPU.
+int64_t reduce_workspace(const Call& call);
+int64_t reduce_grad_workspace(const Call& call);
 
 Shape reduced_shape(const Shape& shape, const ReduceAttrs& attrs, Keep keep);
 Shape all_axes(int rank);

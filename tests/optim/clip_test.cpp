@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/engine/trace.h"
-#include "memory/passes/joining.h"
 #include "ops/ops.h"
 #include "optim/clip.h"
 

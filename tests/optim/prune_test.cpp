@@ -6,7 +6,6 @@
 
 #include "autograd/gradients.h"
 #include "memory/passes/early_update.h"
-#include "memory/passes/joining.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/step.h"
 #include "nn/nn.h"
@@ -205,36 +204,6 @@ TEST(Prune, MasksTakeAByteAWeightUntilStripped) {
   EXPECT_EQ(pool->stats().in_use, before);
   EXPECT_EQ(pruner.mask_bytes(), 0);
   EXPECT_FALSE(pruner.prune(0));
-}
-
-// Updates and masks of a captured step are one launch each on a GPU.
-TEST(Prune, MasksRunTogether) {
-  std::vector<Tensor> w;
-  std::vector<NamedTensor> named;
-  for (int i = 0; i < 3; ++i) {
-    w.push_back(ones({2, 2}).require_grad());
-    named.push_back({cat("w", i), w.back()});
-  }
-  Adam optimizer(w, {});
-  const Pruner pruner(named, {});
-  const Program program = update_early(capture(
-      [&](auto in) {
-        const Tensor loss = sum(in[0] * w[0] * w[1] * w[2]);
-        optimizer.update(gradients(loss, w));
-        pruner.apply();
-        return std::vector{loss};
-      },
-      Metas{{{2, 2}}}));
-  const Program together = update_together(program, 1 << 20);
-  const Plan plan = make_plan(together);
-  std::vector<std::string> ends;
-  for (int i = 0, end = 0; i < plan.instructions; i = end) {
-    end = joined_until(together, i);
-    ends.push_back(cat(end - i, " ", together.instructions[i].op->name));
-  }
-  ASSERT_GE(ends.size(), 2u);
-  EXPECT_EQ(ends[ends.size() - 2], "3 adam_update");
-  EXPECT_EQ(ends.back(), "3 apply_mask");
 }
 
 TEST(Prune, RefusesWhatCannotBe) {

@@ -108,17 +108,13 @@ class Comparison {
     if (op.cuda) compare(instruction);
   }
 
-  // What writes in place takes the operands of several calls at once: here of two equal ones.
-  static int calls_of(const Instruction& instruction) { return instruction.op->mutates ? 2 : 1; }
-
   void run_on_device(const Instruction& instruction) {
     blocks_.clear();
     std::vector<View> in, out;
-    for (int call = 0; call < calls_of(instruction); ++call)
-      for (const Operand& o : instruction.in) {
-        blocks_.push_back(std::make_unique<Block>(memory_[o.buffer]));
-        in.push_back(look(blocks_.back()->data(), o, Device::cuda));
-      }
+    for (const Operand& o : instruction.in) {
+      blocks_.push_back(std::make_unique<Block>(memory_[o.buffer]));
+      in.push_back(look(blocks_.back()->data(), o, Device::cuda));
+    }
     for (const Operand& o : instruction.out) {
       blocks_.push_back(std::make_unique<Block>(static_cast<int64_t>(memory_[o.buffer].size())));
       out.push_back(look(blocks_.back()->data(), o, Device::cuda));
@@ -133,10 +129,8 @@ class Comparison {
   // Outputs, and inputs that were written in place; all others must be as they were.
   void compare(const Instruction& instruction) {
     size_t block = 0;
-    for (int call = 0; call < calls_of(instruction); ++call)
-      for (size_t i = 0; i < instruction.in.size(); ++i)
-        compare(instruction, instruction.in[i], *blocks_[block++],
-                cat("input ", i, " of call ", call));
+    for (size_t i = 0; i < instruction.in.size(); ++i)
+      compare(instruction, instruction.in[i], *blocks_[block++], cat("input ", i));
     for (size_t k = 0; k < instruction.out.size(); ++k)
       compare(instruction, instruction.out[k], *blocks_[block++], cat("output ", k));
     EXPECT_TRUE(blocks_[block]->intact()) << instruction.op->name << ": around its workspace";

@@ -21,7 +21,6 @@ struct CudaApi {
   // nullptr when there is no more. On a boundary of 256 bytes.
   void* (*allocate)(int64_t bytes);
   void (*release)(void* data);
-  void* (*allocate_pinned)(int64_t bytes);  // of the host, which the GPU reads by itself
   int64_t (*available)();  // bytes of device memory that could be had now
   void (*copy)(void* to, const void* from, int64_t bytes, CudaCopy kind);
   void (*copy_strided)(const View& from, const View& to);  // on the device; same shape and dtype

@@ -16,6 +16,8 @@ PLIMSOLL_CUDA_KERNEL(conv2d_weight_grad_cuda);
 
 namespace {
 
+using cuda::Convolution;
+
 // The sizes of y = conv2d(x, w, attrs), or the error that says why there is no such y.
 ConvSizes conv_sizes(const char* op, const Shape& x, const Shape& w, const Conv2dAttrs& a) {
   check<ValueError>(
@@ -120,7 +122,8 @@ Metas weight_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 int64_t conv2d_workspace(const Call& call) {
   const ConvSizes s = conv2d_sizes(metas_of(call.in), call.attrs);
   if (call.in[0].device() == Device::cuda)
-    return conv2d_cuda_bytes(s, call.in[0].dtype(), call.in.size() == 3);
+    return conv2d_cuda_bytes(library_convolution(s, Convolution::Kind::forward, call.in[0].dtype(),
+                                                 call.in.size() == 3));
   return s.depthwise() ? depthwise_workspace(s, forward_window(s), call.in[0].dtype())
                        : dense_workspace(dense_forward(s), call.in[0].dtype());
 }
@@ -144,7 +147,8 @@ void for_each_part(const ConvSizes& s, F&& f) {
 int64_t input_grad_workspace(const Call& call) {
   const ConvSizes s = conv2d_input_grad_sizes(metas_of(call.in), call.attrs);
   if (call.in[0].device() == Device::cuda)
-    return conv2d_input_grad_cuda_bytes(s, call.in[0].dtype());
+    return conv2d_cuda_bytes(
+        library_convolution(s, Convolution::Kind::input_grad, call.in[0].dtype()));
   int64_t most = 0;
   for_each_part(s, [&](Pair part) {
     const int64_t bytes =
@@ -169,7 +173,8 @@ void input_grad_cpu(const Call& call) {
 int64_t weight_grad_workspace(const Call& call) {
   const ConvSizes s = conv2d_weight_grad_sizes(metas_of(call.in), call.attrs);
   if (call.in[0].device() == Device::cuda)
-    return conv2d_weight_grad_cuda_bytes(s, call.in[0].dtype());
+    return conv2d_cuda_bytes(
+        library_convolution(s, Convolution::Kind::weight_grad, call.in[0].dtype()));
   return s.depthwise() ? depthwise_weight_grad_workspace(s, call.in[0].dtype())
                        : dense_weight_grad_workspace(s, call.in[0].dtype());
 }

@@ -1,9 +1,7 @@
-// Convolution as a matrix product whose operand is read from the image where it lies, one product
-// for each group. Depthwise convolution, where such products would be one column wide, sums each
-// result in a thread of its own; neighbouring threads have neighbouring channels.
+// Convolution by cuDNN. What it does not do (f64), or where it is missing, kernels here do, plain and
+// slow: they add up each result in a thread of its own, and the gradient of a weight in a block.
 #include "core/cuda/elements.cuh"
-#include "core/cuda/product.cuh"
-#include "core/cuda/walk.cuh"
+#include "core/cuda/launch.cuh"
 #include "ops/conv/conv2d/on_cuda.h"
 
 namespace plimsoll {
@@ -62,136 +60,61 @@ struct Geometry {
   }
 };
 
-// y[window, o] = sum over (tap, c) of x[pixel, c] w[o, tap, c]
+// y[window, o] = bias[o] + sum over (tap, c) of x[pixel, c] w[o, tap, c]
 template <class C>
-struct Forward {
-  static constexpr bool a_along_k = true, b_along_k = true;
-  Geometry g;
-  Elements<C> x, w, bias, y;
-  int64_t group = 0;
-
-  __device__ void enter(int64_t batch) { group = batch; }
-  __device__ C a(int64_t i, int64_t k) const {
-    const int64_t tap = take(k, g.inputs);
-    const int64_t pixel = g.pixel_of(g.window(i), g.tap(tap));
-    return pixel < 0 ? C(0) : x.get(pixel * g.s.c + group * g.inputs + k);
-  }
-  __device__ C b(int64_t k, int64_t j) const {
-    return w.get((group * g.outputs + j) * g.s.taps() * g.inputs + k);
-  }
-  __device__ void store(int64_t i, int64_t j, C sum) const {
-    const int64_t o = group * g.outputs + j;
-    y.set(i * g.s.o + o, bias.data ? sum + bias.get(o) : sum);
-  }
-};
-
-// dx[pixel, c] = sum over (tap, o) of dy[window, o] w[o, tap, c]
-template <class C>
-struct InputGrad {
-  static constexpr bool a_along_k = true, b_along_k = false;
-  Geometry g;
-  Elements<C> dy, w, dx;
-  int64_t group = 0;
-
-  __device__ void enter(int64_t batch) { group = batch; }
-  __device__ C a(int64_t i, int64_t k) const {
-    const int64_t tap = take(k, g.outputs);
-    const int64_t window = g.window_of(g.pixel(i), g.tap(tap));
-    return window < 0 ? C(0) : dy.get(window * g.s.o + group * g.outputs + k);
-  }
-  __device__ C b(int64_t k, int64_t j) const {
-    const int64_t tap = take(k, g.outputs);
-    return w.get(((group * g.outputs + k) * g.s.taps() + tap) * g.inputs + j);
-  }
-  __device__ void store(int64_t i, int64_t j, C sum) const {
-    dx.set(i * g.s.c + group * g.inputs + j, sum);
-  }
-};
-
-// dw[o, (tap, c)] = sum over windows of dy[window, o] x[pixel, c]
-template <class C>
-struct WeightGrad {
-  static constexpr bool a_along_k = false, b_along_k = false;
-  Geometry g;
-  Elements<C> x, dy, dw;
-  int64_t group = 0;
-
-  __device__ void enter(int64_t batch) { group = batch; }
-  __device__ C a(int64_t i, int64_t k) const { return dy.get(k * g.s.o + group * g.outputs + i); }
-  __device__ C b(int64_t k, int64_t j) const {
-    const int64_t tap = take(j, g.inputs);
-    const int64_t pixel = g.pixel_of(g.window(k), g.tap(tap));
-    return pixel < 0 ? C(0) : x.get(pixel * g.s.c + group * g.inputs + j);
-  }
-  __device__ void store(int64_t i, int64_t j, C sum) const {
-    dw.set((group * g.outputs + i) * g.s.taps() * g.inputs + j, sum);
-  }
-};
-
-template <class C>
-__global__ void depthwise_kernel(Geometry g, Elements<C> x, Elements<C> w, Elements<C> bias,
-                                 Elements<C> y) {
+__global__ void conv2d_kernel(Geometry g, Elements<C> x, Elements<C> w, Elements<C> bias,
+                              Elements<C> y) {
   const int64_t all = g.s.n * g.s.p * g.s.q * g.s.o, taps = g.s.taps();
   for (int64_t e = first_index(); e < all; e += total_threads()) {
-    const int64_t o = e % g.s.o, channel = o / g.outputs;
+    const int64_t o = e % g.s.o, first_input = o / g.outputs * g.inputs;
     const Place window = g.window(e / g.s.o);
     C sum = 0;
     for (int64_t t = 0; t < taps; ++t) {
       const int64_t pixel = g.pixel_of(window, g.tap(t));
-      if (pixel >= 0) sum += x.get(pixel * g.s.c + channel) * w.get(o * taps + t);
+      for (int64_t c = 0; pixel >= 0 && c < g.inputs; ++c)
+        sum += x.get(pixel * g.s.c + first_input + c) * w.get((o * taps + t) * g.inputs + c);
     }
     y.set(e, bias.data ? sum + bias.get(o) : sum);
   }
 }
 
+// dx[pixel, c] = sum over (tap, o) of dy[window, o] w[o, tap, c]
 template <class C>
-__global__ void depthwise_input_grad_kernel(Geometry g, Elements<C> dy, Elements<C> w,
-                                            Elements<C> dx) {
+__global__ void conv2d_input_grad_kernel(Geometry g, Elements<C> dy, Elements<C> w,
+                                         Elements<C> dx) {
   const int64_t all = g.s.n * g.s.h * g.s.w * g.s.c, taps = g.s.taps();
   for (int64_t e = first_index(); e < all; e += total_threads()) {
-    const int64_t channel = e % g.s.c;
+    const int64_t c = e % g.s.c % g.inputs, first = e % g.s.c / g.inputs * g.outputs;
     const Place pixel = g.pixel(e / g.s.c);
     C sum = 0;
     for (int64_t t = 0; t < taps; ++t) {
       const int64_t window = g.window_of(pixel, g.tap(t));
-      if (window < 0) continue;
-      for (int64_t o = channel * g.outputs; o < (channel + 1) * g.outputs; ++o)
-        sum += dy.get(window * g.s.o + o) * w.get(o * taps + t);
+      for (int64_t o = first; window >= 0 && o < first + g.outputs; ++o)
+        sum += dy.get(window * g.s.o + o) * w.get((o * taps + t) * g.inputs + c);
     }
     dx.set(e, sum);
   }
 }
 
-// Weights are numbered [tap, O] here, so that neighbouring threads have neighbouring channels.
+// dw[o, tap, c] = sum over windows of dy[window, o] x[pixel, c]: a block for each.
 template <class C>
-__global__ void depthwise_weight_grad_kernel(Geometry g, DepthwiseParts cut, Elements<C> x,
-                                             Elements<C> dy, C* partial) {
-  const int64_t weights = g.s.taps() * g.s.o, windows = g.s.n * g.s.p * g.s.q;
-  for (int64_t e = first_index(); e < cut.parts * weights; e += total_threads()) {
-    const int64_t part = e / weights, o = e % g.s.o, channel = o / g.outputs;
-    const Place tap = g.tap(e % weights / g.s.o);
-    const int64_t limit = (part + 1) * cut.windows, end = limit < windows ? limit : windows;
-    C sum = 0;
-    for (int64_t i = part * cut.windows; i < end; ++i) {
-      const int64_t pixel = g.pixel_of(g.window(i), tap);
-      if (pixel >= 0) sum += x.get(pixel * g.s.c + channel) * dy.get(i * g.s.o + o);
-    }
-    partial[e] = sum;
+__global__ void conv2d_weight_grad_kernel(Geometry g, Elements<C> x, Elements<C> dy,
+                                          Elements<C> dw) {
+  const int64_t number = blockIdx.x, windows = g.s.n * g.s.p * g.s.q, taps = g.s.taps();
+  const int64_t o = number / g.inputs / taps;
+  const int64_t channel = o / g.outputs * g.inputs + number % g.inputs;
+  const Place tap = g.tap(number / g.inputs % taps);
+  C sum = 0;
+  for (int64_t i = threadIdx.x; i < windows; i += blockDim.x) {
+    const int64_t pixel = g.pixel_of(g.window(i), tap);
+    if (pixel >= 0) sum += x.get(pixel * g.s.c + channel) * dy.get(i * g.s.o + o);
   }
-}
-
-template <class C>
-__global__ void add_weight_grads_kernel(const C* partial, int64_t parts, int64_t taps,
-                                        int64_t outputs, Elements<C> dw) {
-  for (int64_t e = first_index(); e < taps * outputs; e += total_threads()) {
-    C sum = 0;
-    for (int64_t part = 0; part < parts; ++part) sum += partial[part * taps * outputs + e];
-    dw.set(e % outputs * taps + e / outputs, sum);
-  }
+  sum = over_block(sum, Plus());
+  if (threadIdx.x == 0) dw.set(number, sum);
 }
 
 bool by_library(const Call& call, const ConvSizes& s, Convolution::Kind kind) {
-  if (!convolve_by_library || s.depthwise()) return false;
+  if (!convolve_by_library) return false;
   std::vector<void*> tensors;
   for (const View& x : call.in) tensors.push_back(x.data);
   tensors.push_back(call.out[0].data);
@@ -204,52 +127,31 @@ bool by_library(const Call& call, const ConvSizes& s, Convolution::Kind kind) {
 void conv2d_cuda(const Call& call) {
   const ConvSizes s = conv2d_sizes(metas_of(call.in), call.attrs);
   if (by_library(call, s, Convolution::Kind::forward)) return;
-  const Geometry g(s);
-  visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
-    const auto x = elements<C>(call.in[0]), w = elements<C>(call.in[1]);
+  const View& y = call.out[0];
+  visit_floating_elements(y.dtype(), [&]<class C>() {
     const auto bias = call.in.size() == 3 ? elements<C>(call.in[2]) : Elements<C>();
-    const auto y = elements<C>(call.out[0]);
-    if (s.depthwise())
-      launch(depthwise_kernel<C>, blocks_for(s.n * s.p * s.q * s.o), kThreads, g, x, w, bias, y);
-    else
-      run_product<C>(Forward<C>{g, x, w, bias, y}, s.groups, s.n * s.p * s.q, g.outputs,
-                     s.taps() * g.inputs, call.workspace.data());
+    launch(conv2d_kernel<C>, blocks_for(count(y.shape())), kThreads, Geometry(s),
+           elements<C>(call.in[0]), elements<C>(call.in[1]), bias, elements<C>(y));
   });
 }
 
 void conv2d_input_grad_cuda(const Call& call) {
   const ConvSizes s = conv2d_input_grad_sizes(metas_of(call.in), call.attrs);
   if (by_library(call, s, Convolution::Kind::input_grad)) return;
-  const Geometry g(s);
-  visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
-    const auto dy = elements<C>(call.in[0]), w = elements<C>(call.in[1]);
-    const auto dx = elements<C>(call.out[0]);
-    if (s.depthwise())
-      launch(depthwise_input_grad_kernel<C>, blocks_for(s.n * s.h * s.w * s.c), kThreads, g, dy, w,
-             dx);
-    else
-      run_product<C>(InputGrad<C>{g, dy, w, dx}, s.groups, s.n * s.h * s.w, g.inputs,
-                     s.taps() * g.outputs, call.workspace.data());
+  const View& dx = call.out[0];
+  visit_floating_elements(dx.dtype(), [&]<class C>() {
+    launch(conv2d_input_grad_kernel<C>, blocks_for(count(dx.shape())), kThreads, Geometry(s),
+           elements<C>(call.in[0]), elements<C>(call.in[1]), elements<C>(dx));
   });
 }
 
 void conv2d_weight_grad_cuda(const Call& call) {
   const ConvSizes s = conv2d_weight_grad_sizes(metas_of(call.in), call.attrs);
   if (by_library(call, s, Convolution::Kind::weight_grad)) return;
-  const Geometry g(s);
-  visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
-    const auto x = elements<C>(call.in[0]), dy = elements<C>(call.in[1]);
-    const auto dw = elements<C>(call.out[0]);
-    if (!s.depthwise())
-      return run_product<C>(WeightGrad<C>{g, x, dy, dw}, s.groups, g.outputs, s.taps() * g.inputs,
-                            s.n * s.p * s.q, call.workspace.data());
-    const DepthwiseParts cut(s);
-    C* const partial = reinterpret_cast<C*>(call.workspace.data());
-    const int64_t weights = s.o * s.taps();
-    launch(depthwise_weight_grad_kernel<C>, blocks_for(cut.parts * weights), kThreads, g, cut, x,
-           dy, partial);
-    launch(add_weight_grads_kernel<C>, blocks_for(weights), kThreads, partial, cut.parts, s.taps(),
-           s.o, dw);
+  const View& dw = call.out[0];
+  visit_floating_elements(dw.dtype(), [&]<class C>() {
+    launch(conv2d_weight_grad_kernel<C>, count(dw.shape()), row_threads(s.n * s.p * s.q),
+           Geometry(s), elements<C>(call.in[0]), elements<C>(call.in[1]), elements<C>(dw));
   });
 }
 

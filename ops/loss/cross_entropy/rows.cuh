@@ -3,7 +3,6 @@
 #pragma once
 
 #include "ops/common/online_softmax.cuh"
-#include "ops/common/rows.cuh"
 #include "ops/loss/common/class_loss.cuh"
 #include "ops/loss/cross_entropy/attrs.h"
 
@@ -31,22 +30,20 @@ __device__ C sum_of_weights(const ClassRows<C>& rows, const Smoothing<C>& smooth
 // losses[row] in double for their sum, and each[row] unless `each` is nullptr.
 template <class C>
 __global__ void cross_entropy_kernel(Elements<C> x, ClassRows<C> rows, Smoothing<C> smoothing,
-                                     int64_t first, bool packs, double* losses, C* each,
-                                     LogSum<C>* log_sums) {
+                                     int64_t first, double* losses, C* each, LogSum<C>* log_sums) {
   const int64_t row = first + blockIdx.x, n = rows.classes, label = rows.label_of(row);
-  const Row<C> logits{x, blockIdx.x * n};
-  const auto [m, total] = online_softmax(n, packs, logits);
+  const int64_t start = blockIdx.x * n;
+  const auto [m, total] = online_softmax(x, start, n);
   const LogSum<C> log_sum{m, std::log(total)};
   double loss = 0;
   if (label >= 0) {
     const double rest = static_cast<double>(log_sum.log_total);
-    const double miss = rest + (static_cast<double>(m) - static_cast<double>(logits.get(label)));
+    const double miss = rest + (static_cast<double>(m) - static_cast<double>(x.get(start + label)));
     loss = static_cast<double>(smoothing.at_label * rows.weight_of(label)) * miss;
     if (smoothing.everywhere != 0) {
       C below = 0;
-      read_row(
-          n, packs,
-          [&, highest = m](int64_t c, C v) { below += rows.weight_of(c) * (highest - v); }, logits);
+      for (int64_t c = threadIdx.x; c < n; c += blockDim.x)
+        below += rows.weight_of(c) * (m - x.get(start + c));
       below = over_block(below, Plus());
       loss += static_cast<double>(smoothing.everywhere) *
               (static_cast<double>(sum_of_weights(rows, smoothing)) * rest +
@@ -63,27 +60,23 @@ __global__ void cross_entropy_kernel(Elements<C> x, ClassRows<C> rows, Smoothing
 template <class C>
 __global__ void cross_entropy_grad_kernel(const C* dy, bool each, Elements<C> x, ClassRows<C> rows,
                                           Smoothing<C> smoothing, const LogSum<C>* log_sums,
-                                          const double* divisor, Elements<C> dx, int64_t first,
-                                          bool packs) {
+                                          const double* divisor, Elements<C> dx, int64_t first) {
   const int64_t row = first + blockIdx.x, n = rows.classes, label = rows.label_of(row);
-  const Row<C> logits{x, blockIdx.x * n}, gradient{dx, blockIdx.x * n};
+  const int64_t start = blockIdx.x * n;
   if (label < 0) {
-    write_row(
-        n, packs, gradient, [](int64_t, C) { return C(0); }, logits);
+    for (int64_t c = threadIdx.x; c < n; c += blockDim.x) dx.set(start + c, 0);
     return;
   }
   const LogSum<C> sum = log_sums[row];
   const C scale = dy[each ? row : 0] / static_cast<C>(*divisor);
   const C own = smoothing.at_label * rows.weight_of(label), everywhere = smoothing.everywhere;
   const C mass = own + everywhere * sum_of_weights(rows, smoothing);
-  write_row(
-      n, packs, gradient,
-      [&](int64_t c, C v) {
-        const C p = math::exp_of_negative(v - sum.highest - sum.log_total);
-        const C share = everywhere == 0 ? C(0) : everywhere * rows.weight_of(c);
-        return c == label ? (mass * p - own - share) * scale : p * (mass * scale) - share * scale;
-      },
-      logits);
+  for (int64_t c = threadIdx.x; c < n; c += blockDim.x) {
+    const C p = math::exp_of_negative(x.get(start + c) - sum.highest - sum.log_total);
+    const C share = everywhere == 0 ? C(0) : everywhere * rows.weight_of(c);
+    dx.set(start + c,
+           c == label ? (mass * p - own - share) * scale : p * (mass * scale) - share * scale);
+  }
 }
 
 }  // namespace plimsoll::cuda

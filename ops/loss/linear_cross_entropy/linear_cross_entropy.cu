@@ -104,8 +104,8 @@ void forward(const Call& call) {
   chunks.for_each([&](int64_t first, int64_t n) {
     if (n > 0)
       launch(cross_entropy_kernel<C>, n, row_threads(chunks.s.classes), elements<C>(chunks.logits),
-             rows, chunks.smoothing(), first, in_packs(chunks.logits, chunks.s.classes),
-             chunks.doubles, reduction == Reduction::none ? y : nullptr,
+             rows, chunks.smoothing(), first, chunks.doubles,
+             reduction == Reduction::none ? y : nullptr,
              reinterpret_cast<LogSum<C>*>(call.out[1].as<C>()));
   });
   if (reduction != Reduction::none)
@@ -135,8 +135,7 @@ void backward(const Call& call) {
     if (n > 0)
       launch(cross_entropy_grad_kernel<C>, n, row_threads(s.classes), dy,
              reduction == Reduction::none, elements<C>(chunks.logits), rows, chunks.smoothing(),
-             log_sums, divisor, elements<C>(chunks.d), first,
-             in_packs(s.classes, chunks.logits, chunks.d));
+             log_sums, divisor, elements<C>(chunks.d), first);
     if (dx)
       product({.m = n,
                .n = s.inputs,

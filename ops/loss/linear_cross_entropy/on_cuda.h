@@ -1,6 +1,8 @@
 // What the op of linear_cross_entropy and its kernels on a GPU share: attributes, and scratch.
 #pragma once
 
+#include <algorithm>
+
 #include "core/cuda/product.h"
 #include "core/engine/op.h"
 #include "ops/loss/cross_entropy/attrs.h"
@@ -37,9 +39,9 @@ struct CudaScratch {
     product = dw + (gradients ? block_bytes(classes * inputs * wide) : 0);
     bytes = product;
     for (const int64_t n : {chunk, chunk > 0 ? rows % chunk : 0})
-      bytes = std::max({bytes, product + cuda::product_bytes(1, n, classes, inputs, x.dtype),
-                        product + cuda::product_bytes(1, n, inputs, classes, x.dtype),
-                        product + cuda::product_bytes(1, classes, inputs, n, x.dtype)});
+      bytes = std::max({bytes, product + cuda::product_bytes(1, n, classes, inputs),
+                        product + cuda::product_bytes(1, n, inputs, classes),
+                        product + cuda::product_bytes(1, classes, inputs, n)});
   }
 };
 

@@ -1,5 +1,4 @@
 #include "core/engine/op.h"
-#include "ops/common/rows.cuh"
 #include "ops/loss/common/class_loss.cuh"
 #include "ops/loss/nll_loss/attrs.h"
 
@@ -23,11 +22,11 @@ __global__ void nll_kernel(Elements<C> x, ClassRows<C> rows, double* losses, C* 
 
 template <class C>
 __global__ void nll_grad_kernel(const C* dy, bool each, ClassRows<C> rows, const double* divisor,
-                                Elements<C> dx, bool packs) {
+                                Elements<C> dx) {
   const int64_t row = blockIdx.x, label = rows.label_of(row);
   const C at_label = -rows.weight_of(label) * (dy[each ? row : 0] / static_cast<C>(*divisor));
-  write_row(rows.classes, packs, Row<C>{dx, row * rows.classes},
-            [&](int64_t c) { return c == label ? at_label : C(0); });
+  for (int64_t c = threadIdx.x; c < rows.classes; c += blockDim.x)
+    dx.set(row * rows.classes + c, c == label ? at_label : C(0));
 }
 
 void bad_label(int64_t position, int64_t label, int64_t limit) {
@@ -64,7 +63,7 @@ void nll_loss_grad_cuda(const Call& call) {
                             attrs.ignore_index, bad_label_grad);
     launch(divisor_kernel<C>, 1, kReduceThreads, rows, attrs.reduction == Reduction::mean, divisor);
     launch(nll_grad_kernel<C>, rows.count, row_threads(n), call.in[0].as<C>(),
-           attrs.reduction == Reduction::none, rows, divisor, elements<C>(dx), in_packs(dx, n));
+           attrs.reduction == Reduction::none, rows, divisor, elements<C>(dx));
   });
 }
 

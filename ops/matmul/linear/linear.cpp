@@ -61,7 +61,7 @@ void linear_typed(const View& x, const View& w, const View* bias, const View& y)
 int64_t linear_workspace(const Call& call) {
   const Shape& w = call.in[1].shape();
   if (call.in[0].device() == Device::cuda)
-    return cuda::product_bytes(1, rows_of(call.in[0].shape()), w[0], w[1], call.in[0].dtype());
+    return cuda::product_bytes(1, rows_of(call.in[0].shape()), w[0], w[1]);
   return gemm_16_bit_bytes(call.in[0].dtype(), rows_of(call.in[0].shape()), w[0], w[1]);
 }
 

@@ -81,7 +81,7 @@ int64_t matmul_workspace(const Call& call) {
   const Shape& c = call.out[0].shape();
   if (call.in[0].device() == Device::cuda)
     return cuda::product_bytes(count(batch_of(c)), c[c.rank() - 2], c.back(),
-                               call.in[0].shape().back(), call.in[0].dtype());
+                               call.in[0].shape().back());
   if (count(batch_of(c)) == 1)
     return gemm_16_bit_bytes(call.out[0].dtype(), c[c.rank() - 2], c.back(),
                              call.in[0].shape().back());

@@ -6,8 +6,8 @@
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/expect.h"
+#include "ops/common/reduce_axes.h"
 #include "ops/norm/batch_norm/attrs.h"
-#include "ops/norm/common/columns.h"
 #include "ops/pointwise/arithmetic/arithmetic.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/pointwise/math/math.h"
@@ -212,8 +212,7 @@ void backward_typed(const Call& call) {
 // Two f64 partial results per chunk and channel, for each of them on the CPU.
 int64_t workspace(const Call& call) {
   const Rows r = rows_of(call.in[0].shape());
-  if (call.in[0].device() == Device::cuda)
-    return cuda::ColumnCut(r.rows, r.channels).sums_bytes(2);
+  if (call.in[0].device() == Device::cuda) return cuda_reduce_bytes({1, r.rows, r.channels});
   return pieces(r.rows, chunk_rows(r)) * 2 * r.channels * static_cast<int64_t>(sizeof(double));
 }
 

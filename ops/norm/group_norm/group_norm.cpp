@@ -5,6 +5,7 @@
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
 #include "ops/common/expect.h"
+#include "ops/common/reduce_axes.h"
 #include "ops/norm/group_norm/attrs.h"
 #include "ops/pointwise/copy/copy.h"
 
@@ -263,7 +264,7 @@ void group_norm_cpu(const Call& call) {
 
 int64_t group_norm_workspace(const Call& call) {
   const Sizes sizes = sizes_of(call.in[0].shape(), call.attrs);
-  if (call.in[0].device() == Device::cuda) return cuda_workspace(sizes);
+  if (call.in[0].device() == Device::cuda) return 0;
   const int64_t doubles = PositionChunks(sizes).partials() + 2 * sizes.channels;
   const int64_t wide = call.in[0].dtype() == DType::f64 ? 8 : 4;
   return doubles * 8 + sizes.images * kSpread * sizes.channels * wide;
@@ -278,12 +279,19 @@ void grad_cpu(const Call& call) {
                  [&]<class T>() { backward_typed<T>(call, chunks); });
 }
 
+int64_t grad_workspace(const Call& call) {
+  const Sizes sizes = sizes_of(call.in[0].shape(), call.attrs);
+  if (call.in[0].device() == Device::cuda)
+    return cuda_reduce_bytes({1, sizes.images * sizes.positions, sizes.channels});
+  return group_norm_workspace(call);
+}
+
 constexpr OpDef grad_op{.name = "group_norm_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
                         .cuda = group_norm_grad_cuda,
                         .inplace = 0,
-                        .workspace = group_norm_workspace};
+                        .workspace = grad_workspace};
 
 std::vector<Tensor> group_norm_vjp(const Backward& b) {
   return apply(grad_op, {contiguous(b.grad()), b.input(0), b.input(1), b.output(1), b.output(2)},

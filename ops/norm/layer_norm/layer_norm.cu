@@ -13,20 +13,16 @@ using layer_norm_detail::LayerNormAttrs, layer_norm_detail::Split;
 // loops are unrolled.
 template <class C>
 __global__ void layer_norm_kernel(Elements<C> x, Elements<C> gamma, Elements<C> beta, Elements<C> y,
-                                  double* means, C* inverses, int64_t n, bool packs, double eps) {
-  const Row<C> from{x, blockIdx.x * n};
+                                  double* means, C* inverses, int64_t n, double eps) {
+  const int64_t start = blockIdx.x * n;
   C sum = 0, first = 0, second = 0;
-  read_row(
-      n, packs, [&](int64_t, C v) { sum += v; }, from);
+  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += x.get(start + i);
   const C about = over_block(sum, Plus()) / static_cast<C>(n);
-  read_row(
-      n, packs,
-      [&](int64_t, C v) {
-        const C d = v - about;
-        first += d;
-        second = std::fma(d, d, second);
-      },
-      from);
+  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+    const C d = x.get(start + i) - about;
+    first += d;
+    second = std::fma(d, d, second);
+  }
   const auto count = static_cast<double>(n);
   const double correction = static_cast<double>(over_block(first, Plus())) / count;
   const double variance =
@@ -38,12 +34,10 @@ __global__ void layer_norm_kernel(Elements<C> x, Elements<C> gamma, Elements<C> 
     means[blockIdx.x] = mean;
     inverses[blockIdx.x] = inverse;
   }
-  write_row(
-      n, packs, Row<C>{y, blockIdx.x * n},
-      [&](int64_t, C v, C scale, C shift) {
-        return (v - split.high - split.rest) * inverse * scale + shift;
-      },
-      from, Row<C>{gamma, 0}, Row<C>{beta, 0});
+  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+    const C normal = (x.get(start + i) - split.high - split.rest) * inverse;
+    y.set(start + i, normal * gamma.get(i) + beta.get(i));
+  }
 }
 
 }  // namespace
@@ -58,11 +52,10 @@ void layer_norm_cuda(const Call& call) {
                  "cudaMemsetAsync");
     return;
   }
-  const bool packs = in_packs(n, x, call.in[1], call.in[2], y);
   visit_floating_elements(x.dtype(), [&]<class C>() {
     launch(layer_norm_kernel<C>, rows, row_threads(n), elements<C>(x), elements<C>(call.in[1]),
            elements<C>(call.in[2]), elements<C>(y), call.out[1].as<double>(), call.out[2].as<C>(),
-           n, packs, call.attrs.as<LayerNormAttrs>().eps);
+           n, call.attrs.as<LayerNormAttrs>().eps);
   });
 }
 

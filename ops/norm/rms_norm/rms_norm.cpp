@@ -7,7 +7,7 @@
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
 #include "ops/common/expect.h"
-#include "ops/norm/common/columns.h"
+#include "ops/common/reduce_axes.h"
 #include "ops/norm/rms_norm/attrs.h"
 #include "ops/pointwise/copy/copy.h"
 
@@ -95,7 +95,7 @@ Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1], in[2]}
 
 int64_t grad_workspace(const Call& call) {
   const int64_t n = call.in[2].shape()[0], rows = count(call.in[3].shape());
-  if (call.in[0].device() == Device::cuda) return cuda::ColumnCut(rows, n).sums_bytes(1);
+  if (call.in[0].device() == Device::cuda) return cuda_reduce_bytes({1, rows, n});
   return pieces(rows, rows_per_piece(rows, n)) * n * static_cast<int64_t>(sizeof(double));
 }
 

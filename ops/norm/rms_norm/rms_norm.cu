@@ -9,17 +9,18 @@ using namespace cuda;
 
 template <class C>
 __global__ void rms_norm_kernel(Elements<C> x, Elements<C> gamma, Elements<C> y, C* inverses,
-                                int64_t n, bool packs, double eps) {
-  const Row<C> from{x, blockIdx.x * n};
+                                int64_t n, double eps) {
+  const int64_t start = blockIdx.x * n;
   C squares = 0;
-  read_row(
-      n, packs, [&](int64_t, C v) { squares = std::fma(v, v, squares); }, from);
+  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+    const C v = x.get(start + i);
+    squares = std::fma(v, v, squares);
+  }
   const double mean = static_cast<double>(over_block(squares, Plus())) / static_cast<double>(n);
   const C inverse = static_cast<C>(1 / std::sqrt(mean + eps));
   if (threadIdx.x == 0) inverses[blockIdx.x] = inverse;
-  write_row(
-      n, packs, Row<C>{y, blockIdx.x * n},
-      [&](int64_t, C v, C scale) { return v * inverse * scale; }, from, Row<C>{gamma, 0});
+  for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
+    y.set(start + i, x.get(start + i) * inverse * gamma.get(i));
 }
 
 }  // namespace
@@ -33,8 +34,7 @@ void rms_norm_cuda(const Call& call) {
         "cudaMemsetAsync");
   visit_floating_elements(x.dtype(), [&]<class C>() {
     launch(rms_norm_kernel<C>, rows, row_threads(n), elements<C>(x), elements<C>(gamma),
-           elements<C>(y), inverses.as<C>(), n, in_packs(n, x, gamma, y),
-           call.attrs.as<RmsNormAttrs>().eps);
+           elements<C>(y), inverses.as<C>(), n, call.attrs.as<RmsNormAttrs>().eps);
   });
 }
 

@@ -27,52 +27,29 @@ void integer_quotients(const Call& call) {
          elements<int64_t>(b), elements<int64_t>(y), fault_word(&throw_divided_by_zero, 0));
 }
 
-enum class Operation { add, sub, mul, div, div_trunc };
-
-// One kernel for all: the switch costs nothing beside the memory, and a dozen kernels take long to
-// compile.
-struct Arithmetic {
-  Operation operation;
-  template <class C>
-  __device__ C operator()(C a, C b) const {
-    if constexpr (std::is_floating_point_v<C>) {
-      if (operation == Operation::div) return formulas::Div::f(a, b);
-      if (operation == Operation::div_trunc) return formulas::DivTrunc::f(a, b);
-    }
-    if (operation == Operation::add) return formulas::Add::f(a, b);
-    if (operation == Operation::sub) return formulas::Sub::f(a, b);
-    return formulas::Mul::f(a, b);
-  }
-};
-
-void arithmetic(const Call& call, Operation operation) {
-  visit_elements(call.out[0].dtype(), [&]<class C>() { map<C, 2>(call, Arithmetic{operation}); });
-}
-
 }  // namespace
 }  // namespace cuda
 
 template <>
 void binary_cuda<formulas::Add>(const Call& call) {
-  cuda::arithmetic(call, cuda::Operation::add);
+  binary_of_any_cuda<formulas::Add>(call);
 }
 template <>
 void binary_cuda<formulas::Sub>(const Call& call) {
-  cuda::arithmetic(call, cuda::Operation::sub);
+  binary_of_any_cuda<formulas::Sub>(call);
 }
 template <>
 void binary_cuda<formulas::Mul>(const Call& call) {
-  cuda::arithmetic(call, cuda::Operation::mul);
-}
-template <>
-void binary_cuda<formulas::Div>(const Call& call) {
-  cuda::arithmetic(call, cuda::Operation::div);
+  binary_of_any_cuda<formulas::Mul>(call);
 }
 template <>
 void binary_cuda<formulas::DivTrunc>(const Call& call) {
-  if (is_floating(call.out[0].dtype())) return cuda::arithmetic(call, cuda::Operation::div_trunc);
-  cuda::integer_quotients(call);
+  if (!is_floating(call.out[0].dtype())) return cuda::integer_quotients(call);
+  cuda::visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
+    cuda::map<C, 2>(call, BinaryOnCuda<formulas::DivTrunc>());
+  });
 }
+template void binary_cuda<formulas::Div>(const Call&);
 
 template void unary_cuda<formulas::Affine>(const Call&);
 template void unary_cuda<formulas::Divide>(const Call&);

@@ -58,11 +58,6 @@ struct InterpolationAxis {
   }
 };
 
-// The mixes of all rows and columns of the result, in the workspace.
-inline int64_t table_bytes(const Shape& result) {
-  return (result[1] + result[2]) * static_cast<int64_t>(sizeof(InterpolationMix));
-}
-
 // Of the rows and of the columns.
 inline std::pair<InterpolationAxis, InterpolationAxis> axes_of(const Shape& image,
                                                                const Shape& result,

@@ -1,7 +1,8 @@
 #include "core/base/convert.h"
 #include "core/cpu/parallel.h"
+#include "core/cuda/elements.cuh"
+#include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
-#include "ops/common/rows.cuh"
 #include "ops/random/random/draw.h"
 
 namespace plimsoll {

@@ -138,13 +138,13 @@ constexpr OpDef amax_grad_op{.name = "amax_grad",
                              .infer = amax_grad_infer,
                              .cpu = amax_grad_cpu,
                              .cuda = amax_grad_cuda,
-                             .workspace = reduce_workspace<1>};
+                             .workspace = reduce_grad_workspace};
 
 constexpr OpDef amin_grad_op{.name = "amin_grad",
                              .infer = amax_grad_infer,
                              .cpu = amax_grad_cpu,
                              .cuda = amax_grad_cuda,
-                             .workspace = reduce_workspace<1>};
+                             .workspace = reduce_grad_workspace};
 
 template <Extreme e>
 std::vector<Tensor> amax_vjp(const Backward& b) {
@@ -159,7 +159,7 @@ constexpr OpDef amax_op{.name = name_for<e>("amax", "amin"),
                         .cuda = e == Extreme::max ? amax_cuda : amin_cuda,
                         .vjp = amax_vjp<e>,
                         .saves = {.inputs = bits(0), .outputs = bits(0)},
-                        .workspace = reduce_workspace<0>};
+                        .workspace = reduce_workspace};
 
 template <Extreme e>
 Metas argmax_infer(std::span<const Meta> in, const Attrs& attrs) {
@@ -200,7 +200,7 @@ constexpr OpDef argmax_op{.name = name_for<e>("argmax", "argmin"),
                           .infer = argmax_infer<e>,
                           .cpu = argmax_cpu<e>,
                           .cuda = e == Extreme::max ? argmax_cuda : argmin_cuda,
-                          .workspace = reduce_workspace<0>};
+                          .workspace = reduce_workspace};
 
 constexpr Extreme kMax = Extreme::max, kMin = Extreme::min;
 

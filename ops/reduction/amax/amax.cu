@@ -14,10 +14,11 @@ struct Extremum {
     int64_t place;  // -1: nothing yet
   };
   bool largest;
+  Elements<C> x;
   Elements<C> values;  // one of these two is written
   int64_t* places;
   __device__ State start(int64_t, int64_t) const { return {C(0), -1}; }
-  __device__ void take(State& s, C v, int64_t m) const { join(s, {v, m}); }
+  __device__ void take(State& s, int64_t at, int64_t m) const { join(s, {x.get(at), m}); }
   __device__ void join(State& s, const State& other) const {
     if (other.place < 0) return;
     const bool s_is_nan = s.value != s.value, other_is_nan = other.value != other.value;
@@ -38,7 +39,7 @@ void find(const Call& call, bool largest) {
   const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
   const View &x = call.in[0], &y = call.out[0];
   visit_elements(x.dtype(), [&]<class C>() {
-    reduce<C>(call, x, a, Extremum<C>{largest, elements<C>(y), nullptr});
+    reduce(a, Extremum<C>{largest, elements<C>(x), elements<C>(y), nullptr}, call.workspace);
   });
 }
 
@@ -46,7 +47,7 @@ void find_place(const Call& call, bool largest) {
   const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
   const View &x = call.in[0], &y = call.out[0];
   visit_elements(x.dtype(), [&]<class C>() {
-    reduce<C>(call, x, a, Extremum<C>{largest, {}, y.as<int64_t>()});
+    reduce(a, Extremum<C>{largest, elements<C>(x), {}, y.as<int64_t>()}, call.workspace);
   });
 }
 
@@ -57,9 +58,9 @@ struct ShareOfTies {
     C y;
     int64_t ties;
   };
-  Elements<C> dy, y;
+  Elements<C> x, dy, y, dx;
   __device__ State start(int64_t i, int64_t) const { return {y.get(i), 0}; }
-  __device__ void take(State& s, C v, int64_t) const { s.ties += v == s.y; }
+  __device__ void take(State& s, int64_t at, int64_t) const { s.ties += x.get(at) == s.y; }
   __device__ void join(State& s, const State& other) const { s.ties += other.ties; }
   struct Line {
     C y, share;
@@ -70,8 +71,8 @@ struct ShareOfTies {
     return {s.y, none ? std::numeric_limits<C>::quiet_NaN() : dy.get(i) / static_cast<C>(s.ties),
             none};
   }
-  __device__ C each(const Line& line, C v) const {
-    return line.none || v == line.y ? line.share : C(0);
+  __device__ void each(const Line& line, int64_t at) const {
+    dx.set(at, line.none || x.get(at) == line.y ? line.share : C(0));
   }
 };
 
@@ -86,8 +87,9 @@ void argmin_cuda(const Call& call) { cuda::find_place(call, false); }
 void amax_grad_cuda(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[1].shape(), call.attrs.as<ReduceAttrs>());
   cuda::visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
-    const cuda::ShareOfTies<C> share{cuda::elements<C>(call.in[0]), cuda::elements<C>(call.in[2])};
-    cuda::reduce<C>(call, call.in[1], a, share, &call.out[0]);
+    const cuda::ShareOfTies<C> share{cuda::elements<C>(call.in[1]), cuda::elements<C>(call.in[0]),
+                                     cuda::elements<C>(call.in[2]), cuda::elements<C>(call.out[0])};
+    cuda::reduce_then_each(a, share, call.workspace);
   });
 }
 

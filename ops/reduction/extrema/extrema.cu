@@ -6,18 +6,6 @@ namespace plimsoll {
 namespace cuda {
 namespace {
 
-struct Extremum {
-  bool largest;
-  template <class C>
-  __device__ C operator()(C a, C b) const {
-    return largest ? formulas::Maximum::f(a, b) : formulas::Minimum::f(a, b);
-  }
-};
-
-void extremum(const Call& call, bool largest) {
-  visit_elements(call.out[0].dtype(), [&]<class C>() { map<C, 2>(call, Extremum{largest}); });
-}
-
 struct Share {
   template <class C>
   __device__ C operator()(C dy, C u, C v) const {
@@ -30,11 +18,11 @@ struct Share {
 
 template <>
 void binary_cuda<formulas::Maximum>(const Call& call) {
-  cuda::extremum(call, true);
+  binary_of_any_cuda<formulas::Maximum>(call);
 }
 template <>
 void binary_cuda<formulas::Minimum>(const Call& call) {
-  cuda::extremum(call, false);
+  binary_of_any_cuda<formulas::Minimum>(call);
 }
 
 void share_cuda(const Call& call) {

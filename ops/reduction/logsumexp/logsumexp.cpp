@@ -125,7 +125,7 @@ constexpr OpDef grad_op{.name = "logsumexp_grad",
                         .cpu = grad_cpu,
                         .cuda = logsumexp_grad_cuda,
                         .inplace = 1,
-                        .workspace = reduce_workspace<1>};
+                        .workspace = reduce_grad_workspace};
 
 std::vector<Tensor> logsumexp_vjp(const Backward& b) {
   return {apply1(grad_op, {contiguous(b.grad()), b.input(0)}, b.attrs<ReduceAttrs>())};
@@ -137,7 +137,7 @@ constexpr OpDef logsumexp_op{.name = "logsumexp",
                              .cuda = logsumexp_cuda,
                              .vjp = logsumexp_vjp,
                              .saves = {.inputs = bits(0)},
-                             .workspace = reduce_workspace<0>,
+                             .workspace = reduce_workspace,
                              .cast = CastRule::full};
 
 }  // namespace

@@ -104,7 +104,7 @@ constexpr OpDef norm_op{.name = "norm",
                         .cuda = norm_cuda,
                         .vjp = norm_vjp,
                         .saves = {.inputs = bits(0), .outputs = bits(0)},
-                        .workspace = reduce_workspace<0>,
+                        .workspace = reduce_workspace,
                         .cast = CastRule::full};
 
 }  // namespace

@@ -9,11 +9,12 @@ namespace {
 template <class C>
 struct Norm {
   using State = double;
-  Elements<C> y;
+  Elements<C> x, y;
   double p;
   __device__ State start(int64_t, int64_t) const { return 0; }
-  __device__ void take(State& s, C v, int64_t) const {
-    s += formulas::with_p(p, [&](auto f) { return f.term(static_cast<double>(v), p); });
+  __device__ void take(State& s, int64_t at, int64_t) const {
+    const auto v = static_cast<double>(x.get(at));
+    s += formulas::with_p(p, [&](auto f) { return f.term(v, p); });
   }
   __device__ void join(State& s, State other) const { s += other; }
   __device__ void finish(int64_t i, State s) const {
@@ -38,8 +39,9 @@ void norm_cuda(const Call& call) {
   const auto& attrs = call.attrs.as<ReduceAttrs>();
   const MiddleAxis a = middle_axis(call.in[0].shape(), attrs);
   cuda::visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
-    cuda::reduce<C>(call, call.in[0], a,
-                    cuda::Norm<C>{cuda::elements<C>(call.out[0]), attrs.number});
+    const cuda::Norm<C> norm{cuda::elements<C>(call.in[0]), cuda::elements<C>(call.out[0]),
+                             attrs.number};
+    cuda::reduce(a, norm, call.workspace);
   });
 }
 

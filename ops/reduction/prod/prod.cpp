@@ -99,7 +99,7 @@ constexpr OpDef grad_op{.name = "prod_grad",
                         .infer = reduce_grad_infer,
                         .cpu = grad_cpu,
                         .cuda = prod_grad_cuda,
-                        .workspace = reduce_workspace<1>};
+                        .workspace = reduce_grad_workspace};
 
 std::vector<Tensor> prod_vjp(const Backward& b) {
   return {apply1(grad_op, {contiguous(b.grad()), b.input(0)}, b.attrs<ReduceAttrs>())};
@@ -111,7 +111,7 @@ constexpr OpDef prod_op{.name = "prod",
                         .cuda = prod_cuda,
                         .vjp = prod_vjp,
                         .saves = {.inputs = bits(0)},
-                        .workspace = reduce_workspace<0>,
+                        .workspace = reduce_workspace,
                         .cast = CastRule::full};
 
 }  // namespace

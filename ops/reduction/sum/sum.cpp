@@ -105,8 +105,7 @@ void sum_typed(const SumBlocks& cut, const T* x, T* y, double* partial, double d
 }
 
 int64_t sum_workspace(const Call& call) {
-  if (call.in[0].device() == Device::cuda)
-    return cuda_reduce_bytes(call.in[0].meta, call.attrs.as<ReduceAttrs>());
+  if (call.in[0].device() == Device::cuda) return reduce_workspace(call);
   const SumBlocks cut(middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>()));
   if (cut.chunks == 1) return 0;
   return cut.outer * cut.chunks * cut.inner * static_cast<int64_t>(sizeof(double));
@@ -186,7 +185,7 @@ constexpr OpDef integer_sum_op{.name = "sum_integers",
                                .infer = integer_sum_infer,
                                .cpu = integer_sum_cpu,
                                .cuda = sum_integers_cuda,
-                               .workspace = reduce_workspace<0>};
+                               .workspace = reduce_workspace};
 
 }  // namespace
 

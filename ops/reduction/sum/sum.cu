@@ -8,10 +8,10 @@ namespace {
 template <class C>
 struct Sum {
   using State = std::conditional_t<std::is_integral_v<C>, int64_t, double>;
-  Elements<C> y;
+  Elements<C> x, y;
   State divisor;
   __device__ State start(int64_t, int64_t) const { return 0; }
-  __device__ void take(State& s, C v, int64_t) const { s += static_cast<State>(v); }
+  __device__ void take(State& s, int64_t at, int64_t) const { s += static_cast<State>(x.get(at)); }
   __device__ void join(State& s, State other) const { s += other; }
   __device__ void finish(int64_t i, State s) const { y.set(i, static_cast<C>(s / divisor)); }
 };
@@ -19,8 +19,9 @@ struct Sum {
 template <class C>
 void sum_over(const Call& call, int64_t divisor) {
   const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
-  reduce<C>(call, call.in[0], a,
-            Sum<C>{elements<C>(call.out[0]), static_cast<typename Sum<C>::State>(divisor)});
+  const Sum<C> sum{elements<C>(call.in[0]), elements<C>(call.out[0]),
+                   static_cast<typename Sum<C>::State>(divisor)};
+  reduce(a, sum, call.workspace);
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ constexpr OpDef grad_op{.name = root == Root::yes ? "stddev_grad" : "variance_gr
                         .infer = reduce_grad_infer,
                         .cpu = grad_cpu<root>,
                         .cuda = root == Root::yes ? stddev_grad_cuda : variance_grad_cuda,
-                        .workspace = reduce_workspace<1>};
+                        .workspace = reduce_grad_workspace};
 
 template <Root root>
 std::vector<Tensor> vjp(const Backward& b) {
@@ -141,7 +141,7 @@ constexpr OpDef op{.name = root == Root::yes ? "stddev" : "variance",
                    .cuda = root == Root::yes ? stddev_cuda : variance_cuda,
                    .vjp = vjp<root>,
                    .saves = {.inputs = bits(0), .outputs = bits(0)},
-                   .workspace = reduce_workspace<0>,
+                   .workspace = reduce_workspace,
                    .cast = CastRule::full};
 
 // Over no axes each element is a group of its own: a row of one.

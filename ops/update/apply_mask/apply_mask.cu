@@ -1,39 +1,26 @@
+#include "core/cuda/copy.h"
+#include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
-#include "ops/common/many.cuh"
 
 namespace plimsoll {
 namespace {
 
-using namespace cuda;
-
-// Of a chunk: x and its mask. What the mask keeps is not touched.
-template <class C>
-__global__ void apply_mask_kernel(Many<C, 2> many) {
-  const auto chunk = many.chunk(blockIdx.x);
-  for (int64_t i = threadIdx.x; i < chunk.n; i += blockDim.x)
-    if (chunk.row[1].get(i) == 0) chunk.row[0].set(i, 0);
-}
-
-// The bits of +0 are zeros in every type: one of x's width stands for it.
-DType stand_in(const View& x) {
-  const int64_t width = size_of(x.dtype());
-  if (width == 8) return DType::f64;
-  if (width == 4) return DType::f32;
-  return width == 2 ? DType::f16 : DType::boolean;
+// What the mask keeps is not touched.
+template <class T>
+__global__ void apply_mask_kernel(T* x, const bool* mask, int64_t n) {
+  for (int64_t i = cuda::first_index(); i < n; i += cuda::total_threads())
+    if (!mask[i]) x[i] = T(0);
 }
 
 }  // namespace
 
-// Of one call, or of several that were joined.
+// The bits of +0 are zeros in every type, so only its width matters.
 void apply_mask_cuda(const Call& call) {
-  std::vector<View> views(call.in.begin(), call.in.end());
-  std::vector<Together<2>> tensors;
-  for (size_t i = 0; i < views.size(); i += 2) {
-    views[i].meta.dtype = stand_in(views[i]);
-    tensors.push_back({&views[i], &views[i + 1]});
-  }
-  for_many<2>(tensors, [&]<class C>(const Many<C, 2>& many, int64_t) {
-    launch(apply_mask_kernel<C>, many.chunks(), kThreads, many);
+  const View &x = call.in[0], &mask = call.in[1];
+  const int64_t n = count(x.shape());
+  visit_width(size_of(x.dtype()), [&]<class T>() {
+    cuda::launch(apply_mask_kernel<T>, cuda::blocks_for(n), cuda::kThreads, x.as<T>(),
+                 mask.as<bool>(), n);
   });
 }
 

@@ -8,7 +8,6 @@
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
 #include "ops/common/expect.h"
-#include "ops/common/many.h"
 #include "ops/common/update.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/update/global_norm/attrs.h"

@@ -1,5 +1,7 @@
+#include "core/cuda/elements.cuh"
+#include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
-#include "ops/common/many.cuh"
+#include "ops/common/scalar.cuh"
 #include "ops/update/global_norm/attrs.h"
 
 namespace plimsoll {
@@ -7,14 +9,15 @@ namespace {
 
 using namespace cuda;
 
+// A block for each chunk.
 template <class C>
-__global__ void squares_kernel(Many<C, 1> many, double* partial) {
-  const auto chunk = many.chunk(blockIdx.x);
+__global__ void squares_kernel(Elements<C> x, int64_t n, double* partial) {
+  const int64_t begin = blockIdx.x * kChunk, end = n < begin + kChunk ? n : begin + kChunk;
   double total = 0;
-  read_row(
-      chunk.n, chunk.packs,
-      [&](int64_t, C v) { total += static_cast<double>(v) * static_cast<double>(v); },
-      chunk.row[0]);
+  for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+    const auto v = static_cast<double>(x.get(i));
+    total += v * v;
+  }
   total = over_block(total, Plus());
   if (threadIdx.x == 0) partial[blockIdx.x] = total;
 }
@@ -30,12 +33,11 @@ __global__ void root_kernel(const double* partial, int64_t n, C* norm) {
 
 // y = x scaled down to a norm of max_norm.
 template <class C>
-__global__ void scale_kernel(Many<C, 2> many, Scalar norm, double max_norm) {
+__global__ void scale_kernel(Elements<C> x, Elements<C> y, int64_t n, Scalar norm,
+                             double max_norm) {
   const double limit = max_norm / (norm.get() + 1e-6);
   const C scale = static_cast<C>(limit > 1 ? 1 : limit);
-  const auto chunk = many.chunk(blockIdx.x);
-  write_row(
-      chunk.n, chunk.packs, chunk.row[1], [&](int64_t, C v) { return v * scale; }, chunk.row[0]);
+  for (int64_t i = first_index(); i < n; i += total_threads()) y.set(i, x.get(i) * scale);
 }
 
 }  // namespace
@@ -43,19 +45,25 @@ __global__ void scale_kernel(Many<C, 2> many, Scalar norm, double max_norm) {
 void global_norm_cuda(const Call& call) {
   auto* partial = reinterpret_cast<double*>(call.workspace.data());
   int64_t used = 0;
-  for_many<1>(each(call.in), [&]<class C>(const Many<C, 1>& many, int64_t before) {
-    launch(squares_kernel<C>, many.chunks(), kThreads, many, partial + before);
-    used = before + many.chunks();
-  });
+  for (const View& x : call.in) {
+    const int64_t chunks = chunks_of(x.meta);
+    if (chunks == 0) continue;
+    visit_floating_elements(x.dtype(), [&]<class C>() {
+      launch(squares_kernel<C>, chunks, kThreads, elements<C>(x), count(x.shape()), partial + used);
+    });
+    used += chunks;
+  }
   visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
     launch(root_kernel<C>, 1, kThreads, partial, used, call.out[0].as<C>());
   });
 }
 
 void scale_to_norm_cuda(const Call& call) {
-  for_many<2>({{&call.in[0], &call.out[0]}}, [&]<class C>(const Many<C, 2>& many, int64_t) {
-    launch(scale_kernel<C>, many.chunks(), kThreads, many, scalar(call.in[1]),
-           call.attrs.as<ScaleAttrs>().max_norm);
+  const View &x = call.in[0], &y = call.out[0];
+  const int64_t n = count(y.shape());
+  visit_floating_elements(y.dtype(), [&]<class C>() {
+    launch(scale_kernel<C>, blocks_for(n), kThreads, elements<C>(x), elements<C>(y), n,
+           scalar(call.in[1]), call.attrs.as<ScaleAttrs>().max_norm);
   });
 }
 

@@ -1,7 +1,9 @@
 #include <limits>
 
+#include "core/cuda/elements.cuh"
+#include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
-#include "ops/common/many.cuh"
+#include "ops/common/scalar.cuh"
 #include "ops/update/loss_scale/loss_scale.h"
 
 namespace plimsoll {
@@ -11,20 +13,17 @@ using namespace cuda;
 
 // x - x is 0 for finite numbers only.
 template <class C>
-__global__ void nonfinite_kernel(Many<C, 1> many, bool* found) {
-  const auto chunk = many.chunk(blockIdx.x);
-  bool own = false;
-  read_row(
-      chunk.n, chunk.packs, [&](int64_t, C v) { own = own || !(v - v == 0); }, chunk.row[0]);
-  if (own) *found = true;  // whoever writes, it is the same
+__global__ void nonfinite_kernel(Elements<C> x, int64_t n, bool* found) {
+  for (int64_t i = first_index(); i < n; i += total_threads()) {
+    const C v = x.get(i);
+    if (!(v - v == 0)) *found = true;  // whoever writes, it is the same
+  }
 }
 
 template <class C>
-__global__ void unscale_kernel(Many<C, 2> many, Scalar scale) {
+__global__ void unscale_kernel(Elements<C> x, Elements<C> y, int64_t n, Scalar scale) {
   const C divisor = static_cast<C>(scale.get());
-  const auto chunk = many.chunk(blockIdx.x);
-  write_row(
-      chunk.n, chunk.packs, chunk.row[1], [&](int64_t, C v) { return v / divisor; }, chunk.row[0]);
+  for (int64_t i = first_index(); i < n; i += total_threads()) y.set(i, x.get(i) / divisor);
 }
 
 __global__ void update_scale_kernel(float* scale, int64_t* good, const bool* skip,
@@ -45,22 +44,26 @@ __global__ void update_scale_kernel(float* scale, int64_t* good, const bool* ski
 void nonfinite_cuda(const Call& call) {
   bool* found = call.out[0].as<bool>();
   check_cuda(cudaMemsetAsync(found, 0, sizeof(bool), stream()), "cudaMemsetAsync");
-  for_many<1>(each(call.in), [&]<class C>(const Many<C, 1>& many, int64_t) {
-    launch(nonfinite_kernel<C>, many.chunks(), kThreads, many, found);
-  });
+  for (const View& x : call.in) {
+    const int64_t n = count(x.shape());
+    visit_floating_elements(x.dtype(), [&]<class C>() {
+      launch(nonfinite_kernel<C>, blocks_for(n), kThreads, elements<C>(x), n, found);
+    });
+  }
 }
 
 void unscale_cuda(const Call& call) {
-  for_many<2>({{&call.in[0], &call.out[0]}}, [&]<class C>(const Many<C, 2>& many, int64_t) {
-    launch(unscale_kernel<C>, many.chunks(), kThreads, many, scalar(call.in[1]));
+  const View &x = call.in[0], &y = call.out[0];
+  const int64_t n = count(y.shape());
+  visit_floating_elements(y.dtype(), [&]<class C>() {
+    launch(unscale_kernel<C>, blocks_for(n), kThreads, elements<C>(x), elements<C>(y), n,
+           scalar(call.in[1]));
   });
 }
 
 void update_loss_scale_cuda(const Call& call) {
-  for_calls(call, 3, [&](std::span<const View> in) {
-    launch(update_scale_kernel, 1, 1, in[0].as<float>(), in[1].as<int64_t>(), in[2].as<bool>(),
-           call.attrs.as<LossScaleUpdate>());
-  });
+  launch(update_scale_kernel, 1, 1, call.in[0].as<float>(), call.in[1].as<int64_t>(),
+         call.in[2].as<bool>(), call.attrs.as<LossScaleUpdate>());
 }
 
 }  // namespace plimsoll

@@ -4,9 +4,8 @@
 // can be tested, with sanitizers too, on a machine that has no GPU.
 //
 // What is queued on a stream runs when somebody waits for it, so that whoever reads too early reads
-// something else than on a good day. On other streams than the first it runs as late as that or as
-// early as it may, in turns: so whoever writes too early is found too. A stream can be recorded as
-// a graph; what the real runtime forbids meanwhile is refused.
+// something else than on a good day. A stream can be recorded as a graph; what the real runtime
+// forbids meanwhile is refused.
 //
 // What it cannot show: speed, what the hardware reorders between barriers, and the vendor's
 // libraries. A barrier that only some threads reach ends the program.
@@ -23,10 +22,8 @@
 #define __global__
 #define __device__
 #define __host__
-#define __forceinline__ inline
 #define __shared__ static
 #define __launch_bounds__(...)
-#define __restrict__
 
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
@@ -65,7 +62,6 @@ T from_lane(T value, int from) {
 }  // namespace simulated
 
 inline void __syncthreads() { simulated::wait_for_block(); }
-inline void __syncwarp(unsigned = 0xffffffffu) { simulated::exchange(0, simulated::lane()); }
 
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
@@ -76,36 +72,11 @@ T __shfl_sync(unsigned, T value, int lane) {
   return simulated::from_lane(value, lane % 32);
 }
 template <class T>
-T __shfl_down_sync(unsigned, T value, int by) {
-  const int from = simulated::lane() + by;
-  return simulated::from_lane(value, from < 32 ? from : simulated::lane());
-}
-template <class T>
-T __shfl_up_sync(unsigned, T value, int by) {
-  const int from = simulated::lane() - by;
-  return simulated::from_lane(value, from >= 0 ? from : simulated::lane());
-}
-
-template <class T>
 T atomicMin(T* address, T value) {
   const T before = *address;
   if (value < before) *address = value;
   return before;
 }
-template <class T>
-T atomicMax(T* address, T value) {
-  const T before = *address;
-  if (value > before) *address = value;
-  return before;
-}
-template <class T>
-T atomicAdd(T* address, T value) {  // of integers: the order of floating sums would not be fixed
-  static_assert(static_cast<T>(0.5) == 0);
-  const T before = *address;
-  *address += value;
-  return before;
-}
-
 // The host's side.
 enum cudaError_t {
   cudaSuccess,
@@ -117,12 +88,7 @@ enum cudaError_t {
   cudaErrorStreamCaptureUnsupported,
   cudaErrorStreamCaptureInvalidated
 };
-enum cudaMemcpyKind {
-  cudaMemcpyHostToDevice,
-  cudaMemcpyDeviceToHost,
-  cudaMemcpyDeviceToDevice,
-  cudaMemcpyDefault  // to the device, from pinned memory or the device
-};
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
 using cudaStream_t = struct simulated::Stream*;
 using cudaEvent_t = struct simulated::Event*;
@@ -155,18 +121,14 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel) {
 
 // simulated_cuda/streams.cpp
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
-cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
-cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaMalloc(void** data, size_t bytes);
 cudaError_t cudaFree(void* data);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned flags);
-cudaError_t cudaFreeHost(void* data);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream);

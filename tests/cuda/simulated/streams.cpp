@@ -22,9 +22,6 @@ struct Stream {
   uint64_t done = 0;
   Graph* recorded = nullptr;
   bool invalid = false;  // what is recorded
-  bool first = false;    // of the process
-  uint64_t marks = 0;    // events recorded here
-  bool early = false;    // runs at once what is queued
 };
 
 struct Event {
@@ -77,7 +74,6 @@ cudaError_t queue(cudaStream_t stream, Work work) {
     stream->recorded->nodes.push_back(std::move(work));
   else
     stream->waiting.push_back(std::move(work));
-  if (stream->early) run_all(*stream);
   return cudaSuccess;
 }
 
@@ -86,18 +82,8 @@ cudaError_t queue(cudaStream_t stream, Work work) {
 using namespace simulated;
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  static bool first = true;
   const std::lock_guard lock(mutex);
   streams.insert(*stream = new Stream);
-  (*stream)->first = std::exchange(first, false);
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const std::lock_guard lock(mutex);
-  run_all(*stream);
-  streams.erase(stream);
-  delete stream;
   return cudaSuccess;
 }
 
@@ -105,14 +91,6 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (forbidden()) return cudaErrorStreamCaptureUnsupported;
   run_all(*stream);
   return cudaSuccess;
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  const std::lock_guard lock(mutex);
-  if (stream->recorded) return forbidden(), cudaErrorStreamCaptureUnsupported;
-  return queue(stream, [awaited = *event] {
-    if (streams.contains(awaited.stream)) run_until(*awaited.stream, awaited.position);
-  });
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -124,7 +102,6 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(mutex);
   if (stream->recorded) return forbidden(), cudaErrorStreamCaptureUnsupported;
   *event = {stream, stream->done + stream->waiting.size()};
-  stream->early = !stream->first && ++stream->marks / 2 % 2;  // late, late, early, early, ...
   return cudaSuccess;
 }
 
@@ -132,11 +109,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (forbidden()) return cudaErrorStreamCaptureUnsupported;
   const std::lock_guard lock(mutex);
   if (streams.contains(event->stream)) run_until(*event->stream, event->position);
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event;
   return cudaSuccess;
 }
 
@@ -163,13 +135,6 @@ cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
   const cudaError_t status = cudaMalloc(data, bytes);
   const std::lock_guard lock(mutex);
   if (status == cudaSuccess) pinned[static_cast<const char*>(*data)] = bytes;
-  return status;
-}
-
-cudaError_t cudaFreeHost(void* data) {
-  const cudaError_t status = cudaFree(data);
-  const std::lock_guard lock(mutex);
-  pinned.erase(static_cast<const char*>(data));
   return status;
 }
 

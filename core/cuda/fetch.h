@@ -1,6 +1,5 @@
-// Copies between the host and the device that the host does not wait for.
+// Copies to the host that it does not wait for.
 //
-//   copy_in(to, values, bytes);                    // `values` may change as soon as it returns
 //   const CudaFetch loss = fetch(from, 4);         // queued
 //   take(loss, &value);                            // waits for this, not for what came after it
 #pragma once
@@ -8,9 +7,6 @@
 #include "core/cuda/seam/cuda_queue.h"
 
 namespace plimsoll::cuda {
-
-// Through a ring of pinned memory. Waits only where more than all of it is on its way.
-void copy_in(void* to, const void* from, int64_t bytes);
 
 // As the functions of CudaQueue.
 CudaFetch fetch(const void* from, int64_t bytes);
