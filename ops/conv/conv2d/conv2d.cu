@@ -96,7 +96,7 @@ __global__ void conv2d_input_grad_kernel(Geometry g, Elements<C> dy, Elements<C>
   }
 }
 
-// dw[o, tap, c] = sum over windows of dy[window, o] x[pixel, c]: a block for each.
+// dw[o, tap, c] = sum over windows of dy[window, o] x[pixel, c]: a warp for each.
 template <class C>
 __global__ void conv2d_weight_grad_kernel(Geometry g, Elements<C> x, Elements<C> dy,
                                           Elements<C> dw) {
@@ -105,11 +105,11 @@ __global__ void conv2d_weight_grad_kernel(Geometry g, Elements<C> x, Elements<C>
   const int64_t channel = o / g.outputs * g.inputs + number % g.inputs;
   const Place tap = g.tap(number / g.inputs % taps);
   C sum = 0;
-  for (int64_t i = threadIdx.x; i < windows; i += blockDim.x) {
+  for (int64_t i = threadIdx.x; i < windows; i += kWarp) {
     const int64_t pixel = g.pixel_of(g.window(i), tap);
     if (pixel >= 0) sum += x.get(pixel * g.s.c + channel) * dy.get(i * g.s.o + o);
   }
-  sum = over_block(sum, Plus());
+  sum = over_warp(sum, Plus());
   if (threadIdx.x == 0) dw.set(number, sum);
 }
 
@@ -150,8 +150,8 @@ void conv2d_weight_grad_cuda(const Call& call) {
   if (by_library(call, s, Convolution::Kind::weight_grad)) return;
   const View& dw = call.out[0];
   visit_floating_elements(dw.dtype(), [&]<class C>() {
-    launch(conv2d_weight_grad_kernel<C>, count(dw.shape()), row_threads(s.n * s.p * s.q),
-           Geometry(s), elements<C>(call.in[0]), elements<C>(call.in[1]), elements<C>(dw));
+    launch(conv2d_weight_grad_kernel<C>, count(dw.shape()), kWarp, Geometry(s),
+           elements<C>(call.in[0]), elements<C>(call.in[1]), elements<C>(dw));
   });
 }
 
