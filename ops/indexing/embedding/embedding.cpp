@@ -146,7 +146,6 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
   return apply1(embedding_op, {contiguous(table), contiguous(ids)});
 }
 
-extern const std::vector<const OpDef*> embedding_ops;
-const std::vector<const OpDef*> embedding_ops{&embedding_op, &grad_op};
+extern const std::vector<const OpDef*> embedding_ops{&embedding_op, &grad_op};
 
 }  // namespace plimsoll

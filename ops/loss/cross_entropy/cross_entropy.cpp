@@ -131,7 +131,6 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels,
   return apply(cross_entropy_op, in, cross_entropy_attrs("cross_entropy", options))[0];
 }
 
-extern const std::vector<const OpDef*> cross_entropy_ops;
-const std::vector<const OpDef*> cross_entropy_ops{&cross_entropy_op, &grad_op};
+extern const std::vector<const OpDef*> cross_entropy_ops{&cross_entropy_op, &grad_op};
 
 }  // namespace plimsoll

@@ -298,7 +298,6 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& bias
                           .has_weight = options.weight.defined()})[0];
 }
 
-extern const std::vector<const OpDef*> linear_cross_entropy_ops;
-const std::vector<const OpDef*> linear_cross_entropy_ops{&fused_op, &grad_op};
+extern const std::vector<const OpDef*> linear_cross_entropy_ops{&fused_op, &grad_op};
 
 }  // namespace plimsoll

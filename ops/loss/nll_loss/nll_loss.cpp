@@ -110,7 +110,6 @@ Tensor nll_loss(const Tensor& log_p, const Tensor& labels, const NllOptions& opt
   return apply(nll_op, in, NllAttrs{options.ignore_index, options.reduction, log_p.meta()})[0];
 }
 
-extern const std::vector<const OpDef*> nll_loss_ops;
-const std::vector<const OpDef*> nll_loss_ops{&nll_op, &grad_op};
+extern const std::vector<const OpDef*> nll_loss_ops{&nll_op, &grad_op};
 
 }  // namespace plimsoll

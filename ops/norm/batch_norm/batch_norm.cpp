@@ -212,8 +212,7 @@ void backward_typed(const Call& call) {
 // Two f64 partial results per chunk and channel, for each of them on the CPU.
 int64_t workspace(const Call& call) {
   const Rows r = rows_of(call.in[0].shape());
-  if (call.in[0].device() == Device::cuda)
-    return cuda::ColumnCut(r.rows, r.channels).sums_bytes(2);
+  if (call.in[0].device() == Device::cuda) return cuda::ColumnCut(r.rows, r.channels).sums_bytes(2);
   return pieces(r.rows, chunk_rows(r)) * 2 * r.channels * static_cast<int64_t>(sizeof(double));
 }
 
@@ -324,7 +323,7 @@ void update_running_stats(const Tensor& running_mean, const Tensor& running_vari
         RunningAttrs{momentum, n});
 }
 
-extern const std::vector<const OpDef*> batch_norm_ops;
-const std::vector<const OpDef*> batch_norm_ops{&batch_norm_op, &batch_norm_grad_op, &running_op};
+extern const std::vector<const OpDef*> batch_norm_ops{&batch_norm_op, &batch_norm_grad_op,
+                                                      &running_op};
 
 }  // namespace plimsoll

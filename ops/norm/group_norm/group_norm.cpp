@@ -312,7 +312,6 @@ Tensor instance_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, d
   return group_norm(x, std::max<int64_t>(1, gamma.count()), gamma, beta, eps);
 }
 
-extern const std::vector<const OpDef*> group_norm_ops;
-const std::vector<const OpDef*> group_norm_ops{&group_norm_op, &grad_op};
+extern const std::vector<const OpDef*> group_norm_ops{&group_norm_op, &grad_op};
 
 }  // namespace plimsoll

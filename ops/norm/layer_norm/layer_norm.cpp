@@ -228,7 +228,6 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, doub
                LayerNormAttrs{eps})[0];
 }
 
-extern const std::vector<const OpDef*> layer_norm_ops;
-const std::vector<const OpDef*> layer_norm_ops{&layer_norm_op, &grad_op};
+extern const std::vector<const OpDef*> layer_norm_ops{&layer_norm_op, &grad_op};
 
 }  // namespace plimsoll

@@ -148,7 +148,6 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps) {
   return apply(rms_norm_op, {contiguous(x), contiguous(gamma)}, RmsNormAttrs{eps})[0];
 }
 
-extern const std::vector<const OpDef*> rms_norm_ops;
-const std::vector<const OpDef*> rms_norm_ops{&rms_norm_op, &grad_op};
+extern const std::vector<const OpDef*> rms_norm_ops{&rms_norm_op, &grad_op};
 
 }  // namespace plimsoll

@@ -122,8 +122,7 @@ constexpr OpDef power_op = binary_op<Power>(power_vjp, {.inputs = bits(0, 1)}, C
 Tensor pow(const Tensor& x, double c) { return apply1(pow_op, {contiguous(x)}, PowAttrs{c}); }
 Tensor pow(const Tensor& a, const Tensor& b) { return apply1(power_op, {a, b}); }
 
-extern const std::vector<const OpDef*> pow_ops;
-const std::vector<const OpDef*> pow_ops{&pow_op, &pow_grad_op, &power_op, &pow_base_grad_op,
-                                        &pow_exponent_grad_op};
+extern const std::vector<const OpDef*> pow_ops{&pow_op, &pow_grad_op, &power_op, &pow_base_grad_op,
+                                               &pow_exponent_grad_op};
 
 }  // namespace plimsoll

@@ -222,8 +222,7 @@ Tensor argmin(const Tensor& x, int64_t axis, Keep keep) {
   return reduce_axes_any(argmax_op<kMin>, x, {axis}, keep);
 }
 
-extern const std::vector<const OpDef*> amax_ops;
-const std::vector<const OpDef*> amax_ops{&amax_op<kMax>, &amax_op<kMin>,   &amax_grad_op,
-                                         &amin_grad_op,  &argmax_op<kMax>, &argmax_op<kMin>};
+extern const std::vector<const OpDef*> amax_ops{&amax_op<kMax>, &amax_op<kMin>,   &amax_grad_op,
+                                                &amin_grad_op,  &argmax_op<kMax>, &argmax_op<kMin>};
 
 }  // namespace plimsoll

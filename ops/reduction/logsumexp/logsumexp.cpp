@@ -147,7 +147,6 @@ Tensor logsumexp(const Tensor& x, const Shape& axes, Keep keep) {
   return reduce_axes(logsumexp_op, x, axes, keep);
 }
 
-extern const std::vector<const OpDef*> logsumexp_ops;
-const std::vector<const OpDef*> logsumexp_ops{&logsumexp_op, &grad_op};
+extern const std::vector<const OpDef*> logsumexp_ops{&logsumexp_op, &grad_op};
 
 }  // namespace plimsoll

@@ -123,7 +123,6 @@ Tensor norm(const Tensor& x, double p) {
   return norm(x, p, all_axes(x.rank()));
 }
 
-extern const std::vector<const OpDef*> norm_ops;
-const std::vector<const OpDef*> norm_ops{&norm_op, &grad_op};
+extern const std::vector<const OpDef*> norm_ops{&norm_op, &grad_op};
 
 }  // namespace plimsoll

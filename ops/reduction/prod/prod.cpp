@@ -126,7 +126,6 @@ Tensor prod(const Tensor& x) {
   return prod(x, all_axes(x.rank()));
 }
 
-extern const std::vector<const OpDef*> prod_ops;
-const std::vector<const OpDef*> prod_ops{&prod_op, &grad_op};
+extern const std::vector<const OpDef*> prod_ops{&prod_op, &grad_op};
 
 }  // namespace plimsoll

@@ -166,8 +166,7 @@ Tensor stddev(const Tensor& x, const Shape& axes, Keep keep, const VarianceOptio
   return over_axes(op<Root::yes>, x, axes, keep, options);
 }
 
-extern const std::vector<const OpDef*> variance_ops;
-const std::vector<const OpDef*> variance_ops{&op<Root::no>, &op<Root::yes>, &grad_op<Root::no>,
-                                             &grad_op<Root::yes>};
+extern const std::vector<const OpDef*> variance_ops{&op<Root::no>, &op<Root::yes>,
+                                                    &grad_op<Root::no>, &grad_op<Root::yes>};
 
 }  // namespace plimsoll
