@@ -132,16 +132,14 @@ void amax_grad_cpu(const Call& call) {
   });
 }
 
-Metas amax_grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
-
 constexpr OpDef amax_grad_op{.name = "amax_grad",
-                             .infer = amax_grad_infer,
+                             .infer = reduce_grad_infer,
                              .cpu = amax_grad_cpu,
                              .cuda = amax_grad_cuda,
                              .workspace = reduce_workspace<1>};
 
 constexpr OpDef amin_grad_op{.name = "amin_grad",
-                             .infer = amax_grad_infer,
+                             .infer = reduce_grad_infer,
                              .cpu = amax_grad_cpu,
                              .cuda = amax_grad_cuda,
                              .workspace = reduce_workspace<1>};
