@@ -56,15 +56,8 @@ void pow_grad_cpu(const Call& call) {
   const double c = call.attrs.as<PowAttrs>().exponent;
   visit_floating("pow", call.out[0].dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
-    T* dx = call.out[0].as<T>();
-    const C factor = static_cast<C>(c);
-    with_power(c - 1, [&](auto power) {
-      parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
-#pragma omp simd
-        for (int64_t i = begin; i < end; ++i)
-          dx[i] = narrow<T>(static_cast<C>(dy[i]) * factor * power(static_cast<C>(x[i])));
-      });
+    with_power(c - 1, [&, factor = static_cast<C>(c)](auto power) {
+      map_pairs<T, T>(call, [=](C dy, C x) { return dy * factor * power(x); });
     });
   });
 }
