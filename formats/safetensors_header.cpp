@@ -58,6 +58,9 @@ class Reader {
     } else if (event == Event::key) {
       const auto& key = value.get_ref<const std::string&>();
       expect(keys_.insert(key).second, in_quotes(name_), " has ", in_quotes(key), " twice");
+      const bool field = key == "dtype" || key == "shape" || key == "data_offsets";
+      expect(field || name_ == kMetadataName, "tensor ", in_quotes(name_), " has a field ",
+             in_quotes(key), " that is not of the format");
     }
     if (event == Event::array_start) numbers_ = 0;
     if (depth == 3 && event == Event::value)
@@ -77,9 +80,6 @@ class Reader {
 
   void take_tensor(const Json& object) {
     FileTensor& tensor = header_.tensors[name_];
-    for (const auto& [key, value] : object.items())
-      expect(key == "dtype" || key == "shape" || key == "data_offsets", "tensor ", in_quotes(name_),
-             " has a field ", in_quotes(key), " that is not of the format");
     const Json dtype = object.value("dtype", Json());
     expect(dtype.is_string(), "tensor ", in_quotes(name_), " has no dtype that is text");
     const auto type = std::ranges::find(kFileTypes, dtype.get<std::string>(), &FileType::name);
