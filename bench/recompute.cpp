@@ -111,9 +111,11 @@ Measured measure(const PlannedProgram& all, const PlannedProgram& planned,
       for (size_t k = 0; k < each.size(); ++k) again[k].push_back(each[k]);
     }
   }
-  for (size_t k = 0; k < again.size(); ++k)
-    if (recompute::is_repetition(planned.program.instructions[k], all.program))
+  for (size_t k = 0; k < again.size(); ++k) {
+    const std::vector<Operand>& out = planned.program.instructions[k].out;
+    if (!out.empty() && out[0].buffer >= std::ssize(all.program.buffers))  // a repetition's own
       measured.again += median(again[k]) / median(bases);
+  }
   return measured;
 }
 

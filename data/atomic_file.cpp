@@ -15,18 +15,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const char* what, const fs::path& file) {
+[[noreturn]] void refuse(const std::string& who, const char* what, const fs::path& file) {
   const int reason = errno;
-  fail<DataError>("write: ", what, ": ", file.string(), " (", std::strerror(reason),
+  fail<DataError>(who, ": ", what, ": ", file.string(), " (", std::strerror(reason),
                   "). Look at its folder and the space on the disk.");
 }
 
 // A file or a folder, opened to bring to the disk what was written to it, or which names it has.
 class Opened {
  public:
-  Opened(const fs::path& name, int flags, const fs::path& file)
-      : descriptor_(open(name.c_str(), flags | O_CLOEXEC)), flags_(flags), file_(file) {
-    if (descriptor_ < 0) refuse("it cannot be opened again", file);
+  Opened(const fs::path& name, int flags, const std::string& who, const fs::path& file)
+      : descriptor_(open(name.c_str(), flags | O_CLOEXEC)), flags_(flags), who_(who), file_(file) {
+    if (descriptor_ < 0) refuse(who, "it cannot be opened again", file);
   }
   ~Opened() { close(descriptor_); }
   Opened(const Opened&) = delete;
@@ -35,11 +35,12 @@ class Opened {
   void synchronise() const {
     // Some file systems do not synchronise folders, and say so.
     if (fsync(descriptor_) != 0 && !(errno == EINVAL && flags_ & O_DIRECTORY))
-      refuse("it cannot be brought to the disk", file_);
+      refuse(who_, "it cannot be brought to the disk", file_);
   }
 
  private:
   const int descriptor_, flags_;
+  const std::string& who_;
   const fs::path& file_;
 };
 
@@ -59,7 +60,8 @@ fs::path behind_links(const fs::path& name, const std::string& who) {
 }
 
 // O_EXCL, so that nothing that is there is opened.
-AtomicFile::AtomicFile(const fs::path& file) : file_(behind_links(file, "write")) {
+AtomicFile::AtomicFile(const fs::path& file, std::string who)
+    : who_(std::move(who)), file_(behind_links(file, who_)) {
   for (int i = 0;; ++i) {
     temporary_ = cat(file_.string(), ".", getpid(), ".", i, ".tmp");
     const int opened = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -67,7 +69,7 @@ AtomicFile::AtomicFile(const fs::path& file) : file_(behind_links(file, "write")
       close(opened);
       return;
     }
-    if (errno != EEXIST) refuse("the file cannot be made", file_);
+    if (errno != EEXIST) refuse(who_, "the file cannot be written", file_);
   }
 }
 
@@ -76,17 +78,18 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::commit() {
-  Opened(temporary_, O_WRONLY, file_).synchronise();
+  Opened(temporary_, O_WRONLY, who_, file_).synchronise();
   const fs::path parent = file_.parent_path();
-  const Opened folder(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY, file_);
+  const Opened folder(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY, who_, file_);
   if (std::rename(temporary_.c_str(), file_.c_str()) != 0)
-    refuse("it cannot be given its name", file_);
+    refuse(who_, "it cannot be given its name", file_);
   committed_ = true;
   folder.synchronise();
 }
 
-void write_atomically(const fs::path& file, const std::function<void(const fs::path&)>& write) {
-  AtomicFile whole(file);
+void write_atomically(const fs::path& file, const std::function<void(const fs::path&)>& write,
+                      const std::string& who) {
+  AtomicFile whole(file, who);
   write(whole.temporary());
   whole.commit();
 }
@@ -102,13 +105,14 @@ void remove_unfinished(const fs::path& folder, std::string_view prefix) {
   for (const fs::path& file : unfinished) fs::remove(file, none);
 }
 
-void write_atomically(const fs::path& file, std::string_view text) {
-  write_atomically(file, [&](const fs::path& name) {
+void write_atomically(const fs::path& file, std::string_view text, const std::string& who) {
+  const auto write = [&](const fs::path& name) {
     std::FILE* const out = std::fopen(name.c_str(), "wb");
     const bool written = out && std::fwrite(text.data(), 1, text.size(), out) == text.size();
     const bool closed = out && std::fclose(out) == 0;
-    if (!written || !closed) refuse("writing failed", file);
-  });
+    if (!written || !closed) refuse(who, "writing failed", file);
+  };
+  write_atomically(file, write, who);
 }
 
 }  // namespace plimsoll::data

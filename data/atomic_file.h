@@ -21,8 +21,8 @@ class AtomicFile {
  public:
   // Makes an empty file beside `file`, "NAME.PID.N.tmp": nobody else's. A link is followed: it
   // stays, and what it leads to is replaced. DataError naming that file when its folder does not
-  // take it, and when it is there and no regular file.
-  explicit AtomicFile(const std::filesystem::path& file);
+  // take it, and when it is there and no regular file. Sentences begin with `who`.
+  explicit AtomicFile(const std::filesystem::path& file, std::string who = "write");
   ~AtomicFile();  // without commit(), nothing is left
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -34,6 +34,7 @@ class AtomicFile {
   void commit();
 
  private:
+  const std::string who_;
   const std::filesystem::path file_;
   std::string temporary_;
   bool committed_ = false;
@@ -41,8 +42,10 @@ class AtomicFile {
 
 // `write` gets the name of the temporary file. What it throws comes out. Errors: as AtomicFile.
 void write_atomically(const std::filesystem::path& file,
-                      const std::function<void(const std::filesystem::path& file)>& write);
-void write_atomically(const std::filesystem::path& file, std::string_view text);
+                      const std::function<void(const std::filesystem::path& file)>& write,
+                      const std::string& who = "write");
+void write_atomically(const std::filesystem::path& file, std::string_view text,
+                      const std::string& who = "write");
 
 // Where the bytes of a file of this name would go: links followed, also to a file not there yet.
 // DataError, which begins with `who`, for links that lead nowhere and what is no regular file.

@@ -1,12 +1,12 @@
-// OutputFile: a file that is there complete or not at all, and that is refused before the work, not
-// after it.
+// OutputFile: a file that is there complete or not at all (data/atomic_file.h), and that is refused
+// before the work, not after it.
 //
 //   const OutputFile file("--output", "out.csv");   // UsageError naming the option
 //   file.write(text);
 #pragma once
 
-#include <string>
-#include <string_view>
+#include "core/base/error.h"
+#include "data/atomic_file.h"
 
 namespace plimsoll::data {
 
@@ -14,11 +14,17 @@ class OutputFile {
  public:
   // Tries whether the file can be made. UsageError when it cannot, or when it is there and no
   // regular file: a folder, a pipe, a device. A link stands for what it leads to.
-  OutputFile(std::string option, std::string path);
+  OutputFile(std::string option, std::string path)
+      : option_(std::move(option)), path_(std::move(path)) {
+    try {
+      const AtomicFile tried(path_, option_);
+    } catch (const DataError& error) {
+      fail<UsageError>(error.what());
+    }
+  }
 
-  // Writes a new file beside it and gives it the name: no other file is touched. DataError when the
-  // disk is full or the folder is gone.
-  void write(std::string_view text) const;
+  // DataError when the disk is full or the folder is gone.
+  void write(std::string_view text) const { write_atomically(path_, text, option_); }
 
  private:
   std::string option_, path_;

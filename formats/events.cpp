@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "formats/crc32c.h"
@@ -89,23 +89,14 @@ std::string event(int64_t step) {
   return out;
 }
 
-// Text as Unicode defines it: no byte missing, no number written longer than need be, no surrogate,
-// nothing above U+10FFFF.
-bool is_utf8(std::string_view text) {
-  constexpr std::array<uint32_t, 4> kLeast{0, 0x80, 0x800, 0x10000};
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i++]);
-    const int more = byte < 0x80 ? 0 : std::countl_one(byte) - 1;
-    if (byte >= 0x80 && (more < 1 || more > 3)) return false;
-    uint32_t number = more == 0 ? byte : byte & (0x3fu >> more);
-    for (int k = 0; k < more; ++k, ++i) {
-      if (i == text.size() || (static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return false;
-      number = number << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
-    }
-    if (number < kLeast[static_cast<size_t>(more)] || number > 0x10ffff || number >> 11 == 0x1b)
-      return false;
+// Text as Unicode defines it, which is what the JSON library writes.
+bool is_utf8(const std::string& text) {
+  try {
+    nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
   }
-  return true;
 }
 
 std::vector<double> default_limits() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace plimsoll::formats {
 namespace {
@@ -19,131 +20,89 @@ constexpr FileType kFileTypes[] = {
     {"I64", 64, DType::i64}, {"U64", 64, {}}};
 // clang-format on
 
-// Hears of every piece of the JSON in turn; whatever does not belong where it comes is refused, so
-// nothing is kept that the format does not have and nesting cannot go deeper than the format's.
+// Hears of the JSON as it is read and takes each tensor as soon as it is complete: no more than one
+// is kept as JSON, and nothing nested deeper than the format's.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
 
-  SafetensorsHeader take() {
-    expect(place_ == Place::end, "the header is no JSON object");
+  SafetensorsHeader read(std::string_view text) {
+    const auto hear = [this](int depth, Json::parse_event_t event, Json& value) {
+      return heard(depth, event, value);
+    };
+    try {
+      const Json rest = Json::parse(text.begin(), text.end(), hear);  // empty: all was taken
+    } catch (const Json::exception& e) {
+      const auto* const error = dynamic_cast<const Json::parse_error*>(&e);
+      refuse("the header is not JSON in UTF-8: see its byte ", error ? error->byte : 0);
+    }
     return std::move(header_);
   }
 
-  bool start_object(size_t) {
-    if (place_ == Place::start) return go(Place::names);
-    if (place_ == Place::tensor) return go(Place::fields);
-    if (place_ == Place::metadata) return go(Place::metadata_keys);
-    unexpected("an object");
-  }
-  bool key(std::string& name) {
-    if (place_ == Place::fields) return field(name);
-    key_ = name;
-    if (place_ == Place::metadata_keys) {
-      expect(!header_.metadata.contains(name), "the metadata has the key ", in_quotes(name),
-             " twice");
-      return go(Place::metadata_text);
-    }
-    if (name == kMetadataName) {
-      expect(!seen_metadata_, "the metadata is there twice");
-      seen_metadata_ = true;
-      return go(Place::metadata);
-    }
-    const auto [at, fresh] = header_.tensors.try_emplace(name);
-    expect(fresh, "the name ", in_quotes(name), " is there twice");
-    tensor_ = &at->second;
-    seen_fields_ = {};
-    return go(Place::tensor);
-  }
-  bool end_object() {
-    if (place_ == Place::names) return go(Place::end);
-    if (place_ == Place::fields)
-      for (size_t i = 0; i < 3; ++i)
-        expect(seen_fields_[i], "tensor ", in_quotes(key_), " has no ", kFields[i].name);
-    return go(Place::names);  // of a tensor or of the metadata
-  }
-  bool start_array(size_t) {
-    offsets_ = 0;
-    if (place_ == Place::shape) return go(Place::sizes);
-    if (place_ == Place::offsets) return go(Place::ends);
-    unexpected("a list");
-  }
-  bool end_array() {
-    if (place_ == Place::ends)
-      expect(offsets_ == 2, "tensor ", in_quotes(key_), " has ", offsets_,
-             " data_offsets where 2 belong");
-    return go(Place::fields);
-  }
-  bool string(std::string& text) {
-    if (place_ == Place::metadata_text) {
-      header_.metadata.emplace(key_, text);
-      return go(Place::metadata_keys);
-    }
-    if (place_ != Place::dtype) unexpected("text");
-    const auto type = std::ranges::find(kFileTypes, text, &FileType::name);
-    expect(type != std::end(kFileTypes), "tensor ", in_quotes(key_),
-           " has an unknown dtype: ", in_quotes(text));
-    tensor_->type = type;
-    return go(Place::fields);
-  }
-  bool number_unsigned(uint64_t value) {
-    if (place_ == Place::sizes) {
-      expect(tensor_->shape.size() < kMaxFileAxes, "tensor ", in_quotes(key_), " has more than ",
-             kMaxFileAxes, " axes");
-      tensor_->shape.push_back(value);
-    } else if (place_ == Place::ends) {
-      if (offsets_ < 2) (offsets_ == 0 ? tensor_->begin : tensor_->end) = value;
-      ++offsets_;
-    } else {
-      unexpected("a number");
-    }
-    return true;
-  }
-  bool number_integer(int64_t) { unexpected("a number below 0"); }
-  bool number_float(double, const std::string&) { unexpected("a number that is not whole"); }
-  bool null() { unexpected("null"); }
-  bool boolean(bool) { unexpected("true or false"); }
-  bool binary(Json::binary_t&) { unexpected("binary data"); }
-  bool parse_error(size_t position, const std::string&, const Json::exception&) {
-    refuse("the header is not JSON in UTF-8: see its byte ", position);
-  }
-
  private:
-  enum class Place {
-    start,          // before the object that is the header
-    names,          // in it
-    tensor,         // behind the name of a tensor
-    fields,         // in its object
-    dtype,          // behind these names
-    shape,          //
-    offsets,        //
-    sizes,          // in the list of the shape
-    ends,           // in that of the data_offsets
-    metadata,       // behind the name of the metadata
-    metadata_keys,  // in its object
-    metadata_text,  // behind one of its keys
-    end
-  };
-  struct Field {
-    std::string_view name;
-    Place place;
-  };
-  static constexpr Field kFields[] = {
-      {"dtype", Place::dtype}, {"shape", Place::shape}, {"data_offsets", Place::offsets}};
+  using Event = Json::parse_event_t;
 
-  bool go(Place place) {
-    place_ = place;
-    return true;
+  // `depth` of names is 1, of fields 2, of the numbers of their lists 3. False: it was taken.
+  bool heard(int depth, Event event, Json& value) {
+    expect(depth != 1 || event == Event::key || event == Event::object_start ||
+               event == Event::object_end,
+           in_quotes(name_), " is no object");
+    const bool deep =
+        (event == Event::object_start && depth >= 2) || (event == Event::array_start && depth >= 3);
+    expect(!deep, in_quotes(name_), " holds objects, or lists of lists");
+    if (event == Event::key && depth == 1) {
+      name_ = value.get<std::string>();
+      keys_.clear();
+      const bool fresh = names_.insert(name_).second;
+      expect(fresh, "the name ", in_quotes(name_), " is there twice");
+    } else if (event == Event::key) {
+      const auto& key = value.get_ref<const std::string&>();
+      expect(keys_.insert(key).second, in_quotes(name_), " has ", in_quotes(key), " twice");
+      const bool field = key == "dtype" || key == "shape" || key == "data_offsets";
+      expect(field || name_ == kMetadataName, "tensor ", in_quotes(name_), " has a field ",
+             in_quotes(key), " that is not of the format");
+    }
+    if (event == Event::array_start) numbers_ = 0;
+    if (depth == 3 && event == Event::value)
+      expect(++numbers_ <= kMaxFileAxes, "tensor ", in_quotes(name_), " has more than ",
+             kMaxFileAxes, " axes");
+    if (depth != 1 || event != Event::object_end) return true;
+    name_ == kMetadataName ? take_metadata(value) : take_tensor(value);
+    return false;
   }
-  bool field(const std::string& name) {
-    const auto found = std::ranges::find(kFields, name, &Field::name);
-    expect(found != std::end(kFields), "tensor ", in_quotes(key_), " has a field ", in_quotes(name),
-           " that is not of the format");
-    bool& seen = seen_fields_[found - std::begin(kFields)];
-    expect(!seen, "tensor ", in_quotes(key_), " has ", name, " twice");
-    seen = true;
-    return go(found->place);
+
+  void take_metadata(const Json& object) {
+    for (const auto& [key, text] : object.items()) {
+      expect(text.is_string(), "the metadata ", in_quotes(key), " is no text");
+      header_.metadata.emplace(key, text.get<std::string>());
+    }
   }
+
+  void take_tensor(const Json& object) {
+    FileTensor& tensor = header_.tensors[name_];
+    const Json dtype = object.value("dtype", Json());
+    expect(dtype.is_string(), "tensor ", in_quotes(name_), " has no dtype that is text");
+    const auto type = std::ranges::find(kFileTypes, dtype.get<std::string>(), &FileType::name);
+    expect(type != std::end(kFileTypes), "tensor ", in_quotes(name_),
+           " has an unknown dtype: ", in_quotes(dtype.get<std::string>()));
+    tensor.type = type;
+    tensor.shape = sizes(object, "shape");
+    const std::vector<uint64_t> offsets = sizes(object, "data_offsets");
+    expect(offsets.size() == 2, "tensor ", in_quotes(name_), " has ", offsets.size(),
+           " data_offsets where 2 belong");
+    tensor.begin = offsets[0], tensor.end = offsets[1];
+  }
+
+  std::vector<uint64_t> sizes(const Json& object, const char* key) const {
+    const Json list = object.value(key, Json());
+    const bool right = list.is_array() && std::ranges::all_of(list, [](const Json& number) {
+                         return number.is_number_unsigned();
+                       });
+    expect(right, "tensor ", in_quotes(name_), " has no ", key,
+           " that is a list of whole numbers from 0");
+    return list;
+  }
+
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
     fail<DataError>("safetensors: ", parts..., ": in ", path_, ". Write or fetch it again.");
@@ -152,18 +111,12 @@ class Reader {
   void expect(bool ok, const Parts&... parts) const {
     if (!ok) refuse(parts...);
   }
-  [[noreturn]] void unexpected(const char* what) const {
-    refuse("the header has ", what, " where it does not belong, near ", in_quotes(key_));
-  }
 
   const std::string& path_;
   SafetensorsHeader header_;
-  Place place_ = Place::start;
-  std::string key_;  // the last name of a tensor, or key of the metadata
-  FileTensor* tensor_ = nullptr;
-  std::array<bool, 3> seen_fields_{};
-  bool seen_metadata_ = false;
-  int64_t offsets_ = 0;
+  std::set<std::string> names_, keys_;  // so far; of the object that is open
+  std::string name_;                    // the last one
+  size_t numbers_ = 0;                  // in the list that is open
 };
 
 // Bytes of the elements; nullopt when 63 bits do not hold their number or they end within a byte.
@@ -219,9 +172,7 @@ SafetensorsHeader parse_header(std::string_view text, uint64_t data_bytes,
   check<DataError>(first != text.npos && text[first] == '{' && text.find('\0') == text.npos,
                    "safetensors: the header is not a JSON object: in ", path,
                    ". Name a safetensors file.");
-  Reader reader(path);
-  Json::sax_parse(text.begin(), text.end(), &reader);
-  SafetensorsHeader header = reader.take();
+  SafetensorsHeader header = Reader(path).read(text);
   check_places(header, data_bytes, path);
   return header;
 }

@@ -33,50 +33,32 @@ inline Pool2dAttrs pool_attrs(Pair window, const PoolOptions& options) {
           .count_include_pad = options.count_include_pad};
 }
 
-// [N, H, W, C] -> [N, OH, OW, C], the largest element of each window.
-class MaxPool2d : public Module {
+// [N, H, W, C] -> [N, OH, OW, C], one number of each window: what `pool`, an op, makes of it.
+template <Tensor (*pool)(const Tensor&, const Pool2dAttrs&)>
+class WindowPool2d : public Module {
  public:
-  explicit MaxPool2d(Pair window = 2, const PoolOptions& options = {})
+  explicit WindowPool2d(Pair window = 2, const PoolOptions& options = {})
       : attrs_(pool_attrs(window, options)) {}
-  Tensor forward(const Tensor& x, const Mode&) const override { return max_pool2d(x, attrs_); }
+  Tensor forward(const Tensor& x, const Mode&) const override { return pool(x, attrs_); }
 
  private:
   Pool2dAttrs attrs_;
 };
-
-// [N, H, W, C] -> [N, OH, OW, C], the mean of each window.
-class AvgPool2d : public Module {
- public:
-  explicit AvgPool2d(Pair window = 2, const PoolOptions& options = {})
-      : attrs_(pool_attrs(window, options)) {}
-  Tensor forward(const Tensor& x, const Mode&) const override { return avg_pool2d(x, attrs_); }
-
- private:
-  Pool2dAttrs attrs_;
-};
+using MaxPool2d = WindowPool2d<max_pool2d>;  // the largest element
+using AvgPool2d = WindowPool2d<avg_pool2d>;  // the mean
 
 // [N, H, W, C] -> [N, OH, OW, C] for any H and W: windows that cover the image evenly.
-class AdaptiveMaxPool2d : public Module {
+template <Tensor (*pool)(const Tensor&, Pair)>
+class AdaptivePool2d : public Module {
  public:
-  explicit AdaptiveMaxPool2d(Pair outputs) : outputs_(outputs) {}
-  Tensor forward(const Tensor& x, const Mode&) const override {
-    return adaptive_max_pool2d(x, outputs_);
-  }
+  explicit AdaptivePool2d(Pair outputs) : outputs_(outputs) {}
+  Tensor forward(const Tensor& x, const Mode&) const override { return pool(x, outputs_); }
 
  private:
   Pair outputs_;
 };
-
-class AdaptiveAvgPool2d : public Module {
- public:
-  explicit AdaptiveAvgPool2d(Pair outputs) : outputs_(outputs) {}
-  Tensor forward(const Tensor& x, const Mode&) const override {
-    return adaptive_avg_pool2d(x, outputs_);
-  }
-
- private:
-  Pair outputs_;
-};
+using AdaptiveMaxPool2d = AdaptivePool2d<adaptive_max_pool2d>;
+using AdaptiveAvgPool2d = AdaptivePool2d<adaptive_avg_pool2d>;
 
 // [N, H, W, C] -> [N, OH, OW, C] by interpolation: nearest neighbours unless told otherwise.
 class Upsample : public Module {

@@ -173,12 +173,6 @@ Sparsity Pruner::sparsity() const {
   return result;
 }
 
-int64_t Pruner::mask_bytes() const {
-  int64_t bytes = 0;
-  for (const Tensor& mask : masks_) bytes += block_bytes(bytes_of(mask.meta()));
-  return bytes;
-}
-
 std::vector<std::pair<std::string, Tensor>> Pruner::state() const {
   std::vector<std::pair<std::string, Tensor>> all;
   for (size_t i = 0; i < masks_.size(); ++i) all.emplace_back(cat("mask.", i), masks_[i]);

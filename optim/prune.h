@@ -108,7 +108,6 @@ class Pruner {
 
   // Zeros of the weights as they are now, however they came to be.
   Sparsity sparsity() const;
-  int64_t mask_bytes() const;  // one for each element, rounded up to blocks; 0 after strip()
   // Everything to save and to restore in place: "mask.<number>"; empty after strip().
   std::vector<std::pair<std::string, Tensor>> state() const;
 

@@ -1,10 +1,7 @@
 #include "data/text/bpe.h"
 
 #include <algorithm>
-#include <bit>
-#include <unordered_map>
 
-#include "core/base/hash.h"
 #include "data/text/pretokenize.h"
 
 namespace plimsoll::data {
@@ -21,12 +18,9 @@ constexpr size_t kRememberedBytes = 64, kRememberedPieces = size_t{1} << 18;
 
 BytePairEncoding::BytePairEncoding(std::vector<std::string> tokens, std::span<const Merge> merges,
                                    BpeAttrs attrs)
-    : tokens_(std::move(tokens)),
-      ids_(std::bit_ceil(2 * tokens_.size() + 2), -1),
-      whole_pieces_(attrs.whole_pieces) {
+    : tokens_(std::move(tokens)), whole_pieces_(attrs.whole_pieces) {
   for (size_t id = 0; id < tokens_.size(); ++id)
-    if (int32_t& first = ids_[place_of(tokens_[id])]; first < 0 && !tokens_[id].empty())
-      first = static_cast<int32_t>(id);
+    if (!tokens_[id].empty()) ids_.try_emplace(tokens_[id], static_cast<int32_t>(id));
   for (size_t byte = 0; byte < 256; ++byte) {
     const std::optional<int32_t> id = find(std::string(1, static_cast<char>(byte)));
     check<DataError>(id.has_value(), "bpe: there is no token for byte ", byte,
@@ -50,44 +44,21 @@ BytePairEncoding::BytePairEncoding(std::vector<std::string> tokens, std::span<co
   }
 }
 
-size_t BytePairEncoding::place_of(std::string_view token) const {
-  size_t place = fnv1a(token) % ids_.size();
-  while (ids_[place] >= 0 && tokens_[static_cast<size_t>(ids_[place])] != token)
-    place = (place + 1) % ids_.size();
-  return place;
-}
-
 std::optional<int32_t> BytePairEncoding::find(std::string_view token) const {
-  const int32_t id = ids_[place_of(token)];
-  return id < 0 ? std::nullopt : std::optional(id);
+  const auto found = ids_.find(std::string(token));
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void BytePairEncoding::add_merges(std::span<const Merge> merges) {
-  const size_t slots = std::bit_ceil(2 * merges.size() + 2);
-  shift_ = 64 - std::countr_zero(slots);
-  slots_.resize(slots);
   for (size_t rank = 0; rank < merges.size(); ++rank) {
     const auto [left, right, merged] = merges[rank];
     for (const int32_t id : {left, right, merged})
       check<DataError>(id >= 0 && id < size(), "bpe: merge ", rank, " names a token that is not ",
                        "there: ", id, " of ", size(), ". Use files that belong together.");
-    check<DataError>(!merge_of(left, right), "bpe: merge ", rank, " is there twice: ", left,
-                     " and ", right, ". Use a file without repetitions.");
-    size_t slot = first_slot(pair_of(left, right));
-    while (slots_[slot].pair != UINT64_MAX) slot = (slot + 1) % slots;
-    slots_[slot] = {pair_of(left, right), static_cast<int32_t>(rank), merged};
-  }
-}
-
-size_t BytePairEncoding::first_slot(uint64_t pair) const {
-  return (pair ^ pair >> 29) * 0x9E3779B97F4A7C15u >> shift_;
-}
-
-const BytePairEncoding::Slot* BytePairEncoding::merge_of(int32_t left, int32_t right) const {
-  const uint64_t pair = pair_of(left, right);
-  for (size_t slot = first_slot(pair);; slot = (slot + 1) % slots_.size()) {
-    if (slots_[slot].pair == pair) return &slots_[slot];
-    if (slots_[slot].pair == UINT64_MAX) return nullptr;
+    const RankedMerge merge{static_cast<int32_t>(rank), merged};
+    check<DataError>(merges_.emplace(pair_of(left, right), merge).second, "bpe: merge ", rank,
+                     " is there twice: ", left, " and ", right,
+                     ". Use a file without repetitions.");
   }
 }
 
@@ -124,9 +95,9 @@ void BytePairEncoding::encode_piece(std::string_view piece, Encoding& to) const 
   const auto consider = [&](int32_t place) {
     if (place < 0 || nodes[place].after == n) return;
     const int32_t left = nodes[place].id, right = nodes[nodes[place].after].id;
-    const Slot* merge = merge_of(left, right);
-    if (!merge) return;
-    heap.push_back({merge->rank, place, left, right});
+    const auto merge = merges_.find(pair_of(left, right));
+    if (merge == merges_.end()) return;
+    heap.push_back({merge->second.rank, place, left, right});
     std::push_heap(heap.begin(), heap.end());
   };
   for (int32_t i = 0; i < n; ++i) consider(i);
@@ -138,7 +109,7 @@ void BytePairEncoding::encode_piece(std::string_view piece, Encoding& to) const 
     // One of the two may have become part of another token since.
     if (node.id != left || node.after == n || nodes[node.after].id != right) continue;
     Encoding::Node& gone = nodes[node.after];
-    node.id = merge_of(left, right)->merged;
+    node.id = merges_.at(pair_of(left, right)).merged;
     gone.id = -1;
     node.after = gone.after;
     if (node.after < n) nodes[node.after].before = place;

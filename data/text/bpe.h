@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/error.h"
@@ -65,16 +66,11 @@ class BytePairEncoding {
   std::optional<int32_t> find(std::string_view token) const;
 
  private:
-  // From two neighbours to what they become: open addressing, at most half full.
-  struct Slot {
-    uint64_t pair = UINT64_MAX;
-    int32_t rank = 0, merged = 0;
+  // What two neighbours become.
+  struct RankedMerge {
+    int32_t rank, merged;
   };
-  const Slot* merge_of(int32_t left, int32_t right) const;
-  size_t first_slot(uint64_t pair) const;
   void add_merges(std::span<const Merge> merges);
-  // The place of an id in ids_, or the one where it belongs.
-  size_t place_of(std::string_view token) const;
 
   // A list of attrs.found_first, the longest texts first.
   struct Found {
@@ -88,10 +84,9 @@ class BytePairEncoding {
   void encode_piece(std::string_view piece, Encoding& to) const;
 
   std::vector<std::string> tokens_;
-  std::vector<int32_t> ids_;  // by the text of their tokens, as slots_; -1: none
+  std::unordered_map<std::string, int32_t> ids_;  // by the text of their tokens
   std::array<int32_t, 256> bytes_{};
-  std::vector<Slot> slots_;
-  int shift_ = 0;  // of a hash, so that it becomes a number of a slot
+  std::unordered_map<uint64_t, RankedMerge> merges_;  // by both neighbours
   bool whole_pieces_;
   std::vector<Found> found_first_;
 };

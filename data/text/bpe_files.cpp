@@ -113,20 +113,6 @@ Ids ids_of(const std::vector<std::string>& tokens, const std::string& name) {
   return ids;
 }
 
-// Calls use(line, its number from 1) for each line that is not empty.
-template <class Use>
-void for_lines(std::string_view text, const Use& use) {
-  int64_t number = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    ++number;
-    if (!line.empty()) use(line, number);
-    begin = end + 1;
-  }
-}
-
 BytePairEncoding make(std::vector<std::string> tokens, std::span<const Merge> merges,
                       const std::string& name, BpeAttrs attrs = {}) {
   try {

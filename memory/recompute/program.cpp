@@ -84,9 +84,4 @@ Program rewrite(const Program& program, const Schedule& schedule) {
   return result;
 }
 
-bool is_repetition(const Instruction& instruction, const Program& original) {
-  return !instruction.out.empty() &&
-         instruction.out[0].buffer >= static_cast<int>(original.buffers.size());
-}
-
 }  // namespace plimsoll::recompute

@@ -22,7 +22,5 @@ Problem problem_of(const Program& program, std::span<const double> costs);
 // The program that runs in the order of `schedule`; each repetition writes buffers of its own, which
 // come after those of the program.
 Program rewrite(const Program& program, const Schedule& schedule);
-// Whether an instruction of a program that was made of another repeats one that ran before.
-bool is_repetition(const Instruction& instruction, const Program& original);
 
 }  // namespace plimsoll::recompute

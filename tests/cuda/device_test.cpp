@@ -192,9 +192,10 @@ TEST_F(CudaDevice, FaultsComeWithFetchedValues) {
   float value = 0;
   cuda_queue().take(fetched[0], &value);
   EXPECT_EQ(value, 1);
-  expect_error<IndexError>([&] { cuda_queue().take(fetched[1], &value); },
-                           "embedding: an id is out of range: 7 at position 0 for 3 rows. Use ids "
-                           "from 0 and below 3.");
+  expect_error<IndexError>(
+      [&] { cuda_queue().take(fetched[1], &value); },
+      "embedding: an id is out of range: 7 at position 0 for a size of 3. Use ids "
+      "from 0 and below 3.");
   cuda_queue().take(fetched[2], &value);
   EXPECT_EQ(value, 1);
   cuda_api().synchronize();  // it is forgotten
@@ -216,9 +217,10 @@ TEST_F(CudaDevice, AnIdOutOfRangeIsThrownAtTheNextWait) {
   const Tensor ids = to_device(Tensor::of<int64_t>({0, 7, -1}, {3}), Device::cuda);
   const Tensor y = embedding(table, ids);
   EXPECT_EQ(why_no_cuda(), "");  // does not wait
-  expect_error<IndexError>([&] { y.to_vector<float>(); },
-                           "embedding: an id is out of range: 7 at position 1 for 3 rows. Use ids "
-                           "from 0 and below 3.");
+  expect_error<IndexError>(
+      [&] { y.to_vector<float>(); },
+      "embedding: an id is out of range: 7 at position 1 for a size of 3. Use ids "
+      "from 0 and below 3.");
   const std::vector<float> rows = y.to_vector<float>();  // what bad ids give is not said
   EXPECT_EQ(std::vector(rows.begin(), rows.begin() + 2), (std::vector<float>{1, 1}));
 }

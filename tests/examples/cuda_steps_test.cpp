@@ -282,9 +282,10 @@ TEST_F(CudaSteps, FaultsInsideAGraphAreThrown) {
   const Tensor ids = to_device(Tensor::of<int64_t>({0, 2}, {2}), Device::cuda);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(step(ids).to_vector<float>(), (std::vector<float>{1, 3}));
   ids.write(std::span<const int64_t>(std::vector<int64_t>{0, 7}));
-  expect_error<IndexError>([&] { step(ids).to_vector<float>(); },
-                           "embedding: an id is out of range: 7 at position 1 for 3 rows. Use ids "
-                           "from 0 and below 3.");
+  expect_error<IndexError>(
+      [&] { step(ids).to_vector<float>(); },
+      "embedding: an id is out of range: 7 at position 1 for a size of 3. Use ids "
+      "from 0 and below 3.");
   ids.write(std::span<const int64_t>(std::vector<int64_t>{1, 1}));
   EXPECT_EQ(step(ids).to_vector<float>(), (std::vector<float>{2, 2}));
 }

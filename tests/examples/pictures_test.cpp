@@ -171,8 +171,8 @@ TEST(Pictures, AreRefusedBeforeTraining) {
       EXPECT_EQ(outcome.code, 2);
       EXPECT_EQ(outcome.output, std::string(option).substr(2) +
                                     ": the file cannot be written: /nowhere/file (No such file or "
-                                    "directory). Name a file in a folder that exists and is "
-                                    "yours.\n");
+                                    "directory). Look at its folder and the space on the "
+                                    "disk.\n");
     }
   const TemporaryFolder dir;
   const Outcome eager = run("train_cnn --mode eager --report " + dir.text("a.html"));

@@ -91,7 +91,7 @@ TEST(Report, RefusesAFolderThatTakesNoFiles) {
   for (const auto& [path, reason] : refusals)
     EXPECT_EQ(error_of<UsageError>([path = path] { ReportFile{path}; }),
               "--json: the file cannot be written: " + path + " (" + reason +
-                  "). Name a file in a folder that exists and is yours.");
+                  "). Look at its folder and the space on the disk.");
   // Nobody writes here, the administrator included.
   EXPECT_THROW(ReportFile{"/proc/run.json"}, UsageError);
   fs::create_symlink("b", dir / "a");
@@ -107,14 +107,13 @@ TEST(Report, AFolderThatIsGoneAtTheEndIsADataError) {
   const ReportFile file(path);
   fs::remove(dir / "folder");
   EXPECT_EQ(error_of<DataError>([&] { file.write({}); }),
-            "--json: writing failed: " + path +
+            "--json: the file cannot be written: " + path +
                 " (No such file or directory). Look at its folder and the space on the disk.");
   const std::string taken = dir.text("run.json");
   const ReportFile other(taken);
   fs::create_directory(taken);
   EXPECT_EQ(error_of<DataError>([&] { other.write({}); }),
-            "--json: the file cannot be given its name: " + taken +
-                " (Is a directory). Look at its folder.");
+            "--json: it is there and no regular file: " + taken + ". Name another file.");
   EXPECT_EQ(files_in(dir), 1);
 }
 

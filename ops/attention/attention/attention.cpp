@@ -259,7 +259,6 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   return {results[0], results[1]};
 }
 
-extern const std::vector<const OpDef*> attention_ops;
-const std::vector<const OpDef*> attention_ops{&attention_op, &grad_op, &mask_grad_op};
+extern const std::vector<const OpDef*> attention_ops{&attention_op, &grad_op, &mask_grad_op};
 
 }  // namespace plimsoll

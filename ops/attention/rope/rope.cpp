@@ -125,7 +125,6 @@ Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, const RopeAtt
                 RopeTurnAttrs{attrs});
 }
 
-extern const std::vector<const OpDef*> rope_ops;
-const std::vector<const OpDef*> rope_ops{&rope_op};
+extern const std::vector<const OpDef*> rope_ops{&rope_op};
 
 }  // namespace plimsoll

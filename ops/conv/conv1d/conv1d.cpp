@@ -50,7 +50,6 @@ Tensor conv_transpose1d(const Tensor& x, const Tensor& w, const ConvTranspose1dA
                                           .groups = a.groups}));
 }
 
-extern const std::vector<const OpDef*> conv1d_ops;
-const std::vector<const OpDef*> conv1d_ops{};  // compositions: no op of their own
+extern const std::vector<const OpDef*> conv1d_ops{};  // compositions: no op of their own
 
 }  // namespace plimsoll

@@ -268,7 +268,6 @@ Tensor conv2d_weight_grad(const Tensor& x, const Tensor& dy, Pair filter,
   return apply1(weight_grad_op, {contiguous(x), contiguous(dy)}, ConvGradAttrs{attrs, filter});
 }
 
-extern const std::vector<const OpDef*> conv2d_ops;
-const std::vector<const OpDef*> conv2d_ops{&conv2d_op, &input_grad_op, &weight_grad_op};
+extern const std::vector<const OpDef*> conv2d_ops{&conv2d_op, &input_grad_op, &weight_grad_op};
 
 }  // namespace plimsoll

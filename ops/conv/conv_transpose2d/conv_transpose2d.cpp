@@ -62,7 +62,6 @@ Tensor conv_transpose2d(const Tensor& x, const Tensor& w, const ConvTranspose2dA
       {.stride = a.stride, .padding = a.padding, .dilation = a.dilation, .groups = a.groups});
 }
 
-extern const std::vector<const OpDef*> conv_transpose2d_ops;
-const std::vector<const OpDef*> conv_transpose2d_ops{};  // conv2d has them all
+extern const std::vector<const OpDef*> conv_transpose2d_ops{};  // conv2d has them all
 
 }  // namespace plimsoll

@@ -2,14 +2,9 @@
 #pragma once
 
 #include "core/cuda/faults.h"
-#include "core/engine/op.h"
+#include "ops/indexing/common/select.h"
 
 namespace plimsoll::cuda {
-
-// A dense tensor as [outer, size, inner]; ids name rows along its middle.
-struct SelectSizes {
-  int64_t outer, size, inner;
-};
 
 // y[o, i] = x[o, ids[i]]
 void select_rows(const View& x, const View& ids, const SelectSizes& sizes, ThrowFault throw_fault,

@@ -1,10 +1,10 @@
 #include "ops/indexing/embedding/embedding.h"
 
-#include "core/cpu/parallel.h"
-#include "core/cpu/vector.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/cuda/sort.h"
 #include "core/engine/apply.h"
+#include "ops/indexing/common/ids.h"
+#include "ops/indexing/common/select.h"
 #include "ops/indexing/embedding/kernels.h"
 #include "ops/pointwise/copy/copy.h"
 
@@ -14,8 +14,7 @@ PLIMSOLL_CUDA_KERNEL(embedding_cuda);
 PLIMSOLL_CUDA_KERNEL(embedding_grad_cuda);
 
 void embedding_detail::throw_bad_id(int64_t position, int64_t id, int64_t rows) {
-  fail<IndexError>("embedding: an id is out of range: ", id, " at position ", position, " for ",
-                   rows, " rows. Use ids from 0 and below ", rows, ".");
+  fail_id("embedding", position, id, rows);
 }
 
 namespace {
@@ -23,8 +22,7 @@ namespace {
 Metas embedding_infer(std::span<const Meta> in, const Attrs&) {
   check<DTypeError>(is_floating(in[0].dtype),
                     "embedding: the table is not of a floating type: ", in[0], ". Cast it first.");
-  check<DTypeError>(in[1].dtype == DType::i64 || in[1].dtype == DType::i32,
-                    "embedding: the ids are not integers: ", in[1], ". Cast them to i64 or i32.");
+  check_id_dtype("embedding", in[1]);
   check<ShapeError>(in[0].shape.rank() == 2, "embedding: the table is not a matrix: ", in[0].shape,
                     ". Give it the shape [rows, features].");
   Shape out = in[1].shape;
@@ -32,37 +30,12 @@ Metas embedding_infer(std::span<const Meta> in, const Attrs&) {
   return {{out, in[0].dtype, in[0].device}};
 }
 
-// Calls f(position, id) for all ids in order; refuses those that are no row.
-template <class F>
-void for_each_id(const View& ids, int64_t rows, F&& f) {
-  const auto walk = [&](const auto* id) {
-    for (int64_t i = 0; i < count(ids.shape()); ++i) {
-      if (id[i] < 0 || id[i] >= rows) [[unlikely]]
-        embedding_detail::throw_bad_id(i, id[i], rows);
-      f(i, static_cast<int64_t>(id[i]));
-    }
-  };
-  if (ids.dtype() == DType::i64)
-    walk(ids.as<int64_t>());
-  else
-    walk(ids.as<int32_t>());
-}
-
-int64_t id_at(const View& ids, int64_t i) {
-  return ids.dtype() == DType::i64 ? ids.as<int64_t>()[i] : ids.as<int32_t>()[i];
-}
+SelectSizes sizes_of(const Shape& table) { return {1, table[0], table[1]}; }
 
 void embedding_cpu(const Call& call) {
   const View &table = call.in[0], &ids = call.in[1];
-  for_each_id(ids, table.shape()[0], [](int64_t, int64_t) {});  // before anything is read
-  visit_floating("embedding", table.dtype(), [&]<class T>() {
-    const int64_t features = table.shape()[1];
-    T* y = call.out[0].as<T>();
-    parallel_for(count(ids.shape()), grain_for(features), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        std::copy_n(table.as<T>() + id_at(ids, i) * features, features, y + i * features);
-    });
-  });
+  check_ids("embedding", ids, table.shape()[0]);
+  select_rows(table, ids, sizes_of(table.shape()), call.out[0]);
 }
 
 struct TableAttrs {
@@ -77,48 +50,13 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 
 int64_t grad_workspace(const Call& call) {
   if (call.in[0].device() == Device::cuda) return cuda::sort_bytes(count(call.in[1].shape()));
-  return (call.out[0].shape()[0] + 1 + count(call.in[1].shape())) *
-         static_cast<int64_t>(sizeof(int64_t));
-}
-
-// The positions sorted by the row they looked up, in their order within a row: those of row v are
-// positions[starts[v]] ... positions[starts[v + 1] - 1]. A counting sort.
-void sort_positions(const View& ids, int64_t rows, int64_t* starts, int64_t* positions) {
-  std::fill_n(starts, rows + 1, int64_t{0});
-  for_each_id(ids, rows, [&](int64_t, int64_t id) { ++starts[id + 1]; });
-  for (int64_t v = 0; v < rows; ++v) starts[v + 1] += starts[v];
-  // Filling moves each start to the start of the next row; then they are moved back.
-  for_each_id(ids, rows, [&](int64_t i, int64_t id) { positions[starts[id]++] = i; });
-  for (int64_t v = rows; v > 0; --v) starts[v] = starts[v - 1];
-  starts[0] = 0;
+  return add_rows_bytes(call.out[0].shape()[0], count(call.in[1].shape()));
 }
 
 void grad_cpu(const Call& call) {
-  constexpr int64_t kBlock = 64;  // columns added up together, in registers or the nearest cache
-  const int64_t rows = call.out[0].shape()[0], features = call.out[0].shape()[1];
-  int64_t* starts = reinterpret_cast<int64_t*>(call.workspace.data());
-  int64_t* positions = starts + rows + 1;
-  sort_positions(call.in[1], rows, starts, positions);
-  const int64_t blocks = pieces(features, kBlock);
-  visit_floating("embedding_grad", call.out[0].dtype(), [&]<class T>() {
-    const T* dy = call.in[0].as<T>();
-    T* table = call.out[0].as<T>();
-    const int64_t work = kBlock * (1 + count(call.in[1].shape()) / rows);
-    parallel_for(rows * blocks, grain_for(work), [&](int64_t begin, int64_t end) {
-      for (int64_t block = begin; block < end; ++block) {
-        const int64_t row = block / blocks, first = block % blocks * kBlock;
-        const int64_t n = std::min(kBlock, features - first);
-        Compute<T> total[kBlock] = {};
-        for (int64_t p = starts[row]; p < starts[row + 1]; ++p) {
-          const T* from = dy + positions[p] * features + first;
-#pragma omp simd
-          for (int64_t i = 0; i < n; ++i) total[i] += static_cast<Compute<T>>(from[i]);
-        }
-#pragma omp simd
-        for (int64_t i = 0; i < n; ++i) table[row * features + first + i] = narrow<T>(total[i]);
-      }
-    });
-  });
+  const View& table = call.out[0];
+  check_ids("embedding", call.in[1], table.shape()[0]);
+  add_rows(call.in[0], call.in[1], sizes_of(table.shape()), call.workspace, table);
 }
 
 constexpr OpDef grad_op{.name = "embedding_grad",
@@ -146,7 +84,6 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
   return apply1(embedding_op, {contiguous(table), contiguous(ids)});
 }
 
-extern const std::vector<const OpDef*> embedding_ops;
-const std::vector<const OpDef*> embedding_ops{&embedding_op, &grad_op};
+extern const std::vector<const OpDef*> embedding_ops{&embedding_op, &grad_op};
 
 }  // namespace plimsoll

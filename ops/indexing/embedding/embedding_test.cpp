@@ -43,30 +43,31 @@ OpCases embedding_cases() {
                look_up("no_ids", real({3, 4}), given_index({2, 0}, {})),
                look_up("no_features", real({3, 0}), index({2}, 3)),
                look_up("empty_table", real({0, 4}), given_index({0}, {}))},
-      .bad = {{"above",
-               [] {
-                 embedding(ones({3, 2}), ids({0, 1, 3}));
-               },
-               "embedding: an id is out of range: 3 at position 2 for 3 rows. Use ids from 0 and "
-               "below 3."},
-              {"below",
-               [] {
-                 embedding(ones({3, 2}), cast(ids({0, -1}), DType::i32));
-               },
-               "embedding: an id is out of range: -1 at position 1 for 3 rows. Use ids from 0 and "
-               "below 3."},
-              {"table", [] { embedding(ones({3}), ids({0})); },
-               "embedding: the table is not a matrix: [3]. Give it the shape [rows, features]."},
-              {"id_type",
-               [] {
-                 embedding(ones({3, 2}), ones({2}));
-               },
-               "embedding: the ids are not integers: f32 [2] on cpu. Cast them to i64 or i32."},
-              {"table_type",
-               [] {
-                 embedding(ids({1, 2}), ids({0}));
-               },
-               "embedding: the table is not of a floating type: i64 [2] on cpu. Cast it first."}}};
+      .bad = {
+          {"above",
+           [] {
+             embedding(ones({3, 2}), ids({0, 1, 3}));
+           },
+           "embedding: an id is out of range: 3 at position 2 for a size of 3. Use ids from 0 and "
+           "below 3."},
+          {"below",
+           [] {
+             embedding(ones({3, 2}), cast(ids({0, -1}), DType::i32));
+           },
+           "embedding: an id is out of range: -1 at position 1 for a size of 3. Use ids from 0 and "
+           "below 3."},
+          {"table", [] { embedding(ones({3}), ids({0})); },
+           "embedding: the table is not a matrix: [3]. Give it the shape [rows, features]."},
+          {"id_type",
+           [] {
+             embedding(ones({3, 2}), ones({2}));
+           },
+           "embedding: the ids are not integers: f32 [2] on cpu. Cast them to i64 or i32."},
+          {"table_type",
+           [] {
+             embedding(ids({1, 2}), ids({0}));
+           },
+           "embedding: the table is not of a floating type: i64 [2] on cpu. Cast it first."}}};
 }
 
 }  // namespace plimsoll

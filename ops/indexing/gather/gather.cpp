@@ -127,8 +127,7 @@ Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
   return apply1(one_hot_op, {contiguous(ids)}, OneHotAttrs{classes, dtype});
 }
 
-extern const std::vector<const OpDef*> gather_ops;
-const std::vector<const OpDef*> gather_ops{&gather_op, &scatter_add_op, &one_hot_op,
-                                           &index_select_op, &index_select_grad_op};
+extern const std::vector<const OpDef*> gather_ops{&gather_op, &scatter_add_op, &one_hot_op,
+                                                  &index_select_op, &index_select_grad_op};
 
 }  // namespace plimsoll

@@ -109,7 +109,6 @@ TopK top_k(const Tensor& x, int64_t k, int64_t axis, Order order) {
   return {results[0], results[1]};
 }
 
-extern const std::vector<const OpDef*> top_k_ops;
-const std::vector<const OpDef*> top_k_ops{&top_k_op};
+extern const std::vector<const OpDef*> top_k_ops{&top_k_op};
 
 }  // namespace plimsoll

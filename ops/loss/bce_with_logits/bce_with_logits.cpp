@@ -76,9 +76,8 @@ Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& 
   return reduce(losses, options.reduction);
 }
 
-extern const std::vector<const OpDef*> bce_with_logits_ops;
-const std::vector<const OpDef*> bce_with_logits_ops{&PointwiseLoss<Bce>::op,
-                                                    &PointwiseLoss<Bce>::grad<0>,
-                                                    &PointwiseLoss<Bce>::grad<1>, &weighted_op};
+extern const std::vector<const OpDef*> bce_with_logits_ops{
+    &PointwiseLoss<Bce>::op, &PointwiseLoss<Bce>::grad<0>, &PointwiseLoss<Bce>::grad<1>,
+    &weighted_op};
 
 }  // namespace plimsoll

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/cpu/parallel.h"
-#include "core/tensor/value.h"
+#include "core/engine/call.h"
 #include "ops/loss/common/reduction.h"
 
 namespace plimsoll {
@@ -71,6 +71,34 @@ inline double reduced_loss(const double* partial, int64_t n, double divisor) {
   double total = 0;
   for (int64_t k = 0; k < n; ++k) total += partial[k];
   return total / divisor;
+}
+
+// The losses of all rows as the op returns them in y.
+template <class C, class F>
+void write_losses(const RowWeights<C>& weights, int64_t rows, int64_t step, Reduction reduction,
+                  double* partial, C* y, const F& loss) {
+  const bool none = reduction == Reduction::none;
+  sum_losses(rows, step, none ? y : nullptr, partial, loss);
+  if (!none)
+    *y =
+        static_cast<C>(reduced_loss(partial, pieces(rows, step), weights.divisor(rows, reduction)));
+}
+
+inline Meta losses_of(const Meta& labels, DType scores, Reduction reduction) {
+  return {reduction == Reduction::none ? labels.shape : Shape{}, compute_dtype(scores),
+          labels.device};
+}
+
+// Bytes of a double for each of so many pieces of rows; on a GPU, for each row.
+inline int64_t losses_bytes(const View& labels, int64_t step) {
+  const int64_t rows = count(labels.shape());
+  return (labels.device() == Device::cuda ? rows : pieces(rows, step)) *
+         static_cast<int64_t>(sizeof(double));
+}
+
+// Of a gradient: a GPU keeps what it is divided by.
+inline int64_t divisor_workspace(const Call& call) {
+  return call.in[0].device() == Device::cuda ? static_cast<int64_t>(sizeof(double)) : 0;
 }
 
 }  // namespace plimsoll

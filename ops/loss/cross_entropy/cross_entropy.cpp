@@ -29,26 +29,19 @@ namespace {
 // the LogSum of each row [..., 2].
 Metas cross_entropy_infer(std::span<const Meta> in, const Attrs& attrs) {
   check_classes("cross_entropy", "logits", in[0], in[1], in.size() == 3 ? &in[2] : nullptr);
-  const bool each = attrs.as<CrossEntropyAttrs>().reduction == Reduction::none;
-  return {{each ? in[1].shape : Shape{}, compute_dtype(in[0].dtype), in[0].device},
+  return {losses_of(in[1], in[0].dtype, attrs.as<CrossEntropyAttrs>().reduction),
           log_sums_of(in[1], in[0].dtype)};
 }
 
 int64_t rows_per_piece(int64_t classes) { return grain_for(4 * classes); }
 
-// One partial loss per piece of rows; on a GPU one loss per row.
 int64_t cross_entropy_workspace(const Call& call) {
-  const int64_t rows = count(call.in[1].shape());
-  const int64_t losses = call.in[0].device() == Device::cuda
-                             ? rows
-                             : pieces(rows, rows_per_piece(call.in[0].shape().back()));
-  return losses * static_cast<int64_t>(sizeof(double));
+  return losses_bytes(call.in[1], rows_per_piece(call.in[0].shape().back()));
 }
 
 void cross_entropy_cpu(const Call& call) {
   const auto& attrs = call.attrs.as<CrossEntropyAttrs>();
   const int64_t n = call.in[0].shape().back(), rows = count(call.in[1].shape());
-  const int64_t step = rows_per_piece(n);
   check_labels("cross_entropy", call.in[1], n, attrs.ignore_index);
   double* partial = reinterpret_cast<double*>(call.workspace.data());
   visit_floating("cross_entropy", call.in[0].dtype(), [&]<class T>() {
@@ -58,21 +51,13 @@ void cross_entropy_cpu(const Call& call) {
     const T* x = call.in[0].as<T>();
     C* y = call.out[0].as<C>();
     auto* log_sums = reinterpret_cast<LogSum<C>*>(call.out[1].as<C>());
-    const bool none = attrs.reduction == Reduction::none;
-    sum_losses(rows, step, none ? y : nullptr, partial, [&](int64_t row) {
-      const auto result = each.forward(x + row * n, row);
-      log_sums[row] = result.log_sum;
-      return result.loss;
-    });
-    if (!none)
-      *y = static_cast<C>(
-          reduced_loss(partial, pieces(rows, step), each.weights.divisor(rows, attrs.reduction)));
+    write_losses(each.weights, rows, rows_per_piece(n), attrs.reduction, partial, y,
+                 [&](int64_t row) {
+                   const auto result = each.forward(x + row * n, row);
+                   log_sums[row] = result.log_sum;
+                   return result.loss;
+                 });
   });
-}
-
-// A GPU keeps what the gradient is divided by.
-int64_t grad_workspace(const Call& call) {
-  return call.in[0].device() == Device::cuda ? static_cast<int64_t>(sizeof(double)) : 0;
 }
 
 // Inputs: dy, logits, labels, LogSum, perhaps weights. Output: the gradient of the logits.
@@ -104,7 +89,7 @@ constexpr OpDef grad_op{.name = "cross_entropy_grad",
                         .cpu = grad_cpu,
                         .cuda = cross_entropy_grad_cuda,
                         .inplace = 1,
-                        .workspace = grad_workspace};
+                        .workspace = divisor_workspace};
 
 std::vector<Tensor> cross_entropy_vjp(const Backward& b) {
   std::vector<Tensor> in{contiguous(b.grad()), b.input(0), b.input(1), b.output(1)};
@@ -131,7 +116,6 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels,
   return apply(cross_entropy_op, in, cross_entropy_attrs("cross_entropy", options))[0];
 }
 
-extern const std::vector<const OpDef*> cross_entropy_ops;
-const std::vector<const OpDef*> cross_entropy_ops{&cross_entropy_op, &grad_op};
+extern const std::vector<const OpDef*> cross_entropy_ops{&cross_entropy_op, &grad_op};
 
 }  // namespace plimsoll

@@ -13,8 +13,7 @@ Tensor kl_div(const Tensor& log_p, const Tensor& target, const KlDivOptions& opt
                 options.reduction);
 }
 
-extern const std::vector<const OpDef*> kl_div_ops;
-const std::vector<const OpDef*> kl_div_ops{
+extern const std::vector<const OpDef*> kl_div_ops{
     &PointwiseLoss<Kl>::op,    &PointwiseLoss<Kl>::grad<0>,    &PointwiseLoss<Kl>::grad<1>,
     &PointwiseLoss<KlLog>::op, &PointwiseLoss<KlLog>::grad<0>, &PointwiseLoss<KlLog>::grad<1>};
 

@@ -40,9 +40,7 @@ Metas fused_infer(std::span<const Meta> in, const Attrs& attrs) {
   logits.shape[x.shape.rank() - 1] = w.shape[0];
   check_classes(kName, "logits", logits, in[kLabels],
                 own.has_weight ? &in[kBias + own.has_bias] : nullptr);
-  const bool none = own.loss.reduction == Reduction::none;
-  return {{none ? in[kLabels].shape : Shape{}, compute_dtype(x.dtype), x.device},
-          log_sums_of(in[kLabels], x.dtype)};
+  return {losses_of(in[kLabels], x.dtype, own.loss.reduction), log_sums_of(in[kLabels], x.dtype)};
 }
 
 // Chunks of rows: about a quarter of a million logits stay in the cache, but with fewer than 256
@@ -298,7 +296,6 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& bias
                           .has_weight = options.weight.defined()})[0];
 }
 
-extern const std::vector<const OpDef*> linear_cross_entropy_ops;
-const std::vector<const OpDef*> linear_cross_entropy_ops{&fused_op, &grad_op};
+extern const std::vector<const OpDef*> linear_cross_entropy_ops{&fused_op, &grad_op};
 
 }  // namespace plimsoll

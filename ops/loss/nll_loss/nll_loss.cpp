@@ -15,18 +15,12 @@ namespace {
 // Inputs: log_p, labels and, where there are any, the weights.
 Metas nll_infer(std::span<const Meta> in, const Attrs& attrs) {
   check_classes("nll_loss", "log-probabilities", in[0], in[1], in.size() == 3 ? &in[2] : nullptr);
-  const bool each = attrs.as<NllAttrs>().reduction == Reduction::none;
-  return {{each ? in[1].shape : Shape{}, compute_dtype(in[0].dtype), in[0].device}};
+  return {losses_of(in[1], in[0].dtype, attrs.as<NllAttrs>().reduction)};
 }
 
 int64_t rows_per_piece() { return grain_for(16); }  // a row is one look far away
 
-int64_t nll_workspace(const Call& call) {
-  const int64_t rows = count(call.in[1].shape());
-  const int64_t losses =
-      call.in[0].device() == Device::cuda ? rows : pieces(rows, rows_per_piece());
-  return losses * static_cast<int64_t>(sizeof(double));
-}
+int64_t nll_workspace(const Call& call) { return losses_bytes(call.in[1], rows_per_piece()); }
 
 void nll_cpu(const Call& call) {
   const auto& attrs = call.attrs.as<NllAttrs>();
@@ -39,20 +33,11 @@ void nll_cpu(const Call& call) {
                                 attrs.ignore_index);
     const T* x = call.in[0].as<T>();
     C* y = call.out[0].as<C>();
-    const bool none = attrs.reduction == Reduction::none;
-    sum_losses(rows, rows_per_piece(), none ? y : nullptr, partial, [&](int64_t row) {
+    write_losses(weights, rows, rows_per_piece(), attrs.reduction, partial, y, [&](int64_t row) {
       if (!weights.counts(row)) return 0.0;
       return static_cast<double>(-weights(row) * static_cast<C>(x[row * n + weights.label[row]]));
     });
-    if (!none)
-      *y = static_cast<C>(reduced_loss(partial, pieces(rows, rows_per_piece()),
-                                       weights.divisor(rows, attrs.reduction)));
   });
-}
-
-// A GPU keeps what the gradient is divided by.
-int64_t grad_workspace(const Call& call) {
-  return call.in[0].device() == Device::cuda ? static_cast<int64_t>(sizeof(double)) : 0;
 }
 
 // Inputs: dy, labels and weights. Output: the gradient of log_p.
@@ -84,7 +69,7 @@ constexpr OpDef grad_op{.name = "nll_loss_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
                         .cuda = nll_loss_grad_cuda,
-                        .workspace = grad_workspace};
+                        .workspace = divisor_workspace};
 
 std::vector<Tensor> nll_vjp(const Backward& b) {
   std::vector<Tensor> in{contiguous(b.grad()), b.input(1)};
@@ -110,7 +95,6 @@ Tensor nll_loss(const Tensor& log_p, const Tensor& labels, const NllOptions& opt
   return apply(nll_op, in, NllAttrs{options.ignore_index, options.reduction, log_p.meta()})[0];
 }
 
-extern const std::vector<const OpDef*> nll_loss_ops;
-const std::vector<const OpDef*> nll_loss_ops{&nll_op, &grad_op};
+extern const std::vector<const OpDef*> nll_loss_ops{&nll_op, &grad_op};
 
 }  // namespace plimsoll

@@ -30,8 +30,7 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, double delta, Reduction
   return reduce(PointwiseLoss<Huber>::apply(x, target, delta), reduction);
 }
 
-extern const std::vector<const OpDef*> regression_loss_ops;
-const std::vector<const OpDef*> regression_loss_ops{
+extern const std::vector<const OpDef*> regression_loss_ops{
     &PointwiseLoss<Mse>::op,           &PointwiseLoss<Mse>::grad<0>,
     &PointwiseLoss<Mse>::grad<1>,      &PointwiseLoss<L1>::op,
     &PointwiseLoss<L1>::grad<0>,       &PointwiseLoss<L1>::grad<1>,

@@ -20,7 +20,6 @@ Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, const AddmmOptio
   return product + (beta == 1 ? added : added * beta);
 }
 
-extern const std::vector<const OpDef*> addmm_ops;
-const std::vector<const OpDef*> addmm_ops{};  // made of others
+extern const std::vector<const OpDef*> addmm_ops{};  // made of others
 
 }  // namespace plimsoll

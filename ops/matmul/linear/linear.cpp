@@ -113,7 +113,6 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
   return apply1(linear_op, {contiguous(x), contiguous(w), contiguous(bias)});
 }
 
-extern const std::vector<const OpDef*> linear_ops;
-const std::vector<const OpDef*> linear_ops{&linear_op};
+extern const std::vector<const OpDef*> linear_ops{&linear_op};
 
 }  // namespace plimsoll

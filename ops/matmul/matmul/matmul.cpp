@@ -148,7 +148,6 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   return apply1(matmul_op, {operand(a), operand(b)});
 }
 
-extern const std::vector<const OpDef*> matmul_ops;
-const std::vector<const OpDef*> matmul_ops{&matmul_op};
+extern const std::vector<const OpDef*> matmul_ops{&matmul_op};
 
 }  // namespace plimsoll

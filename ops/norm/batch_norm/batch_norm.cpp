@@ -1,13 +1,10 @@
 #include "ops/norm/batch_norm/batch_norm.h"
 
-#include "core/cpu/by_columns.h"
-#include "core/cpu/parallel.h"
-#include "core/cpu/prefetch.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
-#include "ops/common/expect.h"
 #include "ops/common/reduce_axes.h"
 #include "ops/norm/batch_norm/attrs.h"
+#include "ops/norm/common/rows.h"
 #include "ops/pointwise/arithmetic/arithmetic.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/pointwise/math/math.h"
@@ -27,6 +24,7 @@ batch_norm_detail::Rows batch_norm_detail::rows_of(const Shape& shape) {
 namespace {
 
 using namespace batch_norm_detail;
+using namespace norm_detail;
 
 // DTypeError or ShapeError unless x has elements and the other inputs are vectors of its channels,
 // in f32 (f64 when x is f64).
@@ -45,8 +43,6 @@ void check_channels(const char* name, std::span<const Meta> in) {
   }
 }
 
-constexpr int64_t kAhead = 16;  // rows whose lines are asked for before they are read
-
 int64_t chunk_rows(const Rows& r) { return grain_for(r.channels); }
 
 // The two partial vectors [C] of the chunk that begins at `row`.
@@ -57,48 +53,22 @@ struct Partial {
         second(first + r.channels) {}
 };
 
-// Mean of each channel over some rows, and the sum of squared deviations from it.
-template <class T>
-void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, double* m2) {
-  by_columns<double>(channels, [=]<class V, int W>(int64_t c) {
-    V m[W] = {}, squares[W] = {};
-    for (int64_t i = 0; i < rows; ++i) {
-      const T* const from = x + i * channels + c;
-      prefetch(from, kAhead * channels, W * kLanesOf<V>);
-#pragma GCC unroll 4
-      for (int w = 0; w < W; ++w) m[w] += load_column<V>(from, w);
-    }
-    for (int w = 0; w < W; ++w) store_column(mean + c, w, m[w] /= static_cast<double>(rows));
-    for (int64_t i = 0; i < rows; ++i)
-#pragma GCC unroll 4
-      for (int w = 0; w < W; ++w) {
-        const V d = load_column<V>(x + i * channels + c, w) - m[w];
-        squares[w] += d * d;
-      }
-    for (int w = 0; w < W; ++w) store_column(m2 + c, w, squares[w]);
-  });
-}
-
-// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-// variances", 1979; in the order of the chunks.
+// In the order of the chunks.
 template <class S>
 void combine(std::span<std::byte> scratch, const Rows& r, double eps, S* mean, S* variance,
              S* inverse_std, S* mean_tail) {
   parallel_for(r.channels, 64, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
-      double n = 0, m = 0, m2 = 0;
+      Moments all;
       for (int64_t row = 0; row < r.rows; row += chunk_rows(r)) {
         const Partial part(scratch, r, row);
         const auto k = static_cast<double>(std::min(chunk_rows(r), r.rows - row));
-        const double delta = part.first[c] - m;
-        m += delta * k / (n + k);
-        m2 += part.second[c] + delta * delta * n * k / (n + k);
-        n += k;
+        all.add(k, part.first[c], part.second[c]);
       }
-      mean[c] = static_cast<S>(m);
-      variance[c] = static_cast<S>(m2 / n);
-      inverse_std[c] = static_cast<S>(1 / std::sqrt(m2 / n + eps));
-      mean_tail[c] = static_cast<S>(m - static_cast<double>(mean[c]));
+      mean[c] = static_cast<S>(all.mean);
+      variance[c] = static_cast<S>(all.m2 / all.n);
+      inverse_std[c] = static_cast<S>(1 / std::sqrt(all.m2 / all.n + eps));
+      mean_tail[c] = static_cast<S>(all.mean - static_cast<double>(mean[c]));
     }
   });
 }
@@ -161,8 +131,8 @@ void backward_typed(const Call& call) {
       }
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * channels + c;
-        prefetch(dy + at, kAhead * channels, W * kLanesOf<V>);
-        prefetch(x + at, kAhead * channels, W * kLanesOf<V>);
+        prefetch(dy + at, kRowsAhead * channels, W * kLanesOf<V>);
+        prefetch(x + at, kRowsAhead * channels, W * kLanesOf<V>);
 #pragma GCC unroll 4
         for (int w = 0; w < W; ++w) {
           const V g = load_column<V>(dy + at, w);
@@ -323,7 +293,7 @@ void update_running_stats(const Tensor& running_mean, const Tensor& running_vari
         RunningAttrs{momentum, n});
 }
 
-extern const std::vector<const OpDef*> batch_norm_ops;
-const std::vector<const OpDef*> batch_norm_ops{&batch_norm_op, &batch_norm_grad_op, &running_op};
+extern const std::vector<const OpDef*> batch_norm_ops{&batch_norm_op, &batch_norm_grad_op,
+                                                      &running_op};
 
 }  // namespace plimsoll

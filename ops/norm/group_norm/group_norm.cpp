@@ -1,11 +1,10 @@
 #include "ops/norm/group_norm/group_norm.h"
 
-#include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
-#include "ops/common/expect.h"
 #include "ops/common/reduce_axes.h"
+#include "ops/norm/common/rows.h"
 #include "ops/norm/group_norm/attrs.h"
 #include "ops/pointwise/copy/copy.h"
 
@@ -23,6 +22,7 @@ group_norm_detail::Sizes group_norm_detail::sizes_of(const Shape& x, const Attrs
 namespace {
 
 using namespace group_norm_detail;
+using namespace norm_detail;
 
 // Inputs: x [N, ..., C], gamma [C], beta [C]. Outputs: y, and one mean and one inverse deviation
 // for each group of each image.
@@ -31,9 +31,7 @@ Metas group_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [groups, eps] = attrs.as<GroupNormAttrs>();
   check_floating("group_norm", in[0]);
   const DType wide = compute_dtype(in[0].dtype);
-  check<DTypeError>(in[1].dtype == wide && in[2].dtype == wide,
-                    "group_norm: gamma and beta have the wrong type: got ", in[1].dtype, " and ",
-                    in[2].dtype, " for ", in[0].dtype, " data. Give them in ", wide, ".");
+  check_gain_types("group_norm", in);
   check<ShapeError>(x.rank() >= 2 && in[1].shape == Shape{x.back()} && in[2].shape == in[1].shape,
                     "group_norm: gamma and beta do not fit: ", in[1].shape, " and ", in[2].shape,
                     " for x ", x, ". Give x as [N, ..., C] and both as [C].");
@@ -85,44 +83,23 @@ struct Workspace {
         spread(reinterpret_cast<C*>(total + 2 * cut.sizes.channels)) {}
 };
 
-// Mean of each channel over some positions, and the sum of squared deviations from it.
-template <class T>
-void chunk_statistics(const T* x, int64_t positions, int64_t channels, double* mean, double* m2) {
-  std::fill_n(mean, 2 * channels, 0.0);
-  for (int64_t i = 0; i < positions; ++i)
-#pragma omp simd
-    for (int64_t c = 0; c < channels; ++c)
-      mean[c] += static_cast<double>(static_cast<Compute<T>>(x[i * channels + c]));
-  for (int64_t c = 0; c < channels; ++c) mean[c] /= static_cast<double>(positions);
-  for (int64_t i = 0; i < positions; ++i)
-#pragma omp simd
-    for (int64_t c = 0; c < channels; ++c) {
-      const double d = static_cast<double>(static_cast<Compute<T>>(x[i * channels + c])) - mean[c];
-      m2[c] += d * d;
-    }
-}
-
 struct Statistics {
   double mean, inverse;
 };
 
-// Of one group: its channels' chunks put together as Chan, Golub and LeVeque (1979) do.
+// Of one group: its channels' chunks put together.
 Statistics combine(const PositionChunks& cut, const double* partial, int64_t image, int64_t group,
                    double eps) {
   const int64_t channels = cut.sizes.channels, width = channels / cut.sizes.groups;
-  double n = 0, m = 0, m2 = 0;
+  Moments all;
   for (int64_t chunk = 0; chunk < cut.chunks; ++chunk) {
     const double* means = partial + (image * cut.chunks + chunk) * 2 * channels;
     const auto k =
         static_cast<double>(std::min(cut.chunk, cut.sizes.positions - chunk * cut.chunk));
-    for (int64_t c = group * width; c < (group + 1) * width; ++c) {
-      const double delta = means[c] - m;
-      m += delta * k / (n + k);
-      m2 += means[channels + c] + delta * delta * n * k / (n + k);
-      n += k;
-    }
+    for (int64_t c = group * width; c < (group + 1) * width; ++c)
+      all.add(k, means[c], means[channels + c]);
   }
-  return {m, n > 0 ? 1 / std::sqrt(m2 / n + eps) : 0};
+  return {all.mean, all.n > 0 ? 1 / std::sqrt(all.m2 / all.n + eps) : 0};
 }
 
 // For each channel of an image: its group's mean, as a high part and the rest, its inverse
@@ -320,7 +297,6 @@ Tensor instance_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, d
   return group_norm(x, std::max<int64_t>(1, gamma.count()), gamma, beta, eps);
 }
 
-extern const std::vector<const OpDef*> group_norm_ops;
-const std::vector<const OpDef*> group_norm_ops{&group_norm_op, &grad_op};
+extern const std::vector<const OpDef*> group_norm_ops{&group_norm_op, &grad_op};
 
 }  // namespace plimsoll

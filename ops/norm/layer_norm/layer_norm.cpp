@@ -1,14 +1,11 @@
 #include "ops/norm/layer_norm/layer_norm.h"
 
-#include "core/cpu/by_columns.h"
-#include "core/cpu/parallel.h"
-#include "core/cpu/prefetch.h"
 #include "core/cpu/reduce.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
-#include "ops/common/expect.h"
 #include "ops/common/reduce_axes.h"
+#include "ops/norm/common/rows.h"
 #include "ops/norm/layer_norm/attrs.h"
 #include "ops/pointwise/copy/copy.h"
 
@@ -20,6 +17,7 @@ PLIMSOLL_CUDA_KERNEL(layer_norm_grad_cuda);
 namespace {
 
 using namespace layer_norm_detail;
+using namespace norm_detail;
 
 // Inputs: x [..., D], gamma [D], beta [D]. Outputs: y, and one mean and one inverse deviation a
 // row.
@@ -27,9 +25,7 @@ Metas layer_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape& x = in[0].shape;
   check_floating("layer_norm", in[0]);
   const DType wide = compute_dtype(in[0].dtype);
-  check<DTypeError>(in[1].dtype == wide && in[2].dtype == wide,
-                    "layer_norm: gamma and beta have the wrong type: got ", in[1].dtype, " and ",
-                    in[2].dtype, " for ", in[0].dtype, " data. Give them in ", wide, ".");
+  check_gain_types("layer_norm", in);
   check<ShapeError>(x.rank() >= 1 && in[1].shape == Shape{x.back()} && in[2].shape == in[1].shape,
                     "layer_norm: gamma and beta do not fit: ", in[1].shape, " and ", in[2].shape,
                     " for x ", x, ". Give both the size of the last axis.");
@@ -65,11 +61,6 @@ RowStatistics<Compute<T>> statistics(const T* x, int64_t n, double eps) {
   const double variance = static_cast<double>(second) / static_cast<double>(n);
   const double centred = std::max(0.0, variance - correction * correction);
   return {about + correction, static_cast<C>(1 / std::sqrt(centred + eps))};
-}
-
-// Rows per partial sum of dgamma and dbeta: at most 64 partial sums, however many rows.
-int64_t rows_per_piece(int64_t rows, int64_t n) {
-  return std::max(grain_for(2 * n), pieces(rows, 64));
 }
 
 // One row of the gradient. With xhat = (x - mean) * inverse and g = dy * gamma: dx = inverse *
@@ -184,15 +175,8 @@ void grad_cpu(const Call& call) {
                        dx + row * n);
       }
     });
-    for (int output = 1; output <= 2; ++output) {
-      C* result = call.out[output].as<C>();
-      const double* part = partial + (output - 1) * n;
-      for (int64_t i = 0; i < n; ++i) {
-        double total = 0;
-        for (int64_t s = 0; s < steps; ++s) total += part[2 * s * n + i];
-        result[i] = static_cast<C>(total);
-      }
-    }
+    add_pieces(partial, steps, 2 * n, n, call.out[1].as<C>());
+    add_pieces(partial + n, steps, 2 * n, n, call.out[2].as<C>());
   });
 }
 
@@ -228,7 +212,6 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, doub
                LayerNormAttrs{eps})[0];
 }
 
-extern const std::vector<const OpDef*> layer_norm_ops;
-const std::vector<const OpDef*> layer_norm_ops{&layer_norm_op, &grad_op};
+extern const std::vector<const OpDef*> layer_norm_ops{&layer_norm_op, &grad_op};
 
 }  // namespace plimsoll

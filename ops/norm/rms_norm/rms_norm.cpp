@@ -1,13 +1,11 @@
 #include "ops/norm/rms_norm/rms_norm.h"
 
-#include "core/cpu/parallel.h"
-#include "core/cpu/prefetch.h"
 #include "core/cpu/reduce.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
-#include "ops/common/expect.h"
 #include "ops/common/reduce_axes.h"
+#include "ops/norm/common/rows.h"
 #include "ops/norm/rms_norm/attrs.h"
 #include "ops/pointwise/copy/copy.h"
 
@@ -17,6 +15,8 @@ PLIMSOLL_CUDA_KERNEL(rms_norm_cuda);
 PLIMSOLL_CUDA_KERNEL(rms_norm_grad_cuda);
 
 namespace {
+
+using namespace norm_detail;
 
 // Inputs: x [..., D], gamma [D]. Outputs: y, and 1 / sqrt(mean(x^2) + eps) of each row.
 Metas rms_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
@@ -61,11 +61,6 @@ void rms_norm_cpu(const Call& call) {
       }
     });
   });
-}
-
-// Rows per partial sum of dgamma: at most 64 partial sums, however many rows.
-int64_t rows_per_piece(int64_t rows, int64_t n) {
-  return std::max(grain_for(2 * n), pieces(rows, 64));
 }
 
 // One row of the gradient; adds dy xhat to dgamma in double, as there may be many rows. With xhat =
@@ -114,12 +109,7 @@ void grad_cpu(const Call& call) {
       for (int64_t row = begin; row < end; ++row)
         grad_row(dy + row * n, x + row * n, gamma, inverses[row], n, dx + row * n, own);
     });
-    C* dgamma = call.out[1].as<C>();
-    for (int64_t i = 0; i < n; ++i) {
-      double total = 0;
-      for (int64_t s = 0; s < steps; ++s) total += partial[s * n + i];
-      dgamma[i] = static_cast<C>(total);
-    }
+    add_pieces(partial, steps, n, n, call.out[1].as<C>());
   });
 }
 
@@ -148,7 +138,6 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps) {
   return apply(rms_norm_op, {contiguous(x), contiguous(gamma)}, RmsNormAttrs{eps})[0];
 }
 
-extern const std::vector<const OpDef*> rms_norm_ops;
-const std::vector<const OpDef*> rms_norm_ops{&rms_norm_op, &grad_op};
+extern const std::vector<const OpDef*> rms_norm_ops{&rms_norm_op, &grad_op};
 
 }  // namespace plimsoll

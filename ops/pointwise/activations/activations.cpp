@@ -16,8 +16,7 @@ Tensor hardswish(const Tensor& x) { return unary<Hardswish>(x); }
 Tensor hardsigmoid(const Tensor& x) { return unary<Hardsigmoid>(x); }
 Tensor log_sigmoid(const Tensor& x) { return unary<LogSigmoid>(x); }
 
-extern const std::vector<const OpDef*> activations_ops;
-const std::vector<const OpDef*> activations_ops{
+extern const std::vector<const OpDef*> activations_ops{
     &Unary<LeakyRelu>::op,   &Unary<LeakyRelu>::grad,   &Unary<Elu>::op,
     &Unary<Elu>::grad,       &Unary<Selu>::op,          &Unary<Selu>::grad,
     &Unary<Silu>::op,        &Unary<Silu>::grad,        &Unary<Mish>::op,

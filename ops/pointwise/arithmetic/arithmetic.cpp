@@ -149,8 +149,7 @@ Tensor divide(const Tensor& x, double divisor) {
   return apply1(divide_op, {contiguous(x)}, DivideAttrs{divisor});
 }
 
-extern const std::vector<const OpDef*> arithmetic_ops;
-const std::vector<const OpDef*> arithmetic_ops{&add_op,       &sub_op,    &mul_op,   &div_op,
-                                               &div_trunc_op, &affine_op, &divide_op};
+extern const std::vector<const OpDef*> arithmetic_ops{&add_op,       &sub_op,    &mul_op,   &div_op,
+                                                      &div_trunc_op, &affine_op, &divide_op};
 
 }  // namespace plimsoll

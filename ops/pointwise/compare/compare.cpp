@@ -127,8 +127,7 @@ Tensor logical_not(const Tensor& x) {
   return eq(x, 0);
 }
 
-extern const std::vector<const OpDef*> compare_ops;
-const std::vector<const OpDef*> compare_ops{
+extern const std::vector<const OpDef*> compare_ops{
     &compare_op<std::equal_to<>>, &compare_op<std::not_equal_to<>>,
     &compare_op<std::less<>>,     &compare_op<std::less_equal<>>,
     &compare_op<std::greater<>>,  &compare_op<std::greater_equal<>>,

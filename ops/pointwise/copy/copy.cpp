@@ -67,7 +67,6 @@ Tensor cast(const Tensor& x, DType dtype) {
   return x.defined() && x.dtype() == dtype ? x : apply1(cast_op, {contiguous(x)}, CastAttrs{dtype});
 }
 
-extern const std::vector<const OpDef*> copy_ops;
-const std::vector<const OpDef*> copy_ops{&copy_op, &cast_op};
+extern const std::vector<const OpDef*> copy_ops{&copy_op, &cast_op};
 
 }  // namespace plimsoll

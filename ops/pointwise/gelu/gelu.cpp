@@ -10,8 +10,7 @@ using namespace formulas;
 Tensor gelu(const Tensor& x) { return apply1(Unary<Gelu>::op, {contiguous(x)}); }
 Tensor gelu_tanh(const Tensor& x) { return apply1(Unary<GeluTanh>::op, {contiguous(x)}); }
 
-extern const std::vector<const OpDef*> gelu_ops;
-const std::vector<const OpDef*> gelu_ops{&Unary<Gelu>::op, &Unary<Gelu>::grad, &Unary<GeluTanh>::op,
-                                         &Unary<GeluTanh>::grad};
+extern const std::vector<const OpDef*> gelu_ops{&Unary<Gelu>::op, &Unary<Gelu>::grad,
+                                                &Unary<GeluTanh>::op, &Unary<GeluTanh>::grad};
 
 }  // namespace plimsoll

@@ -31,7 +31,6 @@ Tensor swiglu(const Tensor& x, int64_t axis) {
   return silu(a) * b;
 }
 
-extern const std::vector<const OpDef*> glu_ops;
-const std::vector<const OpDef*> glu_ops{};  // compositions: no op of their own
+extern const std::vector<const OpDef*> glu_ops{};  // compositions: no op of their own
 
 }  // namespace plimsoll

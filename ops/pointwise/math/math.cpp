@@ -32,8 +32,7 @@ Tensor cos(const Tensor& x) { return unary<Cos>(x); }
 Tensor abs(const Tensor& x) { return unary<Abs>(x); }
 Tensor sign(const Tensor& x) { return apply1(sign_op, {contiguous(x)}); }
 
-extern const std::vector<const OpDef*> math_ops;
-const std::vector<const OpDef*> math_ops{
+extern const std::vector<const OpDef*> math_ops{
     &Unary<Exp>::op,     &Unary<Exp>::grad,     &Unary<Log>::op,   &Unary<Log>::grad,
     &Unary<Sqrt>::op,    &Unary<Sqrt>::grad,    &Unary<Rsqrt>::op, &Unary<Rsqrt>::grad,
     &Unary<Square>::op,  &Unary<Square>::grad,  &Unary<Tanh>::op,  &Unary<Tanh>::grad,

@@ -56,15 +56,8 @@ void pow_grad_cpu(const Call& call) {
   const double c = call.attrs.as<PowAttrs>().exponent;
   visit_floating("pow", call.out[0].dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
-    T* dx = call.out[0].as<T>();
-    const C factor = static_cast<C>(c);
-    with_power(c - 1, [&](auto power) {
-      parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
-#pragma omp simd
-        for (int64_t i = begin; i < end; ++i)
-          dx[i] = narrow<T>(static_cast<C>(dy[i]) * factor * power(static_cast<C>(x[i])));
-      });
+    with_power(c - 1, [&, factor = static_cast<C>(c)](auto power) {
+      map_pairs<T, T>(call, [=](C dy, C x) { return dy * factor * power(x); });
     });
   });
 }
@@ -122,8 +115,7 @@ constexpr OpDef power_op = binary_op<Power>(power_vjp, {.inputs = bits(0, 1)}, C
 Tensor pow(const Tensor& x, double c) { return apply1(pow_op, {contiguous(x)}, PowAttrs{c}); }
 Tensor pow(const Tensor& a, const Tensor& b) { return apply1(power_op, {a, b}); }
 
-extern const std::vector<const OpDef*> pow_ops;
-const std::vector<const OpDef*> pow_ops{&pow_op, &pow_grad_op, &power_op, &pow_base_grad_op,
-                                        &pow_exponent_grad_op};
+extern const std::vector<const OpDef*> pow_ops{&pow_op, &pow_grad_op, &power_op, &pow_base_grad_op,
+                                               &pow_exponent_grad_op};
 
 }  // namespace plimsoll

@@ -9,7 +9,6 @@ using formulas::Relu;
 
 Tensor relu(const Tensor& x) { return unary<Relu>(x); }
 
-extern const std::vector<const OpDef*> relu_ops;
-const std::vector<const OpDef*> relu_ops{&Unary<Relu>::op, &Unary<Relu>::grad};
+extern const std::vector<const OpDef*> relu_ops{&Unary<Relu>::op, &Unary<Relu>::grad};
 
 }  // namespace plimsoll

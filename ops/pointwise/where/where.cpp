@@ -68,7 +68,6 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   return where(mask, full({}, value, {x.dtype(), x.device()}), x);
 }
 
-extern const std::vector<const OpDef*> where_ops;
-const std::vector<const OpDef*> where_ops{&where_op};
+extern const std::vector<const OpDef*> where_ops{&where_op};
 
 }  // namespace plimsoll

@@ -215,7 +215,6 @@ Tensor interpolate(const Tensor& x, const InterpolateAttrs& attrs) {
   return apply1(op, {contiguous(x)}, attrs);
 }
 
-extern const std::vector<const OpDef*> interpolate_ops;
-const std::vector<const OpDef*> interpolate_ops{&op, &grad_op};
+extern const std::vector<const OpDef*> interpolate_ops{&op, &grad_op};
 
 }  // namespace plimsoll

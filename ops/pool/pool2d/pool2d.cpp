@@ -138,8 +138,7 @@ Tensor global_avg_pool(const Tensor& x) {
   return mean(x, {1, 2});
 }
 
-extern const std::vector<const OpDef*> pool2d_ops;
-const std::vector<const OpDef*> pool2d_ops{&max_pool2d_op, &max_pool2d_grad_op, &avg_pool2d_op,
-                                           &avg_pool2d_grad_op};
+extern const std::vector<const OpDef*> pool2d_ops{&max_pool2d_op, &max_pool2d_grad_op,
+                                                  &avg_pool2d_op, &avg_pool2d_grad_op};
 
 }  // namespace plimsoll

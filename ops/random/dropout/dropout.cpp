@@ -81,7 +81,6 @@ Tensor make_key(uint64_t seed, uint64_t step, Device device) {
   return Tensor::of(std::span<const int64_t>(key), {2}, device);
 }
 
-extern const std::vector<const OpDef*> dropout_ops;
-const std::vector<const OpDef*> dropout_ops{&dropout_op};
+extern const std::vector<const OpDef*> dropout_ops{&dropout_op};
 
 }  // namespace plimsoll

@@ -39,7 +39,6 @@ Tensor full(const Shape& shape, double value, Placement placement) {
 Tensor zeros(const Shape& shape, Placement placement) { return full(shape, 0, placement); }
 Tensor ones(const Shape& shape, Placement placement) { return full(shape, 1, placement); }
 
-extern const std::vector<const OpDef*> full_ops;
-const std::vector<const OpDef*> full_ops{&full_op};
+extern const std::vector<const OpDef*> full_ops{&full_op};
 
 }  // namespace plimsoll

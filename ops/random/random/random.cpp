@@ -66,7 +66,6 @@ Tensor normal(const Shape& shape, double mean, double std, uint64_t key, Placeme
                 RandomAttrs{{shape, placement.dtype, placement.device}, mean, std, key});
 }
 
-extern const std::vector<const OpDef*> random_ops;
-const std::vector<const OpDef*> random_ops{&uniform_op, &normal_op};
+extern const std::vector<const OpDef*> random_ops{&uniform_op, &normal_op};
 
 }  // namespace plimsoll

@@ -132,16 +132,14 @@ void amax_grad_cpu(const Call& call) {
   });
 }
 
-Metas amax_grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
-
 constexpr OpDef amax_grad_op{.name = "amax_grad",
-                             .infer = amax_grad_infer,
+                             .infer = reduce_grad_infer,
                              .cpu = amax_grad_cpu,
                              .cuda = amax_grad_cuda,
                              .workspace = reduce_grad_workspace};
 
 constexpr OpDef amin_grad_op{.name = "amin_grad",
-                             .infer = amax_grad_infer,
+                             .infer = reduce_grad_infer,
                              .cpu = amax_grad_cpu,
                              .cuda = amax_grad_cuda,
                              .workspace = reduce_grad_workspace};
@@ -222,8 +220,7 @@ Tensor argmin(const Tensor& x, int64_t axis, Keep keep) {
   return reduce_axes_any(argmax_op<kMin>, x, {axis}, keep);
 }
 
-extern const std::vector<const OpDef*> amax_ops;
-const std::vector<const OpDef*> amax_ops{&amax_op<kMax>, &amax_op<kMin>,   &amax_grad_op,
-                                         &amin_grad_op,  &argmax_op<kMax>, &argmax_op<kMin>};
+extern const std::vector<const OpDef*> amax_ops{&amax_op<kMax>, &amax_op<kMin>,   &amax_grad_op,
+                                                &amin_grad_op,  &argmax_op<kMax>, &argmax_op<kMin>};
 
 }  // namespace plimsoll

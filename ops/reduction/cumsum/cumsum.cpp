@@ -96,7 +96,6 @@ Tensor cumsum(const Tensor& x, int64_t axis, const CumsumOptions& options) {
   return apply1(cumsum_op, {contiguous(x)}, CumsumAttrs{along, options.exclusive, options.reverse});
 }
 
-extern const std::vector<const OpDef*> cumsum_ops;
-const std::vector<const OpDef*> cumsum_ops{&cumsum_op};
+extern const std::vector<const OpDef*> cumsum_ops{&cumsum_op};
 
 }  // namespace plimsoll

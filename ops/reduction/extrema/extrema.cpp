@@ -114,8 +114,7 @@ Tensor clamp(const Tensor& x, double low, double high) {
   return apply1(clamp_op, {contiguous(x)}, ClampAttrs{low, high});
 }
 
-extern const std::vector<const OpDef*> extrema_ops;
-const std::vector<const OpDef*> extrema_ops{&maximum_op, &minimum_op, &share_op, &clamp_op,
-                                            &clamp_grad_op};
+extern const std::vector<const OpDef*> extrema_ops{&maximum_op, &minimum_op, &share_op, &clamp_op,
+                                                   &clamp_grad_op};
 
 }  // namespace plimsoll

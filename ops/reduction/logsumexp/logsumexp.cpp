@@ -19,8 +19,6 @@ namespace {
 
 // Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/common/reduce_axes.h).
 
-constexpr int64_t kColumns = 64;  // whose maxima and sums are kept side by side
-
 template <class T, class C = Compute<T>>
 Exponentials<C> of_row(const T* x, int64_t n) {
   const C m = max_of<C>(n, [&]<class V>(int64_t i) { return load_as<V>(x + i); });
@@ -36,13 +34,19 @@ Exponentials<C> of_row(const T* x, int64_t n) {
   return {m, sum};
 }
 
-// Down the columns of x [rows, stride], for n <= kColumns columns.
+// Down n <= kReducedColumns columns of x.
 template <class T, class C = Compute<T>>
-std::array<Exponentials<C>, kColumns> of_columns(const T* x, int64_t rows, int64_t stride,
-                                                 int64_t n) {
-  C m[kColumns];
-  double sum[kColumns] = {};
-  std::fill_n(m, kColumns, kLowest<C>);
+std::array<Exponentials<C>, kReducedColumns> of_columns(const T* x, const MiddleAxis& a,
+                                                        int64_t n) {
+  std::array<Exponentials<C>, kReducedColumns> result;
+  const int64_t rows = a.mid, stride = a.inner;
+  if (stride == 1) {
+    result[0] = of_row(x, rows);
+    return result;
+  }
+  C m[kReducedColumns];
+  double sum[kReducedColumns] = {};
+  std::fill_n(m, kReducedColumns, kLowest<C>);
   for (int64_t row = 0; row < rows; ++row) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
@@ -50,14 +54,13 @@ std::array<Exponentials<C>, kColumns> of_columns(const T* x, int64_t rows, int64
       m[i] = v > m[i] ? v : m[i];
     }
   }
-  C shift[kColumns];
+  C shift[kReducedColumns];
   for (int64_t i = 0; i < n; ++i) shift[i] = finite_or_zero(m[i]);
   for (int64_t row = 0; row < rows; ++row) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i)
       sum[i] += static_cast<double>(math::exp(static_cast<C>(x[row * stride + i]) - shift[i]));
   }
-  std::array<Exponentials<C>, kColumns> result;
   for (int64_t i = 0; i < n; ++i) result[static_cast<size_t>(i)] = {m[i], sum[i]};
   return result;
 }
@@ -67,18 +70,10 @@ void logsumexp_cpu(const Call& call) {
   visit_floating("logsumexp", call.in[0].dtype(), [&]<class T>() {
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
-    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
-      const T* from = x + outer * a.mid * a.inner + column;
-      if (a.inner == 1) {
-        y[at] = static_cast<T>(of_row(from, a.mid).log());
-        return;
-      }
-      for (int64_t c = 0; c < n; c += kColumns) {
-        const int64_t width = std::min(kColumns, n - c);
-        const auto columns = of_columns(from + c, a.mid, a.inner, width);
-        for (int64_t i = 0; i < width; ++i)
-          y[at + c + i] = static_cast<T>(columns[static_cast<size_t>(i)].log());
-      }
+    for_each_columns(a, [&](int64_t first, int64_t n, int64_t at) {
+      const auto columns = of_columns(x + first, a, n);
+      for (int64_t i = 0; i < n; ++i)
+        y[at + i] = static_cast<T>(columns[static_cast<size_t>(i)].log());
     });
   });
 }
@@ -89,39 +84,21 @@ void grad_cpu(const Call& call) {
     using C = Compute<T>;
     const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
     T* dx = call.out[0].as<T>();
-    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
-      const int64_t first = outer * a.mid * a.inner + column;
-      if (a.inner == 1) {
-        const Share<C> share(static_cast<C>(dy[at]), of_row(x + first, a.mid));
-#pragma omp simd
-        for (int64_t i = first; i < first + a.mid; ++i)
-          dx[i] = narrow<T>(share.factor * math::exp(static_cast<C>(x[i]) - share.shift));
-        return;
+    for_each_columns(a, [&](int64_t first, int64_t n, int64_t at) {
+      const auto columns = of_columns(x + first, a, n);
+      C shift[kReducedColumns], factor[kReducedColumns];
+      for (int64_t i = 0; i < n; ++i) {
+        const Share<C> share(static_cast<C>(dy[at + i]), columns[static_cast<size_t>(i)]);
+        shift[i] = share.shift, factor[i] = share.factor;
       }
-      for (int64_t c = 0; c < n; c += kColumns) {
-        const int64_t width = std::min(kColumns, n - c);
-        const auto columns = of_columns(x + first + c, a.mid, a.inner, width);
-        C shift[kColumns], factor[kColumns];
-        for (int64_t i = 0; i < width; ++i) {
-          const Share<C> share(static_cast<C>(dy[at + c + i]), columns[static_cast<size_t>(i)]);
-          shift[i] = share.shift, factor[i] = share.factor;
-        }
-        for (int64_t row = 0; row < a.mid; ++row) {
-          const int64_t start = first + c + row * a.inner;
-#pragma omp simd
-          for (int64_t i = 0; i < width; ++i)
-            dx[start + i] =
-                narrow<T>(factor[i] * math::exp(static_cast<C>(x[start + i]) - shift[i]));
-        }
-      }
+      map_columns(x + first, a, n, dx + first,
+                  [&](C v, int64_t i) { return factor[i] * math::exp(v - shift[i]); });
     });
   });
 }
 
-Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1]}; }
-
 constexpr OpDef grad_op{.name = "logsumexp_grad",
-                        .infer = grad_infer,
+                        .infer = reduce_grad_infer,
                         .cpu = grad_cpu,
                         .cuda = logsumexp_grad_cuda,
                         .inplace = 1,
@@ -147,7 +124,6 @@ Tensor logsumexp(const Tensor& x, const Shape& axes, Keep keep) {
   return reduce_axes(logsumexp_op, x, axes, keep);
 }
 
-extern const std::vector<const OpDef*> logsumexp_ops;
-const std::vector<const OpDef*> logsumexp_ops{&logsumexp_op, &grad_op};
+extern const std::vector<const OpDef*> logsumexp_ops{&logsumexp_op, &grad_op};
 
 }  // namespace plimsoll

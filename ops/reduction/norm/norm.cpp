@@ -19,39 +19,19 @@ namespace {
 
 // Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/common/reduce_axes.h).
 
-constexpr int64_t kColumns = 64;  // whose sums are kept side by side
-
-template <class P, class T>
-void norm_piece(const T* x, const MiddleAxis& a, int64_t n, double p, T* y) {
-  const auto finished = [p](double total) {
-    return static_cast<T>(static_cast<Compute<T>>(P::root(total, p)));
-  };
-  if (a.inner == 1) {
-    double total = 0;
-#pragma omp simd reduction(+ : total)
-    for (int64_t i = 0; i < a.mid; ++i) total += P::term(wide(x[i]), p);
-    y[0] = finished(total);
-    return;
-  }
-  for (int64_t c = 0; c < n; c += kColumns) {
-    const int64_t m = std::min(kColumns, n - c);
-    double total[kColumns] = {};
-    for (int64_t row = 0; row < a.mid; ++row)
-#pragma omp simd
-      for (int64_t i = 0; i < m; ++i) total[i] += P::term(wide(x[row * a.inner + c + i]), p);
-    for (int64_t i = 0; i < m; ++i) y[c + i] = finished(total[i]);
-  }
-}
-
 void norm_cpu(const Call& call) {
   const auto& attrs = call.attrs.as<ReduceAttrs>();
   const MiddleAxis a = middle_axis(call.in[0].shape(), attrs);
+  const double p = attrs.number;
   visit_floating("norm", call.in[0].dtype(), [&]<class T>() {
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
-    with_p(attrs.number, [&]<class P>(P) {
-      for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
-        norm_piece<P>(x + outer * a.mid * a.inner + column, a, n, attrs.number, y + at);
+    with_p(p, [&]<class P>(P) {
+      for_each_columns(a, [&](int64_t first, int64_t n, int64_t at) {
+        double total[kReducedColumns];
+        add_columns(x + first, a, n, total, [p](double v, int64_t) { return P::term(v, p); });
+        for (int64_t i = 0; i < n; ++i)
+          y[at + i] = static_cast<T>(static_cast<Compute<T>>(P::root(total[i], p)));
       });
     });
   });
@@ -65,24 +45,12 @@ void grad_cpu(const Call& call) {
     const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>(), *y = call.in[2].as<T>();
     T* dx = call.out[0].as<T>();
     with_p(p, [&]<class P>(P) {
-      const auto gradient = [p](double g, double v, double length) {
-        return static_cast<T>(static_cast<Compute<T>>(g * P::slope(v, length, p)));
-      };
-      for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
-        const int64_t first = outer * a.mid * a.inner + column;
-        if (a.inner == 1) {
-          const double g = wide(dy[at]), length = wide(y[at]);
-#pragma omp simd
-          for (int64_t i = 0; i < a.mid; ++i)
-            dx[first + i] = gradient(g, wide(x[first + i]), length);
-          return;
-        }
-        for (int64_t row = 0; row < a.mid; ++row) {
-          const int64_t k = first + row * a.inner;
-#pragma omp simd
-          for (int64_t i = 0; i < n; ++i)
-            dx[k + i] = gradient(wide(dy[at + i]), wide(x[k + i]), wide(y[at + i]));
-        }
+      for_each_columns(a, [&](int64_t first, int64_t n, int64_t at) {
+        double grad[kReducedColumns], length[kReducedColumns];
+        std::transform(dy + at, dy + at + n, grad, wide<T>);
+        std::transform(y + at, y + at + n, length, wide<T>);
+        map_columns(x + first, a, n, dx + first,
+                    [&](double v, int64_t i) { return grad[i] * P::slope(v, length[i], p); });
       });
     });
   });
@@ -123,7 +91,6 @@ Tensor norm(const Tensor& x, double p) {
   return norm(x, p, all_axes(x.rank()));
 }
 
-extern const std::vector<const OpDef*> norm_ops;
-const std::vector<const OpDef*> norm_ops{&norm_op, &grad_op};
+extern const std::vector<const OpDef*> norm_ops{&norm_op, &grad_op};
 
 }  // namespace plimsoll

@@ -14,12 +14,10 @@ namespace {
 
 // Kernels see x [outer, mid, inner] -> y [outer, inner] (ops/common/reduce_axes.h).
 
-constexpr int64_t kColumns = 64;  // whose products are kept side by side
-
-// Of n <= kColumns columns: the product of all elements that are not 0, and how many are.
+// Of n <= kReducedColumns columns: the product of all elements that are not 0, and how many are.
 struct Products {
-  double others[kColumns];
-  int64_t zeros[kColumns];
+  double others[kReducedColumns];
+  int64_t zeros[kReducedColumns];
 
   template <class T>
   Products(const T* x, const MiddleAxis& a, int64_t n) {
@@ -48,21 +46,12 @@ struct Products {
   }
 };
 
-// Calls f(first element, number of columns, place in y) for blocks of at most kColumns columns.
-template <class F>
-void for_each_block(const MiddleAxis& a, const F& f) {
-  for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
-    for (int64_t c = 0; c < n; c += kColumns)
-      f(outer * a.mid * a.inner + column + c, std::min(kColumns, n - c), at + c);
-  });
-}
-
 void prod_cpu(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
   visit_floating("prod", call.in[0].dtype(), [&]<class T>() {
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
-    for_each_block(a, [&](int64_t first, int64_t n, int64_t at) {
+    for_each_columns(a, [&](int64_t first, int64_t n, int64_t at) {
       const Products p(x + first, a, n);
       for (int64_t i = 0; i < n; ++i)  // infinity times 0 is NaN, whatever their order
         y[at + i] =
@@ -76,21 +65,17 @@ void grad_cpu(const Call& call) {
   visit_floating("prod", call.in[1].dtype(), [&]<class T>() {
     const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
     T* dx = call.out[0].as<T>();
-    for_each_block(a, [&](int64_t first, int64_t n, int64_t at) {
+    for_each_columns(a, [&](int64_t first, int64_t n, int64_t at) {
       const Products p(x + first, a, n);
-      double without_zeros[kColumns], one_zero[kColumns];  // what is left of an element, and of a 0
+      double without_zeros[kReducedColumns],
+          one_zero[kReducedColumns];  // what is left of an element, and of a 0
       for (int64_t i = 0; i < n; ++i) {
         const double whole = wide(dy[at + i]) * p.others[i];
         without_zeros[i] = p.zeros[i] == 0 ? whole : 0;
         one_zero[i] = p.zeros[i] == 1 ? whole : 0;
       }
-      for (int64_t row = 0; row < a.mid; ++row)
-        for (int64_t i = 0; i < n; ++i) {
-          const int64_t k = first + row * a.inner + i;
-          const double v = wide(x[k]);
-          dx[k] =
-              static_cast<T>(static_cast<Compute<T>>(v == 0 ? one_zero[i] : without_zeros[i] / v));
-        }
+      map_columns(x + first, a, n, dx + first,
+                  [&](double v, int64_t i) { return v == 0 ? one_zero[i] : without_zeros[i] / v; });
     });
   });
 }
@@ -126,7 +111,6 @@ Tensor prod(const Tensor& x) {
   return prod(x, all_axes(x.rank()));
 }
 
-extern const std::vector<const OpDef*> prod_ops;
-const std::vector<const OpDef*> prod_ops{&prod_op, &grad_op};
+extern const std::vector<const OpDef*> prod_ops{&prod_op, &grad_op};
 
 }  // namespace plimsoll

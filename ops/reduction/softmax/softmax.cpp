@@ -153,8 +153,8 @@ struct Softmax {
 Tensor softmax(const Tensor& x, int64_t axis) { return Softmax<Form::plain>::along(x, axis); }
 Tensor log_softmax(const Tensor& x, int64_t axis) { return Softmax<Form::log>::along(x, axis); }
 
-extern const std::vector<const OpDef*> softmax_ops;
-const std::vector<const OpDef*> softmax_ops{&Softmax<Form::plain>::op, &Softmax<Form::plain>::grad,
-                                            &Softmax<Form::log>::op, &Softmax<Form::log>::grad};
+extern const std::vector<const OpDef*> softmax_ops{
+    &Softmax<Form::plain>::op, &Softmax<Form::plain>::grad, &Softmax<Form::log>::op,
+    &Softmax<Form::log>::grad};
 
 }  // namespace plimsoll

@@ -219,7 +219,6 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   return reshape(sum(x, axes), shape);
 }
 
-extern const std::vector<const OpDef*> sum_ops;
-const std::vector<const OpDef*> sum_ops{&sum_op, &mean_op, &integer_sum_op};
+extern const std::vector<const OpDef*> sum_ops{&sum_op, &mean_op, &integer_sum_op};
 
 }  // namespace plimsoll

@@ -19,29 +19,11 @@ namespace {
 
 enum class Root { no, yes };
 
-constexpr int64_t kColumns = 64;  // whose means are kept side by side
-
-// Calls f(first column, their number, means) for blocks of at most kColumns of n neighbouring
-// columns, `rows` rows of which lie `step` apart from x on.
-template <class T, class F>
-void with_means(const T* x, int64_t rows, int64_t step, int64_t n, const F& f) {
-  const double divisor = static_cast<double>(rows);
-  if (step == 1) {  // one run
-    double total = 0;
-#pragma omp simd reduction(+ : total)
-    for (int64_t i = 0; i < rows; ++i) total += wide(x[i]);
-    const double mean = total / divisor;
-    return f(int64_t{0}, int64_t{1}, &mean);
-  }
-  for (int64_t c = 0; c < n; c += kColumns) {
-    const int64_t m = std::min(kColumns, n - c);
-    double mean[kColumns] = {};
-    for (int64_t row = 0; row < rows; ++row)
-#pragma omp simd
-      for (int64_t i = 0; i < m; ++i) mean[i] += wide(x[row * step + c + i]);
-    for (int64_t i = 0; i < m; ++i) mean[i] /= divisor;
-    f(c, m, mean);
-  }
+// The means of n <= kReducedColumns neighbouring columns, the first of which begins at x.
+template <class T>
+void means_of(const T* x, const MiddleAxis& a, int64_t n, double* mean) {
+  add_columns(x, a, n, mean, [](double v, int64_t) { return v; });
+  for (int64_t i = 0; i < n; ++i) mean[i] /= static_cast<double>(a.mid);
 }
 
 double freedom(const MiddleAxis& a, double correction) {
@@ -56,30 +38,15 @@ void variance_cpu(const Call& call) {
   visit_floating("variance", call.in[0].dtype(), [&]<class T>() {
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
-    const auto finished = [&](double squares) {
-      const double v = squares / divisor;
-      return static_cast<T>(static_cast<Compute<T>>(root == Root::yes ? std::sqrt(v) : v));
-    };
-    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
-      const T* from = x + outer * a.mid * a.inner + column;
-      with_means(from, a.mid, a.inner, n, [&](int64_t c, int64_t m, const double* mean) {
-        if (a.inner == 1) {
-          double squares = 0;
-#pragma omp simd reduction(+ : squares)
-          for (int64_t i = 0; i < a.mid; ++i)
-            squares += (wide(from[i]) - mean[0]) * (wide(from[i]) - mean[0]);
-          y[at] = finished(squares);
-          return;
-        }
-        double squares[kColumns] = {};
-        for (int64_t row = 0; row < a.mid; ++row)
-#pragma omp simd
-          for (int64_t i = 0; i < m; ++i) {
-            const double d = wide(from[row * a.inner + c + i]) - mean[i];
-            squares[i] += d * d;
-          }
-        for (int64_t i = 0; i < m; ++i) y[at + c + i] = finished(squares[i]);
-      });
+    for_each_columns(a, [&](int64_t first, int64_t n, int64_t at) {
+      double mean[kReducedColumns], squares[kReducedColumns];
+      means_of(x + first, a, n, mean);
+      add_columns(x + first, a, n, squares,
+                  [&](double v, int64_t i) { return (v - mean[i]) * (v - mean[i]); });
+      for (int64_t i = 0; i < n; ++i) {
+        const double v = squares[i] / divisor;
+        y[at + i] = static_cast<T>(static_cast<Compute<T>>(root == Root::yes ? std::sqrt(v) : v));
+      }
     });
   });
 }
@@ -97,26 +64,12 @@ void grad_cpu(const Call& call) {
       if (root == Root::no) return wide(dy[i]) * 2 / divisor;
       return wide(y[i]) == 0 ? 0 : wide(dy[i]) / (wide(y[i]) * divisor);
     };
-    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
-      const int64_t first = outer * a.mid * a.inner + column;
-      with_means(x + first, a.mid, a.inner, n, [&](int64_t c, int64_t m, const double* mean) {
-        double factors[kColumns];
-        for (int64_t i = 0; i < m; ++i) factors[i] = factor(at + c + i);
-        const auto gradient = [](double f, T v, double own_mean) {
-          return static_cast<T>(static_cast<Compute<T>>(f * (wide(v) - own_mean)));
-        };
-        if (a.inner == 1) {
-          const double f = factors[0], own_mean = mean[0];
-#pragma omp simd
-          for (int64_t i = 0; i < a.mid; ++i) dx[first + i] = gradient(f, x[first + i], own_mean);
-          return;
-        }
-        for (int64_t row = 0; row < a.mid; ++row) {
-          const int64_t k = first + row * a.inner + c;
-#pragma omp simd
-          for (int64_t i = 0; i < m; ++i) dx[k + i] = gradient(factors[i], x[k + i], mean[i]);
-        }
-      });
+    for_each_columns(a, [&](int64_t first, int64_t n, int64_t at) {
+      double mean[kReducedColumns], factors[kReducedColumns];
+      means_of(x + first, a, n, mean);
+      for (int64_t i = 0; i < n; ++i) factors[i] = factor(at + i);
+      map_columns(x + first, a, n, dx + first,
+                  [&](double v, int64_t i) { return factors[i] * (v - mean[i]); });
     });
   });
 }
@@ -166,8 +119,7 @@ Tensor stddev(const Tensor& x, const Shape& axes, Keep keep, const VarianceOptio
   return over_axes(op<Root::yes>, x, axes, keep, options);
 }
 
-extern const std::vector<const OpDef*> variance_ops;
-const std::vector<const OpDef*> variance_ops{&op<Root::no>, &op<Root::yes>, &grad_op<Root::no>,
-                                             &grad_op<Root::yes>};
+extern const std::vector<const OpDef*> variance_ops{&op<Root::no>, &op<Root::yes>,
+                                                    &grad_op<Root::no>, &grad_op<Root::yes>};
 
 }  // namespace plimsoll

@@ -76,7 +76,6 @@ Tensor concat(std::span<const Tensor> tensors, int64_t axis) {
   return std::move(apply(concat_op, tensors, ConcatAttrs{own}).front());
 }
 
-extern const std::vector<const OpDef*> concat_ops;
-const std::vector<const OpDef*> concat_ops{&concat_op};
+extern const std::vector<const OpDef*> concat_ops{&concat_op};
 
 }  // namespace plimsoll

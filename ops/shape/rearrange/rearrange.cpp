@@ -156,7 +156,6 @@ Tensor stack(std::span<const Tensor> tensors, int64_t axis) {
 Tensor tril(const Tensor& x, int64_t diagonal) { return triangle("tril", x, {true, diagonal}); }
 Tensor triu(const Tensor& x, int64_t diagonal) { return triangle("triu", x, {false, diagonal}); }
 
-extern const std::vector<const OpDef*> rearrange_ops;
-const std::vector<const OpDef*> rearrange_ops{&flip_op, &triangle_op};
+extern const std::vector<const OpDef*> rearrange_ops{&flip_op, &triangle_op};
 
 }  // namespace plimsoll

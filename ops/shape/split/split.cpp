@@ -74,7 +74,6 @@ std::vector<Tensor> split(const Tensor& x, int64_t axis, int64_t parts) {
   return split(x, axis, std::vector<int64_t>(static_cast<size_t>(parts), size / parts));
 }
 
-extern const std::vector<const OpDef*> split_ops;
-const std::vector<const OpDef*> split_ops{&split_op};
+extern const std::vector<const OpDef*> split_ops{&split_op};
 
 }  // namespace plimsoll

@@ -207,8 +207,7 @@ Tensor expand(const Tensor& x, const Shape& shape) {
   return shape == x.shape() ? x : apply1(expand_op, {x}, ShapeAttrs{shape});
 }
 
-extern const std::vector<const OpDef*> view_ops;
-const std::vector<const OpDef*> view_ops{&reshape_op, &permute_op, &slice_op, &slice_grad_op,
-                                         &expand_op};
+extern const std::vector<const OpDef*> view_ops{&reshape_op, &permute_op, &slice_op, &slice_grad_op,
+                                                &expand_op};
 
 }  // namespace plimsoll

@@ -56,7 +56,6 @@ void accumulate(const Tensor& total, const Tensor& x, const Tensor& weight, cons
   apply(accumulate_op, {total, contiguous(x), weight, weights}, options);
 }
 
-extern const std::vector<const OpDef*> accumulate_ops;
-const std::vector<const OpDef*> accumulate_ops{&accumulate_op};
+extern const std::vector<const OpDef*> accumulate_ops{&accumulate_op};
 
 }  // namespace plimsoll

@@ -18,7 +18,6 @@ void adagrad_update(const Tensor& param, const Tensor& grad, const Tensor& sum, 
   update<Adagrad>(param, grad, step, lr, options, skip, sum);
 }
 
-extern const std::vector<const OpDef*> adagrad_update_ops;
-const std::vector<const OpDef*> adagrad_update_ops{&Update<Adagrad>::op};
+extern const std::vector<const OpDef*> adagrad_update_ops{&Update<Adagrad>::op};
 
 }  // namespace plimsoll

@@ -23,7 +23,6 @@ void adam_update(const Tensor& param, const Tensor& grad, const Tensor& m, const
     update<Adam>(param, grad, step, lr, options, skip, m, v);
 }
 
-extern const std::vector<const OpDef*> adam_update_ops;
-const std::vector<const OpDef*> adam_update_ops{&Update<Adam>::op, &Update<Amsgrad>::op};
+extern const std::vector<const OpDef*> adam_update_ops{&Update<Adam>::op, &Update<Amsgrad>::op};
 
 }  // namespace plimsoll

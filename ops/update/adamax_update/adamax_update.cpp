@@ -20,7 +20,6 @@ void adamax_update(const Tensor& param, const Tensor& grad, const Tensor& m, con
   update<Adamax>(param, grad, step, lr, options, skip, m, u);
 }
 
-extern const std::vector<const OpDef*> adamax_update_ops;
-const std::vector<const OpDef*> adamax_update_ops{&Update<Adamax>::op};
+extern const std::vector<const OpDef*> adamax_update_ops{&Update<Adamax>::op};
 
 }  // namespace plimsoll

@@ -44,7 +44,6 @@ void apply_mask(const Tensor& x, const Tensor& mask) {
   apply(apply_mask_op, {x, contiguous(mask)});
 }
 
-extern const std::vector<const OpDef*> apply_mask_ops;
-const std::vector<const OpDef*> apply_mask_ops{&apply_mask_op};
+extern const std::vector<const OpDef*> apply_mask_ops{&apply_mask_op};
 
 }  // namespace plimsoll

@@ -124,7 +124,6 @@ Tensor scale_to_norm(const Tensor& x, const Tensor& norm, double max_norm) {
   return apply1(scale_op, {contiguous(x), norm}, ScaleAttrs{max_norm});
 }
 
-extern const std::vector<const OpDef*> global_norm_ops;
-const std::vector<const OpDef*> global_norm_ops{&norm_op, &scale_op};
+extern const std::vector<const OpDef*> global_norm_ops{&norm_op, &scale_op};
 
 }  // namespace plimsoll

@@ -71,7 +71,6 @@ void rate_at_step(const Tensor& learning_rate, const Tensor& rates, const Tensor
   apply(rate_at_step_op, {learning_rate, contiguous(rates), first, step});
 }
 
-extern const std::vector<const OpDef*> increment_ops;
-const std::vector<const OpDef*> increment_ops{&increment_op, &rate_at_step_op};
+extern const std::vector<const OpDef*> increment_ops{&increment_op, &rate_at_step_op};
 
 }  // namespace plimsoll

@@ -139,7 +139,6 @@ void check_options(const char* op, const LossScaleUpdate& o) {
                     ", interval ", o.interval, ". Use 2, 0.5 and 2000 or so.");
 }
 
-extern const std::vector<const OpDef*> loss_scale_ops;
-const std::vector<const OpDef*> loss_scale_ops{&nonfinite_op, &unscale_op, &update_op};
+extern const std::vector<const OpDef*> loss_scale_ops{&nonfinite_op, &unscale_op, &update_op};
 
 }  // namespace plimsoll

@@ -21,7 +21,6 @@ void nadam_update(const Tensor& param, const Tensor& grad, const Tensor& m, cons
   update<Nadam>(param, grad, step, lr, options, skip, m, v);
 }
 
-extern const std::vector<const OpDef*> nadam_update_ops;
-const std::vector<const OpDef*> nadam_update_ops{&Update<Nadam>::op};
+extern const std::vector<const OpDef*> nadam_update_ops{&Update<Nadam>::op};
 
 }  // namespace plimsoll

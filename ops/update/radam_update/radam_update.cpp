@@ -20,7 +20,6 @@ void radam_update(const Tensor& param, const Tensor& grad, const Tensor& m, cons
   update<Radam>(param, grad, step, lr, options, skip, m, v);
 }
 
-extern const std::vector<const OpDef*> radam_update_ops;
-const std::vector<const OpDef*> radam_update_ops{&Update<Radam>::op};
+extern const std::vector<const OpDef*> radam_update_ops{&Update<Radam>::op};
 
 }  // namespace plimsoll

@@ -41,8 +41,7 @@ void rmsprop_update(const Tensor& param, const Tensor& grad, const RmspropState&
     update<Rmsprop<false, false>>(param, grad, step, lr, options, skip, square);
 }
 
-extern const std::vector<const OpDef*> rmsprop_update_ops;
-const std::vector<const OpDef*> rmsprop_update_ops{
+extern const std::vector<const OpDef*> rmsprop_update_ops{
     &Update<Rmsprop<false, false>>::op, &Update<Rmsprop<false, true>>::op,
     &Update<Rmsprop<true, false>>::op, &Update<Rmsprop<true, true>>::op};
 

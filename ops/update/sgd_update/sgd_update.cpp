@@ -29,7 +29,6 @@ void sgd_update(const Tensor& param, const Tensor& grad, const Tensor& velocity,
     update<Sgd>(param, grad, step, lr, options, skip);
 }
 
-extern const std::vector<const OpDef*> sgd_update_ops;
-const std::vector<const OpDef*> sgd_update_ops{&Update<Sgd>::op, &Update<SgdMomentum>::op};
+extern const std::vector<const OpDef*> sgd_update_ops{&Update<Sgd>::op, &Update<SgdMomentum>::op};
 
 }  // namespace plimsoll

@@ -130,7 +130,7 @@ std::vector<Instruction> repetitions(const PlannedProgram& planned, const Progra
   std::vector<Instruction> again;
   std::vector<const OpDef*> rest, all;
   for (const Instruction& instruction : planned.program.instructions)
-    if (recompute::is_repetition(instruction, keep))
+    if (!instruction.out.empty() && instruction.out[0].buffer >= std::ssize(keep.buffers))
       again.push_back(instruction);
     else
       rest.push_back(instruction.op);

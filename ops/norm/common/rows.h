@@ -1,0 +1,73 @@
+// What the CPU's kernels of normalisations share.
+#pragma once
+
+#include "core/cpu/by_columns.h"
+#include "core/cpu/parallel.h"
+#include "core/cpu/prefetch.h"
+#include "ops/common/expect.h"
+
+namespace plimsoll::norm_detail {
+
+// DTypeError unless gamma and beta, inputs 1 and 2, have the type that x is computed in.
+inline void check_gain_types(const char* op, std::span<const Meta> in) {
+  const DType wide = compute_dtype(in[0].dtype);
+  check<DTypeError>(in[1].dtype == wide && in[2].dtype == wide, op,
+                    ": gamma and beta have the wrong type: got ", in[1].dtype, " and ", in[2].dtype,
+                    " for ", in[0].dtype, " data. Give them in ", wide, ".");
+}
+
+constexpr int64_t kRowsAhead = 16;  // whose lines are asked for before they are read
+
+// Mean of each channel over some rows of x [rows, channels], and the sum of squared deviations from
+// it.
+template <class T>
+void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, double* m2) {
+  by_columns<double>(channels, [=]<class V, int W>(int64_t c) {
+    V m[W] = {}, squares[W] = {};
+    for (int64_t i = 0; i < rows; ++i) {
+      const T* const from = x + i * channels + c;
+      prefetch(from, kRowsAhead * channels, W * kLanesOf<V>);
+#pragma GCC unroll 4
+      for (int w = 0; w < W; ++w) m[w] += load_column<V>(from, w);
+    }
+    for (int w = 0; w < W; ++w) store_column(mean + c, w, m[w] /= static_cast<double>(rows));
+    for (int64_t i = 0; i < rows; ++i)
+#pragma GCC unroll 4
+      for (int w = 0; w < W; ++w) {
+        const V d = load_column<V>(x + i * channels + c, w) - m[w];
+        squares[w] += d * d;
+      }
+    for (int w = 0; w < W; ++w) store_column(m2 + c, w, squares[w]);
+  });
+}
+
+// Mean and squared deviations of more and more groups: Chan, Golub and LeVeque, "Updating formulae
+// and a pairwise algorithm for computing sample variances", 1979.
+struct Moments {
+  double n = 0, mean = 0, m2 = 0;
+
+  void add(double k, double their_mean, double their_m2) {
+    const double delta = their_mean - mean;
+    mean += delta * k / (n + k);
+    m2 += their_m2 + delta * delta * n * k / (n + k);
+    n += k;
+  }
+};
+
+// Rows per partial sum of the gradients of gamma and beta: at most 64 partial sums, however many
+// rows.
+inline int64_t rows_per_piece(int64_t rows, int64_t n) {
+  return std::max(grain_for(2 * n), pieces(rows, 64));
+}
+
+// result [n] = the sum of `steps` partial sums, which lie `stride` apart.
+template <class C>
+void add_pieces(const double* partial, int64_t steps, int64_t stride, int64_t n, C* result) {
+  for (int64_t i = 0; i < n; ++i) {
+    double total = 0;
+    for (int64_t s = 0; s < steps; ++s) total += partial[s * stride + i];
+    result[i] = static_cast<C>(total);
+  }
+}
+
+}  // namespace plimsoll::norm_detail
