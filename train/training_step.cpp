@@ -46,14 +46,12 @@ TrainingStep::TrainingStep(const nn::Module& model, optim::ParameterGroups& opti
       options_(options),
       windows_(windows),
       scaler_(make_scaler(options, parameters_.front().device())),
-      window_(parameters_, windows.most),
-      updates_made_(optimizer.steps()),
-      sparsity_(sparsity_schedule(options.prune, updates)) {
+      window_(parameters_, windows.most) {
   if (options.schedule && scaler_.current().defined())
     async_rate_.emplace(options.schedule, optimizer.steps());
   if (options.prune > 0)
     pruner_.emplace(optim::prunable(model.named_parameters()),
-                    optim::PruneOptions{.schedule = sparsity_});
+                    optim::PruneOptions{.schedule = sparsity_schedule(options.prune, updates)});
 }
 
 StepFunction TrainingStep::train(Precision precision, bool return_gradients) const {
@@ -95,13 +93,8 @@ void TrainingStep::prepare(int64_t number) {
   const bool first = !left_out_;
   if (first) left_out_ = skipped(number);
   if (async_rate_) async_rate_->next();
-  if (part == 0 && pruner_ && scaler_.current().defined()) {
-    updates_made_.next();
-    if (updates_made_.any([&](int64_t made) { return sparsity_.due(made); }))
-      pruner_->prune(updates_made_.exact());
-  } else if (part == 0 && pruner_) {
-    pruner_->prune(ended - *left_out_);
-  }
+  if (part == 0 && pruner_)  // beside loss scaling only the optimizer knows how many were made
+    pruner_->prune(scaler_.current().defined() ? optimizer_.steps_made() : ended - *left_out_);
   if (options_.schedule && !async_rate_ && (part == 0 || first)) {
     rate_ = options_.schedule(ended - *left_out_);
     optimizer_.set_learning_rate(rate_);

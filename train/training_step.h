@@ -15,7 +15,6 @@
 #include "core/engine/trace.h"
 #include "nn/module.h"
 #include "optim/accumulation.h"
-#include "optim/async_count.h"
 #include "optim/parameter_groups.h"
 #include "optim/loss_scaler.h"
 #include "optim/prune.h"
@@ -64,8 +63,6 @@ class TrainingStep {
   optim::LossScaler scaler_;
   optim::Accumulation window_;
   std::optional<optim::ScheduledRate> async_rate_;  // where loss scaling may leave updates out
-  optim::AsyncCount updates_made_;
-  optim::SparsitySchedule sparsity_;
   mutable std::optional<optim::Pruner> pruner_;
   std::optional<int64_t> left_out_;  // updates, before this process
   double rate_ = 0;
