@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "autograd/no_grad.h"
+#include "core/engine/module_scope.h"
 #include "core/engine/trace.h"
 #include "ops/pointwise/arithmetic/arithmetic.h"
 #include "ops/pointwise/copy/copy.h"
@@ -114,6 +115,7 @@ class Walk {
     const bool is_target = targets_.contains(node.get());
     std::vector<Tensor> grads =
         is_target ? grads_[node.get()] : std::move(grads_.extract(node.get()).mapped());
+    const ModuleScope module(node->module);
     std::vector<Tensor> results = node->op->vjp(Backward(node, grads, needed));
     if (!options_.retain && !options_.create_graph) node->release();
     for (size_t i = 0; i < node->parents.size(); ++i) {

@@ -10,7 +10,7 @@ void Module::check_name(const std::string& name) const {
   bool taken = false;
   for (const NamedTensor& own : parameters_) taken = taken || own.name == name;
   for (const NamedTensor& own : buffers_) taken = taken || own.name == name;
-  for (const Child& child : children_) taken = taken || child.name == name;
+  for (const auto& child : children_) taken = taken || child->name_ == name;
   check<ValueError>(!taken, "module: the name \"", name, "\" is taken. Choose another.");
 }
 
@@ -40,14 +40,15 @@ Tensor Module::add_buffer(const std::string& name, const Tensor& value) {
 void Module::add_child(const std::string& name, std::unique_ptr<Module> child) {
   check_name(name);
   check<ValueError>(child != nullptr, "module: \"", name, "\" is a null pointer. Pass a module.");
-  children_.push_back({name, std::move(child)});
+  child->name_ = name;
+  children_.push_back(std::move(child));
 }
 
 std::vector<NamedTensor> Module::named(std::vector<NamedTensor> Module::*own) const {
   std::vector<NamedTensor> all = this->*own;
-  for (const Child& child : children_)
-    for (NamedTensor& inner : child.module->named(own))
-      all.push_back({cat(child.name, ".", inner.name), std::move(inner.tensor)});
+  for (const auto& child : children_)
+    for (NamedTensor& inner : child->named(own))
+      all.push_back({cat(child->name_, ".", inner.name), std::move(inner.tensor)});
   return all;
 }
 
@@ -59,7 +60,7 @@ std::vector<Tensor> Module::parameters() const {
 
 void Module::visit(const Visitor& visitor, const std::string& prefix) const {
   visitor(prefix, *this);
-  for (const Child& child : children_) child.module->visit(visitor, cat(prefix, child.name, "."));
+  for (const auto& child : children_) child->visit(visitor, cat(prefix, child->name_, "."));
 }
 
 int64_t Module::parameter_count() const {

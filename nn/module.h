@@ -19,6 +19,7 @@
 
 #include <functional>
 
+#include "core/engine/module_scope.h"
 #include "core/tensor/named_tensor.h"
 #include "nn/init.h"
 
@@ -43,7 +44,11 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   virtual Tensor forward(const Tensor& x, const Mode& mode) const = 0;
-  Tensor operator()(const Tensor& x, const Mode& mode = {}) const { return forward(x, mode); }
+  // What is called so is named where memory is: core/engine/module_scope.h.
+  Tensor operator()(const Tensor& x, const Mode& mode = {}) const {
+    const ModuleScope scope(name_);
+    return forward(x, mode);
+  }
 
   // Own tensors in order of registration, then those of each child, depth first. Names are joined
   // with dots.
@@ -78,10 +83,6 @@ class Module {
   }
 
  private:
-  struct Child {
-    std::string name;
-    std::unique_ptr<Module> module;
-  };
 
   void check_name(const std::string& name) const;
   void add_child(const std::string& name, std::unique_ptr<Module> child);
@@ -89,7 +90,8 @@ class Module {
   std::vector<NamedTensor> named(std::vector<NamedTensor> Module::*own) const;
 
   std::vector<NamedTensor> parameters_, buffers_;
-  std::vector<Child> children_;
+  std::string name_;  // among its parent's children
+  std::vector<std::unique_ptr<Module>> children_;
 };
 
 }  // namespace plimsoll::nn

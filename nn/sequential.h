@@ -38,7 +38,7 @@ class Sequential : public Module {
   // An empty Sequential returns x.
   Tensor forward(const Tensor& x, const Mode& mode) const override {
     Tensor y = x;
-    for (const Module* step : steps_) y = step->forward(y, mode);
+    for (const Module* step : steps_) y = (*step)(y, mode);
     return y;
   }
 

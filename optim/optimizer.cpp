@@ -1,6 +1,6 @@
 #include "optim/optimizer.h"
 
-#include <cmath>
+#include <limits>
 
 #include "autograd/autocast.h"
 #include "autograd/no_grad.h"
@@ -12,8 +12,9 @@ namespace plimsoll::optim {
 namespace {
 
 void check_learning_rate(double learning_rate) {
-  check<ValueError>(std::isfinite(learning_rate) && learning_rate >= 0,
-                    "optimizer: the learning rate must be a number from 0: ", learning_rate,
+  check<ValueError>(learning_rate >= 0 && learning_rate <= std::numeric_limits<float>::max(),
+                    "optimizer: the learning rate must be a number from 0 that f32 has: ",
+                    learning_rate,
                     ". Use a small positive number.");
 }
 

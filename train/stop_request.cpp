@@ -6,8 +6,8 @@
 namespace plimsoll::train {
 namespace {
 
-constexpr std::array<int, 2> kSignals{SIGINT, SIGTERM};
-std::array<struct sigaction, 2> before;
+constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU, SIGXFSZ, SIGPIPE};
+std::array<struct sigaction, kSignals.size()> before;
 std::atomic<bool> asked = false;  // the handler may run on any thread
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -18,6 +18,8 @@ void restore() {  // may be called from a signal handler
 void remember(int) {
   asked = true;
   restore();
+  // Whoever writes into a closed pipe, or above a limit, gets an error: so there is time to save.
+  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
 }
 
 }  // namespace

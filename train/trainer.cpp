@@ -18,6 +18,12 @@ bool same_folder(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && fs::equivalent(a, b, none);
 }
 
+bool same_but_batch(Shape a, const Shape& b) {
+  if (a.rank() == 0 || a.rank() != b.rank()) return a == b;
+  a[0] = b[0];
+  return a == b;
+}
+
 TrainOptions checked(TrainOptions options) {
   check<ValueError>((options.epochs > 0) != (options.steps > 0),
                     "train: it is as long as its epochs or its steps say: ", options.epochs,
@@ -83,6 +89,10 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       early_(options_.patience) {
   check<ValueError>(held_out_.count > 0, "train: there is nothing to evaluate on: ",
                     held_out_.count, " batches. Pass those of a data set.");
+  for (const Metas& kind : held_out_.kinds)
+    check<ShapeError>(same_but_batch(kind[0].shape, training_.kinds.front()[0].shape),
+                      "train: what it is evaluated on has another shape: ", kind[0].shape, " and ",
+                      training_.kinds.front()[0].shape, " in training. Use data of one shape.");
   if (!options_.run.empty() && !options_.plan_only)
     folder_.emplace(options_.run, options_.resume && (options_.run == options_.resume_from ||
                                                       same_folder(options_.run,
@@ -142,6 +152,9 @@ void Trainer::restore() {
                 file.c_str());
   for (const auto& [name, before, now] : changed)
     std::printf("  %s %s from here on; it was %s\n", name.c_str(), now.c_str(), before.c_str());
+  if (batches_ >= length_.batches)
+    std::printf("training is over: all of its %lld batches were made\n",
+                static_cast<long long>(length_.batches));
   if (own && !file.empty()) saved_ = batches_;
 }
 
@@ -195,6 +208,11 @@ bool Trainer::evaluation_due() const {
 
 void Trainer::train_all() {
   FindNan find_nan(options_, step_.scaler(), optimizer_.steps());
+  // The state was saved before an evaluation that did not come to its end.
+  if (batches_ > 0 && evaluation_due() && round_loss_.count > 0) {
+    evaluate();
+    if (saves_) save();
+  }
   while (running()) {
     const int64_t number = batches_;
     step_.prepare(number);
@@ -217,10 +235,26 @@ void Trainer::train_all() {
         journal_.histograms(batches_, model_.named_parameters(), gradients);
       }
     }
-    if (evaluation_due()) evaluate();
+    if (windows_.part(batches_) == 0) look_at_updates();
+    if (evaluation_due()) {
+      if (saves_) save();  // whatever the evaluation comes to
+      evaluate();
+    }
     const bool due = options_.save_every > 0 && batches_ % options_.save_every == 0;
     if (saves_ && (evaluation_due() || due)) save();
   }
+}
+
+// Training that loss scaling leaves without updates looks like any other.
+void Trainer::look_at_updates() {
+  if (!step_.scaler().current().defined() || !trained_.empty()) return;  // a GPU is not waited for
+  const int64_t made = optimizer_.steps_made();
+  left_out_in_a_row_ = made == made_ ? left_out_in_a_row_ + 1 : 0;
+  made_ = made;
+  if (left_out_in_a_row_ != kManyLeftOut) return;
+  journal_.say(cat("train: ", kManyLeftOut, " updates in a row were left out, as gradients are not ",
+                   "finite at a loss scale of ", step_.scaler().current().item(),
+                   ". Lower it, or the learning rate."));
 }
 
 void Trainer::drain_losses(size_t most_left) {
@@ -290,10 +324,15 @@ Result Trainer::finish() {
   result_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   result_.over = batches_ >= length_.batches || early_.reached();
+  const int64_t updates = windows_.before(batches_);
+  check<NumericError>(result_.skipped < updates || updates == 0,
+                      "train: no update was made: loss scaling left out all ", updates,
+                      " of them. Lower the loss scale or the learning rate.");
   if (!result_.over) {
     const std::string stopped =
-        cat("stopped after ", batches_, " batches",
-            saves_ ? cat("; resume goes on from ", options_.run) : std::string(), ".");
+        cat("stopped after ", batches_, " batches; ",
+            saves_ ? cat("resume goes on from ", options_.run)
+                   : std::string("nothing is kept, as there is no folder for the run"), ".");
     if (stop_.requested()) throw Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());
   } else if (early_.reached()) {

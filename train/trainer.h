@@ -82,6 +82,7 @@ class Trainer {
   void drain_losses(size_t most_left);
   bool running() const;
   bool evaluation_due() const;
+  void look_at_updates();
   void evaluate();
   Evaluation last() const;
   void save();
@@ -112,6 +113,8 @@ class Trainer {
   EarlyStop early_;
   State state_;
 
+  static constexpr int64_t kManyLeftOut = 20;  // more than a dynamic scale needs to settle
+  int64_t made_ = 0, left_out_in_a_row_ = 0;   // updates
   std::deque<Trained> trained_;  // whose losses were not looked at
   int64_t first_ = 0;            // batch of this process
   int64_t saved_ = -1;           // batches at the last save of this run; -1: none

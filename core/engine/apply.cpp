@@ -4,6 +4,7 @@
 
 #include "core/cuda/seam/cuda.h"
 #include "core/engine/first_nonfinite.h"
+#include "core/engine/module_scope.h"
 #include "core/engine/trace.h"
 
 namespace plimsoll {
@@ -99,6 +100,7 @@ std::shared_ptr<Node> make_node(const OpDef& op, Attrs attrs, std::span<const Te
   auto node = std::make_shared<Node>();
   node->op = &op;
   node->attrs = std::move(attrs);
+  node->module = current_module();
   for (size_t i = 0; i < inputs.size(); ++i) {
     node->parents.push_back(inputs[i].edge());
     node->in_metas.push_back(inputs[i].meta());

@@ -3,6 +3,7 @@
 // how to look into its buffer.
 #pragma once
 
+#include "core/engine/module_scope.h"
 #include "core/engine/op.h"
 #include "core/tensor/storage.h"
 
@@ -34,6 +35,7 @@ struct Instruction {
   Attrs attrs{};
   std::vector<Operand> in{}, out{};
   int64_t workspace = 0;  // bytes
+  ModuleName module = nullptr;
   bool operator==(const Instruction&) const = default;
 };
 

@@ -74,7 +74,7 @@ Operand Trace::operand(const Value& value) {
 
 std::vector<Value> Trace::append(const OpDef& op, const Attrs& attrs, std::span<const Tensor> in,
                                  const Metas& out) {
-  Instruction instruction{.op = &op, .attrs = attrs};
+  Instruction instruction{.op = &op, .attrs = attrs, .module = current_module()};
   for (const Tensor& tensor : in) {
     instruction.in.push_back(operand(tensor.value()));
     program_.device = tensor.device();

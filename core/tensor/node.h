@@ -2,6 +2,7 @@
 // tensor owns its node, a node owns the nodes of its inputs, and nothing points back.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/tensor/attrs.h"
@@ -26,6 +27,7 @@ struct Node {
   Metas in_metas, out_metas;                        // shapes cost nothing and are always kept
   std::vector<Value> in, out;                       // the declared `saves`; others have no storage
   std::vector<uint32_t> in_versions, out_versions;  // of those storages when they were saved
+  const std::string* module = nullptr;  // it was applied in (core/engine/module_scope.h)
   uint64_t seq = 0;       // order of creation: descending seq is a valid backward order
   bool released = false;  // saved values were freed by a backward pass
   Value grad;             // leaves only: what backward() has added up so far

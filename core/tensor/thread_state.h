@@ -36,6 +36,7 @@ struct ThreadState {
   MemoryClass memory_class = MemoryClass::activation;  // MemoryScope: of new blocks
   ApplyMode mode;                                      // ApplyModeScope, NoGrad, Autocast
   Trace* trace = nullptr;                              // capture(); nullptr: eager
+  const std::string* module = nullptr;                 // ModuleScope; nullptr: outside of modules
   std::string* first_nonfinite = nullptr;              // FirstNonfinite; nullptr: the op throws
   std::shared_ptr<CastCache> casts;                    // Autocast: those made in its scope
 };

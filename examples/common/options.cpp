@@ -1,5 +1,8 @@
 #include "examples/common/options.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -27,6 +30,13 @@ Check budget() {
             }
           },
           ""};
+}
+
+// A program may be started without them, and then the next file that it opens would be written over
+// by its messages.
+void open_standard_files() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(number, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);  // the lowest that is free
 }
 
 }  // namespace
@@ -129,6 +139,7 @@ void resolve(Options& options) {
 
 int run_example(CommandLine& app, int argc, char** argv, Options& options,
                 const std::function<void()>& body) {
+  open_standard_files();
   try {
     if (!parse_command_line(app, argc, argv, options)) return 0;
     resolve(options);

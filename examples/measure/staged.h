@@ -29,7 +29,7 @@ class Staged : public nn::Module {
     for (const nn::Module* stage : stages_)
       y = checkpoint_ && mode.training && stage != stages_.back()
               ? nn::checkpointed(*stage, y, mode)
-              : stage->forward(y, mode);
+              : (*stage)(y, mode);
     return y;
   }
 

@@ -91,8 +91,10 @@ void describe_peak(const Program& program, const std::vector<Lifetime>& lives, P
   std::vector<Box> boxes;
   for (const Holding& holding : all) boxes.push_back(holding.box);
   plan.peak_instruction = live_peak(boxes).instant;
-  if (plan.peak_instruction >= 0)
-    plan.peak_op = program.instructions[plan.peak_instruction].op->name;
+  if (plan.peak_instruction >= 0) {
+    const Instruction& peak = program.instructions[plan.peak_instruction];
+    plan.peak_op = with_module(peak.op->name, peak.module);
+  }
   for (const auto& [box, memory_class] : all)
     if (box.begin <= plan.peak_instruction && plan.peak_instruction < box.end)
       at(plan.at_peak, memory_class) += box.bytes;

@@ -36,7 +36,7 @@ struct Plan {
   int64_t input_bytes = 0;
   int64_t result_bytes = 0;   // fresh tensors that the results are copied out to
   int peak_instruction = -1;  // the first with lower_bound bytes alive; -1 when the arena is empty
-  std::string peak_op;        // its name
+  std::string peak_op;        // its name, and its module
   BytesByClass at_peak{};     // alive then: pinned, inputs, and in the arena
   int instructions = 0, buffers = 0, in_place = 0;
   Recompute recompute{};

@@ -26,13 +26,26 @@ std::vector<Meta> metas_of_buffers(const Program& program) {
   return metas;
 }
 
+// The module of the first instruction that names each buffer: of its maker, where it has one.
+std::vector<ModuleName> modules_of_buffers(const Program& program) {
+  std::vector<ModuleName> modules(program.buffers.size());
+  std::vector<bool> seen(program.buffers.size());
+  for (const Instruction& instruction : program.instructions)
+    for (const auto* operands : {&instruction.in, &instruction.out})
+      for (const Operand& operand : *operands) {
+        if (!seen[operand.buffer]) modules[operand.buffer] = instruction.module;
+        seen[operand.buffer] = true;
+      }
+  return modules;
+}
+
 }  // namespace
 
 MemoryTimeline make_timeline(const Program& program, const Plan& plan) {
   MemoryTimeline timeline;
   for (const Instruction& instruction : program.instructions)
-    timeline.ops.push_back(instruction.op->name);
-  timeline.ops.push_back("results");
+    timeline.add(instruction.op->name, instruction.module);
+  timeline.add("results", nullptr);
   const int instants = static_cast<int>(timeline.ops.size());
   timeline.live.resize(timeline.ops.size());
 
@@ -45,6 +58,7 @@ MemoryTimeline make_timeline(const Program& program, const Plan& plan) {
   std::vector<Lifetime> lives = lifetimes(program);
   fold_in_place(program, lives);  // what is taken over ends where its successor begins
   const std::vector<Meta> metas = metas_of_buffers(program);
+  const std::vector<ModuleName> modules = modules_of_buffers(program);
   for (int b = 0; b < plan.buffers; ++b) {
     const Buffer& buffer = program.buffers[b];
     const bool temporary = buffer.kind == Buffer::Kind::temporary;
@@ -54,7 +68,8 @@ MemoryTimeline make_timeline(const Program& program, const Plan& plan) {
          .begin = temporary ? lives[b].begin : 0,
          .end = temporary ? lives[b].end : instants,
          .meta = metas[b],
-         .memory_class = buffer.memory_class});
+         .memory_class = buffer.memory_class,
+         .module = modules[b]});
   }
   for (int i = 0; i < plan.instructions; ++i)
     if (const int64_t bytes = program.instructions[i].workspace; bytes > 0)
@@ -63,7 +78,8 @@ MemoryTimeline make_timeline(const Program& program, const Plan& plan) {
            .begin = i,
            .end = i + 1,
            .meta = {{bytes}, DType::u8, program.device},
-           .memory_class = MemoryClass::workspace});
+           .memory_class = MemoryClass::workspace,
+           .module = program.instructions[i].module});
   return timeline;
 }
 

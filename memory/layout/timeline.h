@@ -20,20 +20,30 @@ struct Rectangle {
   int begin = 0, end = 0;  // instructions, half-open
   Meta meta{};             // as the buffer was made; of scratch: its bytes as u8
   MemoryClass memory_class = MemoryClass::activation;
+  ModuleName module = nullptr;  // of its maker; outside of the arena, of its first reader
 
   bool lives_at(int instruction) const { return begin <= instruction && instruction < end; }
   bool in_arena() const { return offset != Plan::kNowhere; }
 };
 
 struct MemoryTimeline {
-  // Name of the op of each instruction; the last stands for the copying out of the results, which
+  // The op of each instruction and its module; the last stands for the copying out of the results, which
   // counts as one instruction more.
   std::vector<const char*> ops;
+  std::vector<ModuleName> modules;
   // The bytes held while each of them runs: pinned, inputs, and in the arena. Fresh results are left
   // out, as in Plan::at_peak.
   std::vector<BytesByClass> live;
   // Those of the arena never overlap; those outside, parameters and inputs, are there all the time.
   std::vector<Rectangle> rectangles;
+
+  void add(const char* op, ModuleName module) {
+    ops.push_back(op);
+    modules.push_back(module);
+  }
+  std::string name(size_t instruction) const {  // "conv2d in module 0"
+    return with_module(ops[instruction], modules[instruction]);
+  }
 };
 
 // `plan` must be make_plan(program), or that of a BudgetPlanner beside its program.

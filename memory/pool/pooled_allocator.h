@@ -17,6 +17,7 @@
 #include <set>
 #include <vector>
 
+#include "core/engine/module_scope.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/bytes.h"
 #include "memory/pool/provider.h"
@@ -54,6 +55,7 @@ struct MemoryEvent {
   int64_t bytes;             // as the pool counts them
   MemoryClass memory_class;  // of blocks: what they are held for at that moment
   const char* op;            // that asked for a block; "" for other events
+  ModuleName module;         // in which it did
 };
 
 // The last events, in a ring.
@@ -67,7 +69,8 @@ class History {
            MemoryClass memory_class = MemoryClass::activation, const char* op = "") {
     if (capacity_ == 0) return;
     const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
-    const MemoryEvent event{kind, now.count(), address, bytes, memory_class, op};
+    const MemoryEvent event{kind,         now.count(), address,         bytes,
+                            memory_class, op,          current_module()};
     if (events_.size() < capacity_)
       events_.push_back(event);
     else

@@ -71,6 +71,12 @@ void Journal::evaluating(int64_t batches) {
   board_.memory(batches, pool_.stats().peak);
 }
 
+void Journal::say(const std::string& sentence) {
+  progress_->finish();
+  std::printf("%s\n", sentence.c_str());
+  std::fflush(stdout);
+}
+
 void Journal::evaluated(const Evaluation& evaluation) {
   std::string line;
   Figures board;

@@ -50,6 +50,7 @@ class Journal {
   void histograms(int64_t batches, const std::vector<NamedTensor>& parameters,
                   std::span<const Tensor> gradients);
   void evaluating(int64_t batches);  // the console's line ends; the peak goes into the event files
+  void say(const std::string& sentence);  // on a line of its own
   void evaluated(const Evaluation& evaluation);
 
   // Of the whole run: those of processes before this one from its log.

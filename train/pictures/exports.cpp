@@ -16,7 +16,7 @@ Address address_of(const MemoryEvent& event) { return reinterpret_cast<Address>(
 Json frames_of(const MemoryEvent& event) {
   return Json::array({{{"filename", name_of(event.memory_class)},
                        {"line", 0},
-                       {"name", *event.op ? event.op : "plimsoll"}}});
+                       {"name", *event.op ? with_module(event.op, event.module) : "plimsoll"}}});
 }
 
 Json block(Address address, int64_t bytes, const MemoryEvent* held) {
@@ -108,9 +108,9 @@ std::vector<MemoryEvent> planned_events(const MemoryTimeline& timeline, const Pl
   constexpr Address kArena = Address{1} << 44, kOutside = Address{1} << 48;
   std::vector<MemoryEvent> events;
   const auto add = [&](Kind kind, int instant, Address address, int64_t bytes,
-                       MemoryClass memory_class, const char* op) {
+                       MemoryClass memory_class, const char* op, ModuleName module = nullptr) {
     events.push_back({kind, int64_t{1000} * instant, reinterpret_cast<const std::byte*>(address),
-                      bytes, memory_class, op});
+                      bytes, memory_class, op, module});
   };
   const int64_t outside = plan.pinned_bytes + plan.input_bytes;
   if (outside > 0)
@@ -122,8 +122,9 @@ std::vector<MemoryEvent> planned_events(const MemoryTimeline& timeline, const Pl
     const Address address = r.in_arena() ? kArena + static_cast<Address>(r.offset) : next;
     if (!r.in_arena()) next += static_cast<Address>(r.bytes);
     const char* op = r.in_arena() ? timeline.ops[r.begin] : name_of(r.memory_class);
-    add(Kind::allocate, r.begin, address, r.bytes, r.memory_class, op);
-    if (r.in_arena()) add(Kind::free, r.end, address, r.bytes, r.memory_class, op);
+    add(Kind::allocate, r.begin, address, r.bytes, r.memory_class, op, r.module);
+    if (r.in_arena())
+      add(Kind::free, r.end, address, r.bytes, r.memory_class, op, r.module);
   }
   // By time, segments first; of what happens at one instruction, frees come first.
   std::ranges::stable_sort(events, {}, [](const MemoryEvent& event) {
@@ -152,7 +153,7 @@ Json trace(const MemoryTimeline& timeline, std::span<const double> seconds) {
                       {"tid", 1},
                       {"ts", now},
                       {"dur", duration},
-                      {"name", timeline.ops[i]},
+                      {"name", timeline.name(i)},
                       {"args", {{"instruction", i}}}});
     now += duration;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
 #include "comparison_page_html.h"
 #include "memory_page_html.h"
@@ -39,10 +40,16 @@ Json json_of(const Rectangle& r) {
           {"begin", r.begin},
           {"end", r.end},
           {"class", name_of(r.memory_class)},
+          {"module", r.module ? *r.module : ""},
           {"shape", cat(r.meta.dtype, " ", r.meta.shape)}};
 }
 
+// Bytes at one instant.
+int64_t sum(const BytesByClass& bytes) { return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}); }
+
 Json json_of(const Drawn& run) {
+  Json ops = Json::array();
+  for (size_t i = 0; i < run.timeline.ops.size(); ++i) ops.push_back(run.timeline.name(i));
   const Recompute& again = run.plan.recompute;
   std::string about = "bytes alive while each instruction runs";
   if (again.repetitions > 0)
@@ -51,7 +58,7 @@ Json json_of(const Drawn& run) {
   return {{"name", run.name},
           {"about", about},
           {"peak", run.plan.peak_instruction},
-          {"ops", run.timeline.ops},
+          {"ops", ops},
           {"live", run.timeline.live}};
 }
 
@@ -82,6 +89,42 @@ Json tiles(const Plan& plan) {
   return tiles;
 }
 
+// In words: what holds the peak, and what lowers it by how much.
+std::string caption(std::span<const Drawn> runs) {
+  const auto& [name, plan, timeline] = runs.back();
+  if (plan.peak_instruction < 0) return "";
+  const auto instant = static_cast<size_t>(plan.peak_instruction);
+  const BytesByClass& bytes = timeline.live[instant];
+  const auto most = std::ranges::max_element(bytes);
+  std::string text = cat("Most is held at instruction ", instant, ", ", plan.peak_op, ": ",
+                         bytes_text(sum(bytes)), ", of which ",
+                         name_of(static_cast<MemoryClass>(most - bytes.begin())), " takes ",
+                         percent(static_cast<double>(*most), static_cast<double>(sum(bytes))), ".");
+  for (const int index : largest_at(timeline, plan.peak_instruction, timeline.rectangles.size())) {
+    const Rectangle& r = timeline.rectangles[static_cast<size_t>(index)];
+    if (!r.in_arena()) continue;
+    text += cat(" The largest that is made in the step, ", bytes_text(r.bytes), ", is made by ",
+                timeline.name(static_cast<size_t>(r.begin)), " and needed until ",
+                timeline.name(static_cast<size_t>(r.end) - 1), ".");
+    break;
+  }
+  if (runs.size() < 2) return text;
+  const auto& [other_name, other, other_timeline] = runs.front();
+  const auto share = [](int64_t less, int64_t of) {
+    return percent(static_cast<double>(of - less), static_cast<double>(of));
+  };
+  if (plan.recompute.budget > 0)
+    return text + cat(" Without recompute the step holds ", bytes_text(other.total_bytes()),
+                      ": the budget takes ", share(plan.total_bytes(), other.total_bytes()),
+                      " of it for ", percent(plan.recompute.added_seconds, plan.recompute.step_seconds),
+                      " more time.");
+  return text + cat(" A budget of ", other.recompute.budget, " bytes, the smallest that a short "
+                    "search finds, takes ", share(other.total_bytes(), plan.total_bytes()),
+                    " of the step's memory for ",
+                    percent(other.recompute.added_seconds, other.recompute.step_seconds),
+                    " more time, by a model of times.");
+}
+
 }  // namespace
 
 std::string memory_page(const std::string& title, const std::string& about,
@@ -97,6 +140,7 @@ std::string memory_page(const std::string& title, const std::string& about,
                     {"about", about},
                     {"budget", plan.recompute.budget},
                     {"tiles", tiles(plan)},
+                    {"caption", caption(runs)},
                     {"classes", classes},
                     {"runs", drawn},
                     {"arena_bytes", plan.arena_bytes},

@@ -19,9 +19,9 @@ struct Drawn {
   MemoryTimeline timeline;
 };
 
-// The memory of a captured step: live bytes over the step by class, the arena as address x time
-// rectangles, the largest tensors at the peak. One chart of live bytes for each of `runs`, side by
-// side and to one scale; arena, table and figures are of the last. Names may hold any UTF-8.
+// The memory of a captured step, the last of `runs`: live bytes over the step by class, with the
+// totals of the other runs as lines over it, the arena as address x time rectangles, the largest
+// tensors at the peak, and a sentence on what holds it. Names may hold any UTF-8.
 std::string memory_page(const std::string& title, const std::string& about,
                         std::span<const Drawn> runs);
 

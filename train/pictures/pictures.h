@@ -22,8 +22,8 @@ class Pictures {
   // show is the plan. From now on the pool of an eager run with a snapshot keeps its history.
   Pictures(const TrainOptions& options, PooledAllocator& pool);
 
-  // Of a captured step with such inputs in the phase `window` is in. Under a budget the report
-  // shows `function` without one beside it.
+  // Of a captured step with such inputs in the phase `window` is in. The report shows it
+  // over the same step without recompute, or where there is none, within the smallest budget.
   void draw_plan(Runner& step, const Metas& inputs, const StepFunction& function,
                  const optim::Accumulation& window) const;
 
