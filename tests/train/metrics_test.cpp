@@ -73,6 +73,14 @@ TEST(TrainStopRequest, RemembersTheFirstSignalAndLetsTheSecondThrough) {
     sigaction(SIGTERM, nullptr, &after);
     EXPECT_EQ(after.sa_handler, before.sa_handler);
   }
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU, SIGXFSZ, SIGPIPE}) {
+    const StopRequest stop;
+    std::raise(number);
+    EXPECT_TRUE(stop.requested()) << number;
+    if (number == SIGPIPE || number == SIGXFSZ) std::raise(number);  // time to save
+  }
+  sigaction(SIGPIPE, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, SIG_DFL);
   const auto old = std::signal(SIGINT, SIG_IGN);  // as under nohup
   {
     const StopRequest stop;

@@ -134,6 +134,43 @@ TEST(Trainer, GoesOnWithTheSameBits) {
     }
 }
 
+// What was trained before an evaluation is kept, and the evaluation made up for.
+TEST(Trainer, GoesOnAfterAnEvaluationThatFailed) {
+  const TemporaryFolder dir;
+  Digits whole;
+  const Result expected = whole.train({.epochs = 2});
+  for (const bool fails : {true, false}) {
+    Digits s;
+    Batches test = batches(s.test);
+    if (fails)
+      test.at = [](int64_t) -> data::Batch { fail<DataError>("the disk is gone. Find it."); };
+    TrainOptions options{.epochs = 2, .run = dir.text("run"), .resume = true};
+    Trainer trainer(s.model, *s.optimizer, batches(s.training), test, options);
+    if (fails) {
+      EXPECT_THROW(trainer.run(), DataError);
+      continue;
+    }
+    const Result result = trainer.run();
+    EXPECT_EQ(s.weights(), whole.weights());
+    ASSERT_EQ(result.evaluations.size(), 2U);
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(result.evaluations[i].mean_loss, expected.evaluations[i].mean_loss);
+      EXPECT_EQ(result.evaluations[i].at("val_loss"), expected.evaluations[i].at("val_loss"));
+    }
+  }
+}
+
+TEST(Trainer, SaysWhereNothingIsUpdated) {
+  Digits s;
+  testing::internal::CaptureStdout();
+  expect_error<NumericError>(
+      [&] { s.train({.epochs = 2, .precision = Precision::f16, .loss_scale = "1e30"}); },
+      "train: no update was made: loss scaling left out all 24 of them. Lower the loss scale or the "
+      "learning rate.");
+  EXPECT_NE(testing::internal::GetCapturedStdout().find("train: 20 updates in a row were left out"),
+            std::string::npos);
+}
+
 // A model that was there before the pool was exact: what was cut for it counts.
 TEST(Trainer, StaysWithinItsBudget) {
   PooledAllocator& pool = *default_pool(Device::cpu);
