@@ -20,7 +20,7 @@ namespace {
 void train_on_images(Options& options) {
   const ReportFile report(options.json);
   const Device device = open_device(options.device);
-  if (options.budget != 0) train::make_exact(*default_pool(device));
+  train::prepare(*default_pool(device), options);
   const ImageData data = image_data(options, device);
   const Weights weights(options, cnn_torch_layout(options.model, data.size));
 

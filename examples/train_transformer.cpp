@@ -17,7 +17,7 @@ namespace {
 void train_on_text(TextOptions& options) {
   const ReportFile report(options.json);
   const Device device = open_device(options.device);
-  if (options.budget != 0) train::make_exact(*default_pool(device));
+  train::prepare(*default_pool(device), options);
 
   nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
   const TextTask task = naming_data(options, [&] { return text_task(options, init); });

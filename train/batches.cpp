@@ -57,6 +57,9 @@ Batches batches(std::shared_ptr<data::Loader> owned) {
 
 Batches completed(Batches batches) {
   check<ValueError>(static_cast<bool>(batches.at), "train: there are no batches. Set Batches::at.");
+  for (const Metas& kind : batches.kinds)
+    check<ValueError>(kind.size() == 2, "train: a kind of batch is {x, y}: ", kind.size(),
+                      " tensors. Give two, or none.");
   const auto add = [&](int64_t number) {
     const data::Batch batch = batches.at(number);
     batches.kinds.push_back({batch.x.meta(), batch.y.meta()});

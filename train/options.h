@@ -36,7 +36,7 @@ struct TrainOptions {
   bool find_nan = false;  // stops at the first op that writes NaN or infinity: train/find_nan.h
 
   // Memory: needs a captured step. Bytes that training and evaluation never exceed together;
-  // kWhatIsFree is what the device has free. Call make_exact() (train/budget.h) before the first
+  // kWhatIsFree is what the device has free. Call prepare() (train/trainer.h) before the first
   // tensor, so that all of it can be used.
   static constexpr int64_t kNoBudget = StepOptions::kNoBudget, kWhatIsFree = -1;
   int64_t budget = kNoBudget;

@@ -68,6 +68,11 @@ int64_t updates_of(const TrainOptions& options, const Batches& training) {
   return options.epochs * windows_of(options, training).in_epoch();
 }
 
+void prepare(PooledAllocator& pool, const TrainOptions& options) {
+  if (options.budget != TrainOptions::kNoBudget) make_exact(pool);
+  keep_history(options, pool);
+}
+
 Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches training, Batches held_out,
                  TrainOptions options)
     : model_(model),
@@ -79,7 +84,7 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       optimizer_(std::move(optimizer)),
       device_(optimizer_.learning_rate().device()),
       pool_(*default_pool(device_)),
-      pictures_(std::make_unique<Pictures>(options_, pool_)),
+      pictures_(std::make_unique<Pictures>(options_)),
       budget_(options_, pool_, training_.host_bytes),
       step_(model, optimizer_, options_, windows_, updates_of(options_, training_)),
       runner_(step_.train(options_.precision), options_.captured, budget_.step_options(),
@@ -101,6 +106,8 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       .number("run.round_loss.sum", round_loss_.sum)
       .number("run.round_loss.count", round_loss_.count)
       .number("run.mean_loss", mean_loss_)
+      .number("run.loss", journal_.loss())
+      .number("run.learning_rate", journal_.learning_rate())
       .number("run.evaluation.sum", score_.loss.sum)
       .number("run.evaluation.count", score_.loss.count)
       .number("run.evaluation.right", score_.right)
@@ -191,7 +198,8 @@ void Trainer::open(const Planned& planned) {
     }
     if (!options_.config.empty()) data::write_atomically(folder_->config(), options_.config);
   }
-  journal_.open(folder_ ? folder_->path() : fs::path(), batches_, planned.training);
+  journal_.open(folder_ ? folder_->path() : fs::path(), batches_,
+                batches_ - (evaluation_missing() ? 1 : 0), planned.training);
   if (folder_)
     std::printf("  saves into %s; a copy of %s of the state is outside of any plan and budget\n",
                 folder_->saves().c_str(), bytes_text(state_.bytes()).c_str());
@@ -208,8 +216,7 @@ bool Trainer::evaluation_due() const {
 
 void Trainer::train_all() {
   FindNan find_nan(options_, step_.scaler(), optimizer_.steps());
-  // The state was saved before an evaluation that did not come to its end.
-  if (batches_ > 0 && evaluation_due() && round_loss_.count > 0) {
+  if (evaluation_missing()) {
     evaluate();
     if (saves_) save();
   }

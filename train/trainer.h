@@ -45,6 +45,10 @@ struct Result {
 // one of epochs and steps is given, and epochs only where batches end.
 int64_t updates_of(const TrainOptions& options, const Batches& training);
 
+// Before the first tensor, so that a budget can be used to its last byte and the picture of an eager
+// run begins at its beginning. Without it training stays within its budget too.
+void prepare(PooledAllocator& pool, const TrainOptions& options);
+
 class Trainer {
  public:
   // Model and what batches come from outlive this. All training batches are of one size. Refuses
@@ -82,6 +86,10 @@ class Trainer {
   void drain_losses(size_t most_left);
   bool running() const;
   bool evaluation_due() const;
+  // The state was saved before an evaluation that did not come to its end.
+  bool evaluation_missing() const {
+    return batches_ > 0 && evaluation_due() && round_loss_.count > 0;
+  }
   void look_at_updates();
   void evaluate();
   Evaluation last() const;

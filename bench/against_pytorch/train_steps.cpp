@@ -29,6 +29,7 @@
 #include "ops/ops.h"
 #include "optim/adam.h"
 #include "optim/clip.h"
+#include "train/training_step.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -156,7 +157,7 @@ int64_t peak_kib() {
 }
 
 void serve(const Workload& w, const SizedOptions& options, const Staged& model,
-           const NamedTensors& batches) {
+           const NamedTensors& batches, int64_t start_kib) {
   const Device device = device_named(options.device);
   const auto memory_kib = [&] {
     return device == Device::cpu ? peak_kib() : default_pool(device)->stats().peak.bytes / 1024;
@@ -165,9 +166,9 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
   auto optimizer = w.clip ? optim::Optimizer(optim::AdamW(parameters, {.weight_decay = 0.1}))
                           : optim::Optimizer(optim::Adam(parameters));
   optimizer.set_learning_rate(kLearningRate);
-  const optim::LossScaler scaler = make_scaler(options);
+  const optim::LossScaler scaler = train::make_scaler(options, device);
   const auto train = [&](const Tensor& x, const Tensor& y, const Tensor& key) {
-    const Autocast scope(precision_named(options.precision));
+    const Autocast scope(options.precision);
     const Tensor loss = cross_entropy(model(x, nn::training(key)), y);
     auto [grads, skip] = scaler.unscale(gradients(scaler.scale(loss), parameters));
     if (w.clip) grads = optim::clip_by_global_norm(grads, 1.0).grads;
@@ -175,7 +176,6 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
     scaler.update(skip);
     return loss;
   };
-  const int64_t start_kib = memory_kib();
   StepOptions step_options;
   if (options.budget_percent < 100) {
     const Tensor& x = batches[0].tensor;
@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
   app.add_option("--model", options.model)->required();
   app.add_option("--threads", options.threads);
   app.add_option("--device", options.device);
-  app.add_option("--precision", options.precision)->check(one_of(precision_names()));
+  app.add_option("--precision", options.precision_name)->check(one_of(precision_names()));
   app.add_option("--batch", options.batch)->check(whole_number(1, kLargestBatch));
   app.add_option("--context", options.context)->check(whole_number(1, kGpt2.context));
   app.add_option("--image-size", options.image_size)->check(whole_number(1, 4096));
@@ -224,6 +224,8 @@ int main(int argc, char** argv) {
   app.add_option("--write", write, "Folder to write weights and batches into");
   app.add_option("--read", read, "Folder to read them from");
   return run_example(app, argc, argv, options, [&] {
+    // Before there is a model: what is above it is all that training takes.
+    const int64_t start_kib = options.device == "cpu" ? peak_kib() : 0;
     const Workload w = workload(options);
     plimsoll::nn::Initializer init{.seed = 1, .placement = {.device = open_device(options.device)}};
     const auto model = make_model(w, options.layers, init);
@@ -231,6 +233,6 @@ int main(int argc, char** argv) {
     for (auto& [name, tensor] : all) tensor = to_device(tensor, init.placement.device);
     if (!write.empty()) return write_folder(write, all);
     read_folder(read, all);
-    serve(w, options, *model, all);
+    serve(w, options, *model, all, start_kib);
   });
 }

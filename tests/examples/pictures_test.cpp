@@ -151,7 +151,7 @@ TEST(Pictures, AreDrawnByTheExamples) {
                               " --trace " + dir.text("trace.json"));
   ASSERT_EQ(planned.code, 0) << planned.output;
   const std::string page = data::read_text(dir / "gpt.html");
-  EXPECT_NE(page.find("\"name\":\"Without recompute\""), std::string::npos);
+  EXPECT_NE(page.find("\"name\":\"without recompute\""), std::string::npos);
   EXPECT_NE(page.find("\"budget\":2097152"), std::string::npos);
   EXPECT_GT(replayed_peak(Json::parse(data::read_text(dir / "gpt.json"))), 0);
   EXPECT_GT(Json::parse(data::read_text(dir / "trace.json"))["traceEvents"].size(), 100U);

@@ -78,7 +78,7 @@ TEST(ModuleNames, AreInHistoriesAndMessages) {
     net(x);
     FAIL() << "there was room";
   } catch (const OutOfMemory& e) {
-    EXPECT_TRUE(std::string(e.what()).starts_with("linear in module body.0: out of memory on cpu"))
+    EXPECT_TRUE(std::string(e.what()).starts_with("relu in module body.1: out of memory on cpu"))
         << e.what();
   }
   EXPECT_EQ(current_module(), nullptr) << "what throws leaves its scopes";

@@ -21,7 +21,8 @@ Journal::Journal(const TrainOptions& options, const RunLength& length, PooledAll
                     options.histograms, ". Name a folder for tensorboard.");
 }
 
-void Journal::open(const std::filesystem::path& folder, int64_t done, int64_t planned_bytes) {
+void Journal::open(const std::filesystem::path& folder, int64_t done, int64_t evaluated,
+                   int64_t planned_bytes) {
   first_ = done;
   planned_bytes_ = planned_bytes;
   if (options_.resume) board_.resumed(done);
@@ -33,7 +34,7 @@ void Journal::open(const std::filesystem::path& folder, int64_t done, int64_t pl
   if (objective.perplexity) columns.emplace_back("perplexity");
   for (const Metric& metric : objective.metrics) columns.push_back(metric.name);
   columns.emplace_back("learning_rate");
-  log_.emplace(folder, std::move(columns), done);
+  log_.emplace(folder, std::move(columns), evaluated);
   for (const LogRow& row : read_log(folder)) {
     Evaluation evaluation{.batches = row.batches, .figures = row.figures};
     if (std::isnan(evaluation.at("mean_loss"))) continue;  // a batch alone

@@ -42,7 +42,9 @@ class Journal {
   Journal(const TrainOptions& options, const RunLength& length, PooledAllocator& pool);
 
   // From here on for batches after the first `done`. `folder`: of the run; empty: there is no log.
-  void open(const std::filesystem::path& folder, int64_t done, int64_t planned_bytes);
+  // `evaluated`: as far as its log is true, `done` or less.
+  void open(const std::filesystem::path& folder, int64_t done, int64_t evaluated,
+            int64_t planned_bytes);
 
   // After so many batches. `accuracy`: of the last evaluation; below 0: there was none.
   void trained(int64_t batches, double loss, double learning_rate, double accuracy);
@@ -53,6 +55,9 @@ class Journal {
   void say(const std::string& sentence);  // on a line of its own
   void evaluated(const Evaluation& evaluation);
 
+  // Of the last batch, to be saved: an evaluation may follow in another process.
+  double& loss() { return loss_; }
+  double& learning_rate() { return rate_; }
   // Of the whole run: those of processes before this one from its log.
   const std::vector<Evaluation>& evaluations() const { return evaluations_; }
 
@@ -65,7 +70,7 @@ class Journal {
   std::optional<Progress> progress_;
   std::vector<Evaluation> evaluations_;
   int64_t first_ = 0, planned_bytes_ = 0;
-  double loss_ = 0, rate_ = 0;  // of the last batch
+  double loss_ = 0, rate_ = 0;
 };
 
 }  // namespace plimsoll::train

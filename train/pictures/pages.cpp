@@ -98,8 +98,8 @@ std::string caption(std::span<const Drawn> runs) {
   const auto most = std::ranges::max_element(bytes);
   std::string text = cat("Most is held at instruction ", instant, ", ", plan.peak_op, ": ",
                          bytes_text(sum(bytes)), ", of which ",
-                         name_of(static_cast<MemoryClass>(most - bytes.begin())), " takes ",
-                         percent(static_cast<double>(*most), static_cast<double>(sum(bytes))), ".");
+                         percent(static_cast<double>(*most), static_cast<double>(sum(bytes))), " ",
+                         name_of(static_cast<MemoryClass>(most - bytes.begin())), ".");
   for (const int index : largest_at(timeline, plan.peak_instruction, timeline.rectangles.size())) {
     const Rectangle& r = timeline.rectangles[static_cast<size_t>(index)];
     if (!r.in_arena()) continue;
@@ -114,15 +114,15 @@ std::string caption(std::span<const Drawn> runs) {
     return percent(static_cast<double>(of - less), static_cast<double>(of));
   };
   if (plan.recompute.budget > 0)
-    return text + cat(" Without recompute the step holds ", bytes_text(other.total_bytes()),
-                      ": the budget takes ", share(plan.total_bytes(), other.total_bytes()),
-                      " of it for ", percent(plan.recompute.added_seconds, plan.recompute.step_seconds),
-                      " more time.");
-  return text + cat(" A budget of ", other.recompute.budget, " bytes, the smallest that a short "
-                    "search finds, takes ", share(other.total_bytes(), plan.total_bytes()),
-                    " of the step's memory for ",
+    return text + cat(" Without recompute it holds ", bytes_text(other.total_bytes()),
+                      ": within the budget ", share(plan.total_bytes(), other.total_bytes()),
+                      " less, and the step takes ",
+                      percent(plan.recompute.added_seconds, plan.recompute.step_seconds), " longer.");
+  return text + cat(" Within ", bytes_text(other.recompute.budget), " (", other.recompute.budget,
+                    " bytes), the smallest budget that a short search finds, the step holds ",
+                    share(other.total_bytes(), plan.total_bytes()), " less and takes ",
                     percent(other.recompute.added_seconds, other.recompute.step_seconds),
-                    " more time, by a model of times.");
+                    " longer, by a model of times.");
 }
 
 }  // namespace

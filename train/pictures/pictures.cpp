@@ -26,7 +26,11 @@ std::string about(const TrainOptions& options, const Metas& inputs) {
 
 }  // namespace
 
-Pictures::Pictures(const TrainOptions& options, PooledAllocator& pool)
+void keep_history(const TrainOptions& options, PooledAllocator& pool) {
+  if (!options.captured && !options.snapshot.empty()) pool.keep_history(kEvents);
+}
+
+Pictures::Pictures(const TrainOptions& options)
     : options_(options),
       report_(file("report", options.report)),
       snapshot_(file("snapshot", options.snapshot)),
@@ -34,7 +38,6 @@ Pictures::Pictures(const TrainOptions& options, PooledAllocator& pool)
   if (options.captured) return;
   check<UsageError>(!report_ && !trace_, report_ ? "report" : "trace",
                     ": only a captured step has a plan to draw. Capture it, or ask for a snapshot.");
-  if (snapshot_) pool.keep_history(kEvents);
 }
 
 void Pictures::draw_plan(Runner& step, const Metas& inputs, const StepFunction& function,

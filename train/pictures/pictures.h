@@ -16,11 +16,14 @@
 
 namespace plimsoll::train {
 
+// Before the first tensor: the pool of an eager run with a snapshot keeps its history.
+void keep_history(const TrainOptions& options, PooledAllocator& pool);
+
 class Pictures {
  public:
   // UsageError for files that cannot be made, and for report and trace of an eager run: what they
-  // show is the plan. From now on the pool of an eager run with a snapshot keeps its history.
-  Pictures(const TrainOptions& options, PooledAllocator& pool);
+  // show is the plan.
+  explicit Pictures(const TrainOptions& options);
 
   // Of a captured step with such inputs in the phase `window` is in. The report shows it
   // over the same step without recompute, or where there is none, within the smallest budget.

@@ -64,7 +64,7 @@ TEST(TrainRunFolder, IsForOneProcessAndOneTraining) {
   {
     const RunFolder run(path, false);
     EXPECT_EQ(error_of<UsageError>([&] { RunFolder(path, true); }),
-              "--run: another process trains in this folder: " + path.string() +
+              "run: another process trains in this folder: " + path.string() +
                   ". Wait for it, or name another folder.");
   }
   std::filesystem::create_directories(RunFolder::saves_of(path));
@@ -75,12 +75,12 @@ TEST(TrainRunFolder, IsForOneProcessAndOneTraining) {
   EXPECT_TRUE(std::filesystem::exists(path / "mine.tmp"));
   std::ofstream(RunFolder::saves_of(path) / "step-000000007.safetensors") << "x";
   EXPECT_EQ(error_of<UsageError>([&] { RunFolder(path, false); }),
-            "--run: there is a training in this folder: " + path.string() +
-                ". Add --resume to go on with it, or name another folder.");
+            "run: there is a training in this folder: " + path.string() +
+                ". Resume it, or name another folder.");
   { const RunFolder resumed(path, true); }
   dir.write("file", "mine");
   EXPECT_EQ(error_of<UsageError>([&] { RunFolder(dir / "file", false); }),
-            "--run: the folder cannot be made: " + dir.text("file") +
+            "run: the folder cannot be made: " + dir.text("file") +
                 " (Not a directory). Name one in a folder that exists and is yours.");
 }
 
