@@ -1,7 +1,9 @@
 #include "nn/attention.h"
 
 #include "nn/expect.h"
+#include "nn/key_value_cache.h"
 #include "ops/attention/attention/attention.h"
+#include "ops/indexing/write_rows/write_rows.h"
 #include "ops/shape/split/split.h"
 #include "ops/shape/view/view.h"
 
@@ -30,8 +32,21 @@ Tensor MultiHeadAttention::forward(const Tensor& x, const Mode& mode) const {
   const int64_t batch = x.size(0), steps = x.size(1), heads = options_.heads;
   const Tensor all = reshape(qkv_(x, mode), {batch, steps, 3 * heads, width_ / heads});
   const auto [q, k, v] = split_into<3>(all, 2);
-  const Tensor mixed = attention(q, k, v, {.causal = options_.causal}).out;
-  return dropout_(output_(reshape(mixed, x.shape()), mode), mode);
+  return dropout_(output_(reshape(attend(q, k, v, mode), x.shape()), mode), mode);
+}
+
+// [B, T, H, D / H] each, and so is the result.
+Tensor MultiHeadAttention::attend(const Tensor& q, const Tensor& k, const Tensor& v,
+                                  const Mode& mode) const {
+  if (!mode.cache) return attention(q, k, v, {.causal = options_.causal}).out;
+  const auto& [keys, values] = mode.cache->of(*this);
+  write_rows(keys, k, mode.positions);
+  write_rows(values, v, mode.positions);
+  return attention(q, keys, values, {}, {.past = slice(mode.positions, 0, 0, 1)}).out;
+}
+
+Shape MultiHeadAttention::cache_shape(int64_t batch, int64_t positions) const {
+  return {batch, positions, options_.heads, width_ / options_.heads};
 }
 
 }  // namespace plimsoll::nn
