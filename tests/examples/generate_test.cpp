@@ -78,8 +78,8 @@ TEST(Generate, TokensAreThoseWithoutACacheAndScoresHaveTheirBits) {
         without.push_back(scores_without_cache(*model, all));
         return without.back();
       });
-      EXPECT_EQ(ids, expected) << dtype;
-      EXPECT_TRUE(with == without) << dtype << ": other bits";
+      EXPECT_EQ(ids, expected) << cat(dtype);
+      EXPECT_TRUE(with == without) << cat(dtype) << ": other bits";
       EXPECT_GT(std::set(ids.begin(), ids.end()).size(), 8U) << "one token again and again";
     }
   }

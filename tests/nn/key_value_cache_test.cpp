@@ -51,9 +51,9 @@ TEST(KeyValueCache, GivesTheBitsOfTheWholeSequence) {
     const Doubles whole = values(model(x));
     const KeyValueCache cache(model, {.batch = 2, .context = 310});
     for (const auto& runs : cuts)  // what is there of the one before does not matter
-      EXPECT_EQ(read_in_runs(model, cache, x, runs), whole) << dtype << ", " << runs.size();
+      EXPECT_EQ(read_in_runs(model, cache, x, runs), whole) << cat(dtype) << ", " << runs.size();
     std::vector<int64_t> ones(300, 1);
-    EXPECT_EQ(read_in_runs(model, cache, x, ones), whole) << dtype << ", one by one";
+    EXPECT_EQ(read_in_runs(model, cache, x, ones), whole) << cat(dtype) << ", one by one";
   }
 }
 

@@ -36,7 +36,7 @@ OpCase writes(const char* name, InputSpec into, InputSpec rows, InputSpec ids) {
 OpCase writes_as(const char* name, DType dtype, DType ids = DType::i64) {
   OpCase c = writes(name, index({2, 5, 3}, 2), index({2, 2, 3}, 2), given_index({2}, {4, 1}));
   c.call = [=](auto in) {
-    const Tensor y = cast(in[0], dtype);  // the inputs are integers anyway
+    const Tensor y = clone(cast(in[0], dtype));  // the inputs are integers anyway
     write_rows(y, cast(in[1], dtype), cast(in[2], ids));
     return std::vector{y};
   };
