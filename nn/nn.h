@@ -10,7 +10,6 @@
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/init.h"
-#include "nn/key_value_cache.h"
 #include "nn/layers.h"
 #include "nn/linear.h"
 #include "nn/module.h"

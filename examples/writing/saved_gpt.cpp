@@ -92,7 +92,7 @@ void SavedGpt::open_run(const GptSource& source) {
                     ". Name the folder of one, or a file that it saved.");
   const bool is_folder = fs::is_directory(from, none);
   weights_ = is_folder ? newest_save(from) : from;
-  const auto scope = AllocatorScope(std::make_shared<PooledAllocator>(host_provider()));
+  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
   if (!is_folder) train::check_whole(weights_);
   const formats::Safetensors file(weights_);
   name_ = value_of(file.metadata(), "model");
@@ -163,12 +163,12 @@ void SavedGpt::read_published(const Staged& model) const {
                     " has no weights of its own. Name a safetensors file of them.");
   Options options;
   options.weights = weights_.string();
-  const auto scope = AllocatorScope(std::make_shared<PooledAllocator>(host_provider()));
+  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
   Weights(options, gpt2_torch_layout()).read(model);
 }
 
 void SavedGpt::read_save(const Staged& model) const {
-  const auto scope = AllocatorScope(std::make_shared<PooledAllocator>(host_provider()));
+  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
   const formats::Safetensors file(weights_);
   for (const auto& [name, tensor] : model.named_parameters()) {
     const Tensor read = file.tensor(name);
