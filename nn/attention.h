@@ -28,15 +28,10 @@ class MultiHeadAttention : public Module {
   MultiHeadAttention(int64_t width, Initializer& init, const AttentionOptions& options);
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
-  const AttentionOptions& options() const { return options_; }
-  // Of the keys of so many positions, and of the values: [batch, positions, H, D / H].
-  Shape cache_shape(int64_t batch, int64_t positions) const;
+  const AttentionOptions options;
 
  private:
-  Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Mode& mode) const;
-
   int64_t width_;
-  AttentionOptions options_;
   const Linear &qkv_, &output_;
   const Dropout& dropout_;
 };

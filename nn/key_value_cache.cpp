@@ -12,12 +12,12 @@ KeyValueCache::KeyValueCache(const Module& model, const KeyValueCacheOptions& op
   model.visit([&](const std::string& prefix, const Module& module) {
     const auto* attention = dynamic_cast<const MultiHeadAttention*>(&module);
     if (!attention) return;
-    check<ValueError>(attention->options().causal,
-                      "key_value_cache: an attention is not causal: \"",
+    check<ValueError>(attention->options.causal, "key_value_cache: an attention is not causal: \"",
                       prefix.substr(0, prefix.rfind('.')),
                       "\" sees what comes later. Use a model that reads in one direction.");
-    const Shape shape = attention->cache_shape(options.batch, options.context);
-    const Meta like = attention->parameters().front().meta();
+    const Meta like = attention->parameters().front().meta();  // of qkv: [3 D, D]
+    const int64_t width = like.shape[1], heads = attention->options.heads;
+    const Shape shape{options.batch, options.context, heads, width / heads};
     const auto room = [&] { return zeros(shape, {like.dtype, like.device}); };
     parts_.emplace(&module, KeysAndValues{room(), room()});
   });

@@ -40,4 +40,9 @@ class KeyValueCache {
   std::map<const Module*, KeysAndValues> parts_;
 };
 
+// What to call a model with where x, at these positions, goes on from the cache.
+inline Mode going_on(const KeyValueCache& cache, const Tensor& positions) {
+  return {.cache = &cache, .positions = positions};
+}
+
 }  // namespace plimsoll::nn

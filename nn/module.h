@@ -24,22 +24,17 @@
 
 namespace plimsoll::nn {
 
-class KeyValueCache;
-
 // What a call is for. There is no switch hidden in the model: every call says it.
 struct Mode {
   bool training = false;
   Tensor key{};  // of this step's dropout: make_key(seed, step). Only modules with dropout need it
   // Where a sequence goes on: attention adds x to what it has read before (nn/key_value_cache.h).
-  const KeyValueCache* cache = nullptr;
+  const class KeyValueCache* cache = nullptr;
   Tensor positions{};  // of x in the sequence, i64 [T], one after another; only beside a cache
 };
 
 inline Mode training(const Tensor& key = {}) { return {.training = true, .key = key}; }
 inline Mode evaluation() { return {}; }
-inline Mode going_on(const KeyValueCache& cache, const Tensor& positions) {
-  return {.cache = &cache, .positions = positions};
-}
 
 using plimsoll::NamedTensor;
 
