@@ -38,6 +38,19 @@ if(PLIMSOLL_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# plimsoll_fuse(SOURCE...): sources of the calling folder where a sum must have the same bits in loops
+# of any shape. For Zen, GCC leaves products and sums apart in a loop with one chain of sums and fuses
+# them in a loop with several: one row of a matrix product would differ from the same row among others.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(--param=avoid-fma-max-bits=0 PLIMSOLL_CAN_FUSE)
+function(plimsoll_fuse)
+  if(PLIMSOLL_CAN_FUSE)
+    list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+    set_source_files_properties(${ARGN} TARGET_DIRECTORY plimsoll PROPERTIES
+                                COMPILE_OPTIONS --param=avoid-fma-max-bits=0)
+  endif()
+endfunction()
+
 # plimsoll_part(): the sources of the calling folder and of those in it join the library, and those
 # of the CUDA half that one; the seam between the two (core/cuda/seam) is the library's. Tests lie beside the code they test and do not.
 function(plimsoll_part)

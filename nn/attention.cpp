@@ -1,7 +1,9 @@
 #include "nn/attention.h"
 
 #include "nn/expect.h"
+#include "nn/key_value_cache.h"
 #include "ops/attention/attention/attention.h"
+#include "ops/indexing/write_rows/write_rows.h"
 #include "ops/shape/split/split.h"
 #include "ops/shape/view/view.h"
 
@@ -19,18 +21,26 @@ int64_t checked_width(int64_t width, int64_t heads) {
 
 MultiHeadAttention::MultiHeadAttention(int64_t width, Initializer& init,
                                        const AttentionOptions& options)
-    : width_(checked_width(width, options.heads)),
-      options_(options),
+    : options(options),
+      width_(checked_width(width, options.heads)),
       qkv_(add<Linear>("qkv", width, 3 * width, init, LinearOptions{.bias = options.bias})),
       output_(add<Linear>("output", width, width, init, LinearOptions{.bias = options.bias})),
       dropout_(add<Dropout>("dropout", options.dropout, init)) {}
 
 Tensor MultiHeadAttention::forward(const Tensor& x, const Mode& mode) const {
   check_sequence("attention", x, width_);
-  const int64_t batch = x.size(0), steps = x.size(1), heads = options_.heads;
+  const int64_t batch = x.size(0), steps = x.size(1), heads = options.heads;
   const Tensor all = reshape(qkv_(x, mode), {batch, steps, 3 * heads, width_ / heads});
   const auto [q, k, v] = split_into<3>(all, 2);
-  const Tensor mixed = attention(q, k, v, {.causal = options_.causal}).out;
+  Tensor mixed;
+  if (mode.cache) {
+    const auto& [keys, values] = mode.cache->of(*this);
+    write_rows(keys, k, mode.positions);
+    write_rows(values, v, mode.positions);
+    mixed = attention(q, keys, values, {}, {.past = slice(mode.positions, 0, 0, 1)}).out;
+  } else {
+    mixed = attention(q, k, v, {.causal = options.causal}).out;
+  }
   return dropout_(output_(reshape(mixed, x.shape()), mode), mode);
 }
 

@@ -5,8 +5,10 @@
 //
 // qkv = x Wqkv' + bqkv is split into q, k, v [B, T, H, D / H]; each head computes
 // softmax(q k' / sqrt(D / H)) v; the heads side by side pass through the output projection and,
-// when asked for, dropout. Children: qkv, output, dropout. Errors: ValueError when heads do not
-// divide the width, ShapeError for an x that is not [B, T, D].
+// when asked for, dropout. With a cache in the mode, x goes on where the sequence ended: its keys and
+// values join those in the cache, and it attends to all of them, with the bits that the whole
+// sequence at once would give it. Children: qkv, output, dropout. Errors: ValueError when heads do
+// not divide the width, ShapeError for an x that is not [B, T, D], and those of KeyValueCache::of().
 #pragma once
 
 #include "nn/dropout.h"
@@ -26,9 +28,10 @@ class MultiHeadAttention : public Module {
   MultiHeadAttention(int64_t width, Initializer& init, const AttentionOptions& options);
   Tensor forward(const Tensor& x, const Mode& mode) const override;
 
+  const AttentionOptions options;
+
  private:
   int64_t width_;
-  AttentionOptions options_;
   const Linear &qkv_, &output_;
   const Dropout& dropout_;
 };

@@ -12,7 +12,7 @@ Tensor checkpointed(const Module& module, const Tensor& x, const Mode& mode) {
   if (keyed) xs.push_back(mode.key);
   for (Tensor& parameter : module.parameters()) xs.push_back(std::move(parameter));
   const auto run = [&module, training = mode.training, keyed](std::span<const Tensor> in) {
-    return module(in[0], {training, keyed ? in[1] : Tensor()});
+    return module(in[0], {.training = training, .key = keyed ? in[1] : Tensor()});
   };
   return checkpoint(run, xs);
 }

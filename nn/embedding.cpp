@@ -13,8 +13,9 @@ namespace {
 constexpr double kPositionStd = 0.02;
 constexpr double kLongestWave = 10000;  // the wavelengths run from 2 pi to 2 pi times this
 
-Tensor add_positions(const Tensor& x, const Tensor& table) {
+Tensor add_positions(const Tensor& x, const Tensor& table, const Mode& mode) {
   check_sequence("positions", x, table.size(1));
+  if (mode.cache) return x + cast(embedding(table, mode.positions), x.dtype());
   check<ShapeError>(x.size(1) <= table.size(0), "positions: the sequence is longer than ",
                     table.size(0), ": got ", x.shape(), ". Build the module with a larger length.");
   return x + cast(slice(table, 0, 0, x.size(1)), x.dtype());
@@ -34,15 +35,15 @@ LearnedPositions::LearnedPositions(int64_t length, int64_t width, Initializer& i
   table_ = add_parameter("table", init::normal({length, width}, kPositionStd, init));
 }
 
-Tensor LearnedPositions::forward(const Tensor& x, const Mode&) const {
-  return add_positions(x, table_);
+Tensor LearnedPositions::forward(const Tensor& x, const Mode& mode) const {
+  return add_positions(x, table_, mode);
 }
 
 SinusoidalPositions::SinusoidalPositions(int64_t length, int64_t width, const Initializer& init)
     : table_(add_buffer("table", sinusoidal_positions(length, width, init.placement))) {}
 
-Tensor SinusoidalPositions::forward(const Tensor& x, const Mode&) const {
-  return add_positions(x, table_);
+Tensor SinusoidalPositions::forward(const Tensor& x, const Mode& mode) const {
+  return add_positions(x, table_, mode);
 }
 
 Tensor sinusoidal_positions(int64_t length, int64_t width, Placement placement) {

@@ -24,8 +24,8 @@ class Embedding : public Module {
   Tensor weight_;
 };
 
-// y[b, t] = x[b, t] + table[t], with a trained table [L, D] from N(0, 0.02^2) as in GPT-2.
-// Parameter: table.
+// y[b, t] = x[b, t] + table[t], with a trained table [L, D] from N(0, 0.02^2) as in GPT-2; with a
+// cache in the mode, where x goes on: + table[positions[t]]. Parameter: table.
 class LearnedPositions : public Module {
  public:
   LearnedPositions(int64_t length, int64_t width, Initializer& init);

@@ -47,7 +47,8 @@ double xavier_std(const Shape& shape, double gain) {
 
 // Drawn on the CPU and moved, so that a model starts with the same bits on every device.
 template <class Draw>
-Tensor drawn(Initializer& init, Draw&& draw) {
+Tensor drawn(const Shape& shape, Initializer& init, Draw&& draw) {
+  if (!init.draws) return zeros(shape, init);
   Placement placement = init.placement;
   if (placement.device == Device::cuda) placement.device = Device::cpu;
   return to_device(draw(init.keys.next(), placement), init.placement.device);
@@ -91,13 +92,13 @@ Tensor ones(const Shape& shape, const Initializer& init) {
 }
 
 Tensor uniform(const Shape& shape, double low, double high, Initializer& init) {
-  return drawn(init, [&](uint64_t key, const Placement& placement) {
+  return drawn(shape, init, [&](uint64_t key, const Placement& placement) {
     return plimsoll::uniform(shape, low, high, key, placement);
   });
 }
 
 Tensor normal(const Shape& shape, double std, Initializer& init) {
-  return drawn(init, [&](uint64_t key, const Placement& placement) {
+  return drawn(shape, init, [&](uint64_t key, const Placement& placement) {
     return plimsoll::normal(shape, 0, std, key, placement);
   });
 }
@@ -109,6 +110,7 @@ Tensor truncated_normal(const Shape& shape, double std, Initializer& init, doubl
   check<DTypeError>(is_floating(init.placement.dtype),
                     "truncated_normal: a floating type is needed: got ", init.placement.dtype,
                     ". Draw it in f32 and cast.");
+  if (!init.draws) return zeros(shape, init);
   const uint64_t key = init.keys.next();
   if (init.placement.device == Device::null)
     return Tensor::empty({shape, init.placement.dtype, init.placement.device}, "truncated_normal");

@@ -22,6 +22,7 @@ struct Initializer {
   uint64_t seed = 0;
   Placement placement{};  // dtype and device of parameters and buffers
   Keys keys{seed};        // where the next random numbers come from; leave it to its default
+  bool draws = true;      // false: zeros in their place, where weights will be read anyway
 };
 
 // Overwrites a parameter or buffer in place: every handle sees the new values. Both have the same

@@ -29,9 +29,12 @@ namespace plimsoll::nn {
 struct Mode {
   bool training = false;
   Tensor key{};  // of this step's dropout: make_key(seed, step). Only modules with dropout need it
+  // Where a sequence goes on: attention adds x to what it has read before (nn/key_value_cache.h).
+  const class KeyValueCache* cache = nullptr;
+  Tensor positions{};  // of x in the sequence, i64 [T], one after another; only beside a cache
 };
 
-inline Mode training(const Tensor& key = {}) { return {true, key}; }
+inline Mode training(const Tensor& key = {}) { return {.training = true, .key = key}; }
 inline Mode evaluation() { return {}; }
 
 using plimsoll::NamedTensor;

@@ -8,8 +8,9 @@ const char* name_of(Device device) {
 }
 
 const char* name_of(MemoryClass memory_class) {
-  constexpr const char* kNames[kMemoryClasses] = {
-      "parameters", "gradients", "optimizer state", "activations", "workspace", "inputs", "arena"};
+  constexpr const char* kNames[kMemoryClasses] = {"parameters",  "gradients", "optimizer state",
+                                                  "activations", "workspace", "inputs",
+                                                  "cache",       "arena"};
   return kNames[static_cast<int>(memory_class)];
 }
 

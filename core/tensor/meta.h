@@ -45,9 +45,10 @@ enum class MemoryClass : uint8_t {
   activation,
   workspace,
   input,
+  cache,  // what attention has read: keys and values
   arena
 };
-constexpr int kMemoryClasses = 7;
+constexpr int kMemoryClasses = 8;
 const char* name_of(MemoryClass memory_class);
 
 }  // namespace plimsoll

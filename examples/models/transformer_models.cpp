@@ -15,13 +15,16 @@ namespace {
 
 using nn::Initializer;
 
-// The last norm, then the token table once more as the output layer.
+// The last norm, then the token table once more as the output layer. Where a sequence goes on, only
+// its last token has one behind it that nobody knows yet: its logits alone, [B, 1, V].
 class GptHead : public nn::Module {
  public:
   GptHead(int64_t width, const Tensor& table, Initializer& init)
       : norm_(add<nn::LayerNorm>("norm", width, init)), table_(table) {}
   Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
-    return linear(norm_(x, mode), table_);  // [B, T, D] -> [B, T, V]
+    const int64_t steps = x.size(1);
+    const Tensor wanted = mode.cache ? slice(x, 1, steps - 1, steps) : x;
+    return linear(norm_(wanted, mode), table_);  // [B, T, D] -> [B, T, V]
   }
 
  private:

@@ -42,6 +42,25 @@ TEST(ExamplesCuda, ATransformerTrainsAsOnTheCpu) {
   }
 }
 
+TEST(ExamplesCuda, ATextIsWrittenAsOnTheCpu) {
+  const data::TemporaryFolder dir;
+  std::ofstream(dir / "text") << small_text();
+  const Outcome trained = run(
+      "train_transformer --layers 1 --width 16 --heads 2 --context 12 --batch 4 --steps 200 "
+      "--eval-every 200 --lr 1e-2 --run " +
+      dir.text("run") + " --data text:" + dir.text("text"));
+  ASSERT_EQ(trained.code, 0) << trained.output;
+  const std::string write =
+      "generate --greedy --prompt 'line 4' --tokens 20 --run " + dir.text("run");
+  for (const std::string options : {"", " --budget 100KiB", " --precision bf16"}) {
+    const auto cpu = figures(write + options);
+    const auto cuda = figures("simulated_" + write + " --device cuda" + options);
+    ASSERT_FALSE(cuda.is_null());
+    EXPECT_EQ(cuda["tokens"], cpu["tokens"]) << options;
+    EXPECT_EQ(cuda["peak_bytes"], cuda["planned_bytes"]) << options;
+  }
+}
+
 // Batches by the loader, its workers among them, and losses that are looked at late.
 TEST(ExamplesCuda, ACnnTrainsAsOnTheCpu) {
   const data::TemporaryFolder dir;

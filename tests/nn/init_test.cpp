@@ -63,6 +63,13 @@ TEST(NnInit, Moments) {
   expect_moments(init::fan_in_uniform(kWeight, 25, init), 0.2 * 0.2 / 3, 0.2);
 }
 
+TEST(NnInit, DrawsNothingWhereWeightsAreReadAnyway) {
+  Initializer init{.seed = 6, .placement = {.dtype = DType::bf16}, .draws = false};
+  for (const Tensor& x : {init::normal({3, 4}, 1, init), init::uniform({3, 4}, -1, 1, init),
+                          init::truncated_normal({3, 4}, 1, init)})
+    EXPECT_EQ(values(x), Doubles(12, 0));
+}
+
 // Variance of N(0, 1) cut at +-b: 1 - 2 b phi(b) / (2 Phi(b) - 1).
 double truncated_variance(double b) {
   const double density = std::exp(-b * b / 2) / std::sqrt(2 * M_PI);

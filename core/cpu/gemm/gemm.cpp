@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/cpu/gemm/gemv.h"
 #include "core/cpu/gemm/kc_block.h"
 
 namespace plimsoll {
@@ -251,6 +252,8 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c, int64_t c_stride,
           Store store) {
   if (m == 0 || n == 0) return;
+  if (m == 1 && a.col_stride == 1 && b.row_stride == 1)  // each element of B is used once
+    return gemv(n, k, a.data, b.data, b.col_stride, store == Store::accumulate ? c : nullptr, c);
   if (k == 0 && store == Store::overwrite)
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, T(0));
   const KcBlock<T> all = whole(m, n, k, a, b, c, c_stride, store);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/cpu/gemm/gemv.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/vector.h"
 
@@ -65,6 +66,8 @@ int64_t gemm_16_bit_bytes(DType dtype, int64_t m, int64_t n, int64_t k) {
 template <class T>
 void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, const T* bias,
                  T* c, std::byte* scratch) {
+  if (m == 1 && a.col_stride == 1 && b.row_stride == 1)  // needs no f32 copies
+    return gemv(n, k, a.data, b.data, b.col_stride, bias, c);
   const Pieces p(m, n, k);
   float* const wide_a = reinterpret_cast<float*>(scratch);
   float *const wide_b = wide_a + p.a, *const wide_c = wide_b + p.b;

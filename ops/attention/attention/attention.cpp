@@ -20,10 +20,10 @@ using attention_detail::Extras;
 using attention_detail::Sizes;
 
 // Attributes of the ops: which of the inputs that may be missing follow the others, in the order
-// key (when dropout > 0), mask, gradient of log_sum_exp.
+// key (when dropout > 0), mask, past, gradient of log_sum_exp.
 struct CallAttrs {
   AttentionAttrs own;
-  bool mask = false, dlog_sum_exp = false;
+  bool mask = false, past = false, dlog_sum_exp = false;
   bool operator==(const CallAttrs&) const = default;
 };
 
@@ -52,7 +52,8 @@ void check_mask(const Meta& mask, const Meta& q, int64_t keys) {
                       ". Give each axis its size or 1.");
 }
 
-// Inputs: q [B, T, H, D], k [B, S, K, D], v [B, S, K, E], perhaps a key [2] and a mask of rank 4.
+// Inputs: q [B, T, H, D], k [B, S, K, D], v [B, S, K, E], perhaps a key [2], a mask of rank 4 and a
+// past of one element.
 // Outputs: out [B, T, H, E], log_sum_exp [B, H, T], and for the gradients Softmax [B, H, T, 2].
 Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape &q = in[0].shape, &k = in[1].shape, &v = in[2].shape;
@@ -72,12 +73,16 @@ Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
                     ". Give one head of keys for each group of queries.");
   check<ShapeError>(q[3] >= 1, "attention: the heads have no features: q ", q,
                     ". Give the last axis at least one.");
-  const auto& [own, has_mask, unused] = attrs.as<CallAttrs>();
+  const auto& [own, has_mask, has_past, unused] = attrs.as<CallAttrs>();
   check_numbers(own);
   if (own.dropout > 0)
     check<DTypeError>(in[3].dtype == DType::i64 && in[3].shape == Shape{2},
                       "attention: the key must be i64 [2]: got ", in[3], ". Use make_key().");
-  if (has_mask) check_mask(in.back(), in[0], k[1]);
+  if (has_mask) check_mask(in[own.dropout > 0 ? 4 : 3], in[0], k[1]);
+  if (has_past)
+    check<DTypeError>(in.back().dtype == DType::i64 && count(in.back().shape) == 1,
+                      "attention: the past is not one number of i64: got ", in.back(),
+                      ". Give the number of keys before the first query.");
   const DType wide = compute_dtype(dtype);
   return {{{q[0], q[1], q[2], v[3]}, dtype, in[0].device},
           {{q[0], q[2], q[1]}, wide, in[0].device},
@@ -85,18 +90,19 @@ Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v, const Attrs& attrs) {
-  auto [own, masked, unused] = attrs.as<CallAttrs>();
-  if (own.scale == 0) own.scale = 1 / std::sqrt(static_cast<double>(q[3]));
-  own.past = std::clamp(own.past, -q[1], k[1]);  // beyond, every query sees nothing, or everything
-  return {.batch = q[0],
-          .queries = q[1],
-          .keys = k[1],
-          .heads = q[2],
-          .kv_heads = k[2],
-          .features = q[3],
-          .values = v[3],
-          .attrs = own,
-          .masked = masked};
+  const CallAttrs& call = attrs.as<CallAttrs>();
+  Sizes sizes{.batch = q[0],
+              .queries = q[1],
+              .keys = k[1],
+              .heads = q[2],
+              .kv_heads = k[2],
+              .features = q[3],
+              .values = v[3],
+              .attrs = call.own,
+              .masked = call.mask};
+  if (call.own.scale == 0) sizes.attrs.scale = 1 / std::sqrt(static_cast<double>(q[3]));
+  sizes.attrs.past = sizes.clamped_past(call.own.past);
+  return sizes;
 }
 Sizes sizes_of(std::span<const Meta> in, const Attrs& attrs) {
   return sizes_of(in[0].shape, in[1].shape, in[2].shape, attrs);
@@ -104,10 +110,11 @@ Sizes sizes_of(std::span<const Meta> in, const Attrs& attrs) {
 
 // Those from input `next` on.
 Extras extras_of(const Call& call, size_t next) {
-  const auto& [own, has_mask, has_dlog_sum_exp] = call.attrs.as<CallAttrs>();
+  const auto& [own, has_mask, has_past, has_dlog_sum_exp] = call.attrs.as<CallAttrs>();
   Extras extras;
   if (own.dropout > 0) extras.key = &call.in[next++];
   if (has_mask) extras.mask = &call.in[next++];
+  if (has_past) extras.past = &call.in[next++];
   if (has_dlog_sum_exp) extras.dlog_sum_exp = &call.in[next];
   return extras;
 }
@@ -123,6 +130,11 @@ namespace attention_detail {
 Sizes sizes_of(const Call& call) {
   return plimsoll::sizes_of(call.in[0].shape(), call.in[1].shape(), call.in[2].shape(), call.attrs);
 }
+Sizes sizes_of(const Call& call, const Extras& extras) {
+  Sizes sizes = sizes_of(call);
+  if (extras.past) sizes.attrs.past = sizes.clamped_past(*extras.past->as<int64_t>());
+  return sizes;
+}
 Extras extras_of(const Call& call) { return plimsoll::extras_of(call, 3); }
 Extras extras_of_gradient(const Call& call) { return plimsoll::extras_of(call, kGradInputs); }
 
@@ -131,14 +143,14 @@ Extras extras_of_gradient(const Call& call) { return plimsoll::extras_of(call, k
 namespace {
 
 void attention_cpu(const Call& call) {
-  attention_detail::forward(call, attention_detail::sizes_of(call),
-                            attention_detail::extras_of(call));
+  const Extras extras = attention_detail::extras_of(call);
+  attention_detail::forward(call, attention_detail::sizes_of(call, extras), extras);
 }
 
 int64_t on_cuda(const Call& call, bool gradient) {
-  const auto& [own, mask, dlog_sum_exp] = call.attrs.as<CallAttrs>();
-  return attention_detail::cuda_bytes(call, attention_detail::sizes_of(call), mask || dlog_sum_exp,
-                                      gradient);
+  const auto& [own, mask, past, dlog_sum_exp] = call.attrs.as<CallAttrs>();
+  return attention_detail::cuda_bytes(call, attention_detail::sizes_of(call),
+                                      mask || past || dlog_sum_exp, gradient);
 }
 
 int64_t attention_workspace(const Call& call) {
@@ -149,8 +161,8 @@ int64_t attention_workspace(const Call& call) {
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[0], in[1], in[2]}; }
 
 void grad_cpu(const Call& call) {
-  attention_detail::backward(call, attention_detail::sizes_of(call),
-                             attention_detail::extras_of_gradient(call));
+  const Extras extras = attention_detail::extras_of_gradient(call);
+  attention_detail::backward(call, attention_detail::sizes_of(call, extras), extras);
 }
 
 int64_t grad_workspace(const Call& call) {
@@ -163,8 +175,8 @@ Metas mask_grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 void mask_grad_cpu(const Call& call) {
-  attention_detail::mask_backward(call, attention_detail::sizes_of(call),
-                                  attention_detail::extras_of_gradient(call));
+  const Extras extras = attention_detail::extras_of_gradient(call);
+  attention_detail::mask_backward(call, attention_detail::sizes_of(call, extras), extras);
 }
 
 int64_t mask_grad_workspace(const Call& call) {
@@ -208,7 +220,7 @@ std::vector<Tensor> attention_vjp(const Backward& b) {
   if (attrs.dlog_sum_exp) in.push_back(contiguous(b.grad(1)));
 
   std::vector<Tensor> grads(static_cast<size_t>(b.inputs()));
-  const int mask = b.inputs() - 1;
+  const int mask = attrs.own.dropout > 0 ? 4 : 3;
   if (attrs.mask && b.needs(mask))
     grads[static_cast<size_t>(mask)] = apply(mask_grad_op, in, attrs)[0];
   if (b.needs(0) || b.needs(1) || b.needs(2))
@@ -221,7 +233,7 @@ constexpr OpDef attention_op{.name = "attention",
                              .cpu = attention_cpu,
                              .cuda = attention_cuda,
                              .vjp = attention_vjp,
-                             .saves = {.inputs = bits(0, 1, 2, 3, 4), .outputs = bits(0, 2)},
+                             .saves = {.inputs = bits(0, 1, 2, 3, 4, 5), .outputs = bits(0, 2)},
                              .strided = bits(0, 1, 2, 3, 4),
                              .workspace = attention_workspace,
                              .cast = CastRule::low,
@@ -254,8 +266,10 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
     in.push_back(contiguous(extras.key));
   }
   if (extras.mask.defined()) in.push_back(with_four_axes(extras.mask));
+  if (extras.past.defined()) in.push_back(contiguous(extras.past));
   const std::vector<Tensor> results =
-      apply(attention_op, in, CallAttrs{.own = attrs, .mask = extras.mask.defined()});
+      apply(attention_op, in,
+            CallAttrs{.own = attrs, .mask = extras.mask.defined(), .past = extras.past.defined()});
   return {results[0], results[1]};
 }
 

@@ -54,7 +54,7 @@ struct Scores {
   Elements<C> mask;  // no data: none
   bool hides;        // it is boolean
   int64_t mask_step[4];
-  const int64_t* key;
+  const int64_t *key, *past;
 
   Scores(const Call& call, const Sizes& sizes, const Extras& extras)
       : s(sizes),
@@ -63,13 +63,18 @@ struct Scores {
         v(heads<C>(call.in[2])),
         hides(extras.mask && extras.mask->dtype() == DType::boolean),
         mask_step{},
-        key(extras.key ? extras.key->as<int64_t>() : nullptr) {
+        key(extras.key ? extras.key->as<int64_t>() : nullptr),
+        past(extras.past ? extras.past->as<int64_t>() : nullptr) {
     if (!extras.mask) return;
     mask = elements<C>(*extras.mask);
     for (int axis = 0; axis < 4; ++axis)
       if (extras.mask->shape()[axis] != 1) mask_step[axis] = extras.mask->strides[axis];
   }
 
+  // Each kernel does so first: only the device knows what a tensor holds.
+  __device__ void read_past() {
+    if (past) s.attrs.past = s.clamped_past(*past);
+  }
   __device__ int64_t shared(int64_t h) const { return h / s.group(); }  // its head of keys
   __device__ Query query(int64_t row) const {
     return {row / s.queries / s.heads, row / s.queries % s.heads, row % s.queries};
@@ -138,6 +143,7 @@ __device__ void write_row(const C (&sum)[kWide], C by, const Heads<C>& to, int64
 template <class C>
 __global__ void attention_kernel(Scores<C> p, Heads<C> out, C* log_sum_exp, Softmax<C>* softmaxes) {
   constexpr C lowest = -std::numeric_limits<C>::infinity();
+  p.read_past();
   const int lane = threadIdx.x % kWarp;
   const int64_t rows = p.s.batch * p.s.heads * p.s.queries;
   const DropoutBits bits = p.bits();
@@ -228,6 +234,7 @@ __global__ void delta_kernel(Gradients<C> g) {
 
 template <class C>
 __global__ void query_grad_kernel(Gradients<C> g, Heads<C> dq) {
+  g.p.read_past();
   const Sizes& s = g.p.s;
   const int lane = threadIdx.x % kWarp;
   const int64_t rows = s.batch * s.heads * s.queries;
@@ -256,6 +263,7 @@ __global__ void query_grad_kernel(Gradients<C> g, Heads<C> dq) {
 // it, in order.
 template <class C>
 __global__ void key_grad_kernel(Gradients<C> g, Heads<C> dk, Heads<C> dv) {
+  g.p.read_past();
   const Sizes& s = g.p.s;
   const int lane = threadIdx.x % kWarp;
   const int64_t rows = s.batch * s.kv_heads * s.keys;
@@ -299,6 +307,7 @@ struct Spread {
 // A block adds up what reaches one element of the mask, in double.
 template <class C>
 __global__ void mask_grad_kernel(Gradients<C> g, Spread spread, int64_t elements, Elements<C> dm) {
+  g.p.read_past();
   const DropoutBits bits = g.p.bits();
   const int64_t each = spread.scores_of_each();
   for (int64_t e = blockIdx.x; e < elements; e += gridDim.x) {

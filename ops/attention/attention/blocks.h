@@ -40,7 +40,8 @@ inline int64_t hidden_lanes(const Sizes& sizes, const Block& block, int64_t j) {
   return std::clamp<int64_t>(sizes.first_query(j) - block.i, 0, kQueries);
 }
 
-// Combines the scores [m, kQueries] of each lane, four keys at a time; `start` changes nothing.
+// Combines the scores [m, kQueries] of each lane, four keys at a time; `start` changes nothing. Key
+// c is always in chain c % 4, so that keys that are hidden behind the others change no bit.
 template <class C, class F>
 void combine_keys(const C* s, int64_t m, C start, C* result, const F& combine) {
   by_columns<C>(kQueries, [&]<class V, int W>(int64_t l) {
@@ -55,7 +56,9 @@ void combine_keys(const C* s, int64_t m, C start, C* result, const F& combine) {
     int64_t c = 0;
     for (; c + kChains <= m; c += kChains)
       for (int chain = 0; chain < kChains; ++chain) take(chain, c + chain);
-    for (; c < m; ++c) take(0, c);
+#pragma GCC unroll 4
+    for (int chain = 0; chain < kChains - 1; ++chain)
+      if (c + chain < m) take(chain, c + chain);
     for (int w = 0; w < W; ++w)
       store_column(result + l, w,
                    combine(combine(found[0][w], found[1][w]), combine(found[2][w], found[3][w])));

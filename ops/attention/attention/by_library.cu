@@ -21,8 +21,8 @@ __global__ void log_sum_exps_kernel(const Softmax<float>* softmaxes, float scale
 std::optional<Attention> asked(const Call& call, const Sizes& s, const Extras& extras,
                                bool gradient) {
   if (!attend_by_library) return std::nullopt;
-  return library_attention(s, call.out[0].dtype(), extras.mask || extras.dlog_sum_exp, gradient,
-                           call.in);
+  return library_attention(s, call.out[0].dtype(),
+                           extras.mask || extras.past || extras.dlog_sum_exp, gradient, call.in);
 }
 
 }  // namespace

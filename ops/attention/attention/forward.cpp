@@ -195,12 +195,14 @@ int64_t area_bytes(const Sizes& sizes) {
 }  // namespace
 
 int64_t forward_workspace(const Sizes& sizes, DType dtype) {
+  if (is_one_query(sizes)) return one_query_workspace(sizes, dtype);
   const int64_t items = sizes.batch * sizes.heads * spans_of(sizes);
   return visit_floating("attention", dtype,
                         [&]<class T>() { return slots_bytes(items, area_bytes<T>(sizes)); });
 }
 
 void forward(const Call& call, const Sizes& sizes, const Extras& extras) {
+  if (is_one_query(sizes)) return forward_one_query(call, sizes);
   visit_floating("attention", call.out[0].dtype(), [&]<class T>() {
     const int64_t bytes = area_bytes<T>(sizes), spans = spans_of(sizes);
     const int64_t items = sizes.batch * sizes.heads * spans;

@@ -16,6 +16,10 @@ struct Sizes {
   AttentionAttrs attrs;      // its scale is resolved
   bool masked = false;       // there is a mask
 
+  // Beyond these every query sees nothing, or everything.
+  constexpr int64_t clamped_past(int64_t past) const {
+    return std::clamp<int64_t>(past, -queries, keys);
+  }
   // Query heads that share a head of keys.
   constexpr int64_t group() const { return kv_heads > 0 ? heads / kv_heads : 0; }
 
@@ -33,11 +37,15 @@ struct Sizes {
 struct Extras {
   const View* mask = nullptr;          // [B or 1, H or 1, T or 1, S or 1]
   const View* key = nullptr;           // of the dropout
+  const View* past = nullptr;          // a number in place of attrs.past
   const View* dlog_sum_exp = nullptr;  // [B, H, T]
 };
 
-// Of a call of the op, or of one of its gradients (attention.cpp).
+// Of a call of the op, or of one of its gradients (attention.cpp); attrs.past only where that is no
+// tensor.
 Sizes sizes_of(const Call& call);
+// The same with the tensor's number, which must be in the host's memory.
+Sizes sizes_of(const Call& call, const Extras& extras);
 Extras extras_of(const Call& call);
 Extras extras_of_gradient(const Call& call);
 
@@ -55,6 +63,12 @@ struct Softmax {
 // scratch area for each thread that may take part.
 void forward(const Call& call, const Sizes& sizes, const Extras& extras);
 int64_t forward_workspace(const Sizes& sizes, DType dtype);
+
+// The same, to the bit, for one query in each batch without mask, softcap and dropout
+// (one_query.cpp).
+bool is_one_query(const Sizes& sizes);
+void forward_one_query(const Call& call, const Sizes& sizes);
+int64_t one_query_workspace(const Sizes& sizes, DType dtype);
 
 // In: q, k, v, out, Softmax, dout. Out: dq, dk, dv.
 void backward(const Call& call, const Sizes& sizes, const Extras& extras);

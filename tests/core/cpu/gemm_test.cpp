@@ -90,6 +90,8 @@ TEST(Gemm, EqualsEigensBeyondEveryBlock) {
       expect_product<float>({1153, 40, 30, a, b, false}, random);
       expect_product<float>({2500, 40, 300, a, b, true}, random);
       expect_product<float>({2900, 1000, 40, a, b, true}, random);  // tiles below and beside others
+      expect_product<float>({1, 1025, 770, a, b, true}, random);    // one row
+      expect_product<double>({1, 131, 515, a, b, false}, random);
       expect_product<float>({30, 1025, 257, a, b, true}, random);
       expect_product<float>({100, 70, 513, a, b, false}, random);
       expect_product<double>({70, 530, 300, a, b, false}, random);
@@ -144,6 +146,8 @@ TEST(Gemm, Of16BitsIsThatOfTheWidenedOperandsRounded) {
         expect_16_bit_product<BFloat16>({600, 70, 513, a, b, false}, bias, random);
         expect_16_bit_product<Half>({530, 2100, 20, a, b, false}, bias, random);
         expect_16_bit_product<Half>({3, 5, 0, a, b, false}, bias, random);
+        expect_16_bit_product<Half>({1, 70, 300, a, b, false}, bias, random);  // one row
+        expect_16_bit_product<BFloat16>({1, 45, 517, a, b, false}, bias, random);
       }
   EXPECT_EQ(gemm_16_bit_bytes(DType::f32, 1100, 33, 40), 0);
   EXPECT_EQ(gemm_16_bit_bytes(DType::f16, 1 << 20, 1 << 20, 1 << 20), 9 << 20);
@@ -157,7 +161,8 @@ TEST(Gemm, BitsDoNotDependOnThreads) {
     int64_t m, n, k;
   };
   for (const bool transposed : {false, true})
-    for (const auto& [m, n, k] : {Sizes{20, 190, 300},
+    for (const auto& [m, n, k] : {Sizes{1, 1000, 700},
+                                  {20, 190, 300},
                                   {37, 3000, 530},
                                   {250, 1100, 1022},
                                   {200, 190, 300},

@@ -1,0 +1,182 @@
+#include "examples/writing/saved_gpt.h"
+
+#include <charconv>
+#include <cstdio>
+
+#include "core/base/hash.h"
+#include "core/engine/transfer.h"
+#include "data/source.h"
+#include "data/text/bpe_files.h"
+#include "examples/common/command_line.h"
+#include "examples/models/weights.h"
+#include "formats/safetensors.h"
+#include "memory/pool/pooled_allocator.h"
+#include "ops/pointwise/copy/copy.h"
+#include "train/run_folder.h"
+#include "train/saves.h"
+
+namespace plimsoll::examples {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPublished = "gpt2-124M";
+constexpr const char* kTable = "input.0.weight";  // of the tokens, [V, D]
+
+// The newest file of a run that is whole.
+fs::path newest_save(const fs::path& run) {
+  for (const train::Save& save : train::list_saves(train::RunFolder::saves_of(run))) try {
+      train::check_whole(save.file);
+      return save.file;
+    } catch (const DataError& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+    }
+  fail<DataError>("--run ", run.string(),
+                  ": nothing is saved there that can be read. Train for longer, or name another.");
+}
+
+std::string value_of(const formats::Metadata& metadata, const std::string& name) {
+  const auto found = metadata.find(name);
+  return found == metadata.end() ? "" : found->second;
+}
+
+// What train_transformer tells one text from another by.
+std::string identity(const data::TextDataset& text) {
+  const data::Tokens tokens(text.train);
+  std::vector<int64_t> first(static_cast<size_t>(std::min<int64_t>(tokens.size(), 1 << 18)));
+  tokens.copy(0, std::ssize(first), first.data());
+  return cat(tokens.size(), " tokens of ", text.vocabulary.size(), ", ",
+             fnv1a(std::as_bytes(std::span(first))));
+}
+
+// The size of a model of train_transformer, from the shapes and names of its tensors.
+GptSize size_in(const formats::Safetensors& file, const std::string& model) {
+  GptSize size = gpt_size_named(model);
+  const Shape table = file.meta(kTable).shape;
+  size.vocabulary = table[0];
+  size.width = table[1];
+  size.context = file.meta("input.1.table").shape[0];
+  for (size.layers = 0; file.has(cat("block", size.layers, ".norm1.gamma"));) ++size.layers;
+  size.bias = file.has("block0.attention.qkv.bias");
+  const std::string heads = value_of(file.metadata(), "heads");            // no tensor shows them
+  std::from_chars(heads.data(), heads.data() + heads.size(), size.heads);  // or they are its own
+  return size;
+}
+
+}  // namespace
+
+SavedGpt::SavedGpt(const GptSource& source) {
+  check<UsageError>(!source.run.empty() || !source.model.empty(),
+                    "--run: there is no model to write with. Name a run, or use --model ",
+                    kPublished, " with --weights and --tokenizer.");
+  check<UsageError>(source.run.empty() || (source.model.empty() && source.weights.empty()),
+                    "--run: a run has its own model and weights: ", source.run,
+                    ". Leave out --model and --weights, or --run.");
+  source.run.empty() ? open_published(source) : open_run(source);
+}
+
+void SavedGpt::open_published(const GptSource& source) {
+  check<UsageError>(source.data.empty(), "--data: --model ", kPublished,
+                    " reads tokens of its own vocabulary: ", source.data, ". Leave it out.");
+  published_ = true;
+  name_ = source.model;
+  size_ = gpt_size_named(name_);
+  weights_ = source.weights;
+  open_tokenizer(source.tokenizer);
+}
+
+void SavedGpt::open_run(const GptSource& source) {
+  const fs::path from = source.run;
+  std::error_code none;
+  check<UsageError>(fs::exists(from, none), "--run: there is no such run: ", source.run,
+                    ". Name the folder of one, or a file that it saved.");
+  const bool is_folder = fs::is_directory(from, none);
+  weights_ = is_folder ? newest_save(from) : from;
+  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
+  if (!is_folder) train::check_whole(weights_);
+  const formats::Safetensors file(weights_);
+  name_ = value_of(file.metadata(), "model");
+  check<DataError>((name_ == "gpt" || name_ == kPublished) && file.has(kTable), "--run ",
+                   source.run, ": it trained ", name_.empty() ? "no model" : name_,
+                   ", which writes no text. Name a run of gpt or ", kPublished, ".");
+  size_ = size_in(file, name_);
+  if (!source.tokenizer.empty()) return open_tokenizer(source.tokenizer);
+
+  const fs::path folder = is_folder ? from : fs::absolute(from, none).parent_path().parent_path();
+  const fs::path config = train::RunFolder::config_of(folder);
+  std::string data = source.data;
+  if (data.empty() && fs::exists(config, none)) data = value_in_config(config.string(), "data");
+  check<UsageError>(
+      data == "builtin" || data.starts_with("text:"), "--run ", source.run, ": it trained on ",
+      data.empty() ? "data that no config names" : data,
+      ", which does not say what text a token is. Add --tokenizer, or --data with its "
+      "text.");
+  open_text(data, value_of(file.metadata(), "data"));
+}
+
+void SavedGpt::open_tokenizer(const std::string& path) {
+  check<UsageError>(!path.empty(), "--tokenizer: --model ", name_,
+                    " writes tokens, and nothing says what text they are. Name its folder.");
+  data::BytePairEncoding bpe = data::load_tokenizer(path);
+  check<DataError>(bpe.size() == size_.vocabulary, "--tokenizer ", path, ": it has ", bpe.size(),
+                   " tokens, and the model was trained with ", size_.vocabulary,
+                   ". Name the one that its text was made with.");
+  tokens_ = std::move(bpe);
+}
+
+void SavedGpt::open_text(const std::string& source, const std::string& trained_on) {
+  const data::TextDataset text = data::load_text(source);
+  check<DataError>(identity(text) == trained_on, "--data ", source,
+                   ": the text has changed since the training: now it has ", identity(text),
+                   ", then it had ", trained_on, ". Bring the old one back.");
+  tokens_ = text.vocabulary;
+}
+
+std::vector<int64_t> SavedGpt::encode(const std::string& text) const {
+  if (const auto* bpe = std::get_if<data::BytePairEncoding>(&tokens_)) {
+    const std::vector<int32_t> ids = bpe->encode(text);
+    return {ids.begin(), ids.end()};
+  }
+  try {
+    const std::vector<uint8_t> ids = std::get<data::Vocabulary>(tokens_).encode(text);
+    return {ids.begin(), ids.end()};
+  } catch (const ValueError& e) {
+    fail<UsageError>("--prompt: ", e.what());
+  }
+}
+
+std::string SavedGpt::decode(int64_t token) const {
+  if (const auto* vocabulary = std::get_if<data::Vocabulary>(&tokens_))
+    return vocabulary->decode(std::array{token});
+  return std::get<data::BytePairEncoding>(tokens_).decode(std::array{static_cast<int32_t>(token)});
+}
+
+std::unique_ptr<Staged> SavedGpt::make(const Placement& placement) const {
+  nn::Initializer init{.placement = placement, .draws = false};
+  auto model = make_gpt(size_, /*checkpoint=*/false, init);
+  if (placement.device != Device::null) published_ ? read_published(*model) : read_save(*model);
+  return model;
+}
+
+void SavedGpt::read_published(const Staged& model) const {
+  check<UsageError>(!weights_.empty(), "--weights: --model ", name_,
+                    " has no weights of its own. Name a safetensors file of them.");
+  Options options;
+  options.weights = weights_.string();
+  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
+  Weights(options, gpt2_torch_layout()).read(model);
+}
+
+void SavedGpt::read_save(const Staged& model) const {
+  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
+  const formats::Safetensors file(weights_);
+  for (const auto& [name, tensor] : model.named_parameters()) {
+    const Tensor read = file.tensor(name);
+    check<DataError>(read.shape() == tensor.shape(), "--run: ", weights_.string(), " has another ",
+                     name, ": ", read.shape(), " instead of ", tensor.shape(),
+                     ". It was saved by another model.");
+    nn::assign(tensor, to_device(cast(read, tensor.dtype()), tensor.device()));
+  }
+}
+
+}  // namespace plimsoll::examples

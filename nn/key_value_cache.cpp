@@ -1,0 +1,43 @@
+#include "nn/key_value_cache.h"
+
+#include "nn/expect.h"
+#include "ops/random/full/full.h"
+
+namespace plimsoll::nn {
+
+KeyValueCache::KeyValueCache(const Module& model, const KeyValueCacheOptions& options)
+    : options_(options) {
+  check_positive("key_value_cache", "batch and context", {options.batch, options.context});
+  const MemoryScope scope(MemoryClass::cache);
+  model.visit([&](const std::string& prefix, const Module& module) {
+    const auto* attention = dynamic_cast<const MultiHeadAttention*>(&module);
+    if (!attention) return;
+    check<ValueError>(attention->options.causal, "key_value_cache: an attention is not causal: \"",
+                      prefix.substr(0, prefix.rfind('.')),
+                      "\" sees what comes later. Use a model that reads in one direction.");
+    const Meta like = attention->parameters().front().meta();  // of qkv: [3 D, D]
+    const int64_t width = like.shape[1], heads = attention->options.heads;
+    const Shape shape{options.batch, options.context, heads, width / heads};
+    const auto room = [&] { return zeros(shape, {like.dtype, like.device}); };
+    parts_.emplace(&module, KeysAndValues{room(), room()});
+  });
+  check<ValueError>(!parts_.empty(),
+                    "key_value_cache: the model has no attention, so there is nothing to remember. "
+                    "Use one that has.");
+}
+
+const KeyValueCache::KeysAndValues& KeyValueCache::of(const MultiHeadAttention& attention) const {
+  const auto found = parts_.find(&attention);
+  check<StateError>(found != parts_.end(),
+                    "attention: the cache was made for another model: it has ", parts_.size(),
+                    " parts, and none for this module. Make one for this model.");
+  return found->second;
+}
+
+int64_t KeyValueCache::bytes() const {
+  int64_t total = 0;
+  for (const auto& [module, part] : parts_) total += 2 * block_bytes(bytes_of(part.keys.meta()));
+  return total;
+}
+
+}  // namespace plimsoll::nn
