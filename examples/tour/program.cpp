@@ -1,8 +1,10 @@
 // Chapter 4: a whole training step as one straight line of instructions.
 #include <cstdio>
+#include <memory>
 
 #include "examples/tour/net.h"
 #include "examples/tour/tour.h"
+#include "memory/pool/pooled_allocator.h"
 #include "memory/step/passes.h"
 
 namespace plimsoll::tour {
@@ -34,7 +36,8 @@ std::string changed_by(const Program& program, const Instruction& instruction) {
 
 void print_program() {
   Training training({.layers = 2});
-  const int64_t live = Storage::live();
+  const auto pool = std::make_shared<PooledAllocator>(host_provider());
+  const AllocatorScope scope(pool);  // from here on it counts what is taken
   const Program program = plan_step(capture_live(training.function(), inputs_of(64)), {}).program;
   std::printf("     op                  reads                    writes   changes\n");
   for (size_t i = 0; i < program.instructions.size(); ++i) {
@@ -46,7 +49,7 @@ void print_program() {
   }
   std::printf("result: %s\n", names_of(program, program.results).c_str());
   std::printf("blocks of memory taken for all this: %lld\n",
-              static_cast<long long>(Storage::live() - live));
+              static_cast<long long>(pool->stats().allocations));
 }
 
 }  // namespace plimsoll::tour
