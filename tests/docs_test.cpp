@@ -149,11 +149,11 @@ TEST(Docs, PathsExist) {
   EXPECT_GT(seen, 100);
 }
 
-// What the README says of the user's program.
+// What docs/using.md says of the user's program.
 TEST(Docs, MnistTakesAtMost60Lines) {
   const std::string program = read("examples/mnist.cpp");
   EXPECT_LE(std::ranges::count(program, '\n'), 60);
-  EXPECT_NE(read("README.md").find("```cpp examples/mnist.cpp\n"), std::string::npos);
+  EXPECT_NE(read("docs/using.md").find("```cpp examples/mnist.cpp\n"), std::string::npos);
 }
 
 TEST(Docs, ProseStaysWithin100Columns) {
