@@ -1,8 +1,8 @@
 // The documents show code as it stands in the tree: a fenced block whose first line names a file
-// after the language (```cpp ops/pointwise/relu/relu.h) holds that file, to the last byte; with a word
-// between (```cpp in core/engine/apply.cpp) a part of it, lines as they follow each other there, moved
-// to the left together. The paths that they name exist, as do the pages that they link to, and their
-// lines are as short as those of the code.
+// after the language (```cpp ops/pointwise/relu/relu.h) holds that file, to the last byte; with a
+// word between (```cpp in core/engine/apply.cpp) a part of it, lines as they follow each other
+// there, moved to the left together. The paths that they name exist, as do the pages that they link
+// to, and their lines are as short as those of the code.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Chapter 5: the lifetimes of a net of four layers, drawn as bars, and what takes over whose memory.
+// Chapter 5: the lifetimes of a net of four layers, drawn as bars, and what takes over whose
+// memory.
 #include "memory/layout/lifetimes.h"
 
 #include <cstdio>

@@ -18,8 +18,9 @@ constexpr int64_t kBlock = int64_t{256} << 10;
 class Picture {
  public:
   void take(char name, int blocks) {
-    held_.push_back({name, blocks * kBlock, static_cast<std::byte*>(pool_.allocate(
-                                                blocks * kBlock, MemoryClass::activation, "tour"))});
+    held_.push_back({name, blocks * kBlock,
+                     static_cast<std::byte*>(
+                         pool_.allocate(blocks * kBlock, MemoryClass::activation, "tour"))});
   }
   void give_back(const char* names) {
     std::erase_if(held_, [&](const Held& held) {
@@ -117,7 +118,8 @@ void print_pool() {
   std::printf("\na captured step is planned to take %lld bytes\n", static_cast<long long>(planned));
   std::printf("in a pool of as many: %s\n", run_within(planned, true).c_str());
   std::printf("in a pool of 64 less:\n%s\n", run_within(planned - kGranule, true).c_str());
-  std::printf("\neagerly, in a pool of the planned bytes:\n%s\n", run_within(planned, false).c_str());
+  std::printf("\neagerly, in a pool of the planned bytes:\n%s\n",
+              run_within(planned, false).c_str());
 }
 
 }  // namespace plimsoll::tour

@@ -1,5 +1,5 @@
-// Chapter 8: what 16 bits save, which numbers they have, and how a loss scale brings a gradient that
-// f16 has no number for through the backward pass.
+// Chapter 8: what 16 bits save, which numbers they have, and how a loss scale brings a gradient
+// that f16 has no number for through the backward pass.
 #include <cmath>
 #include <cstdio>
 

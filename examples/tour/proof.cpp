@@ -74,7 +74,8 @@ void check_placement() {
       ++pairs;
       overlaps += x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
     }
-  std::printf("\n%d pairs of values are alive together; %d of them share a byte\n", pairs, overlaps);
+  std::printf("\n%d pairs of values are alive together; %d of them share a byte\n", pairs,
+              overlaps);
 }
 
 // The gradient of a net by finite differences, in f64.
@@ -93,11 +94,12 @@ void check_gradient() {
 }  // namespace
 
 void print_proof() {
-  const Mode modes[] = {{.name = "eager"},
-                        {.name = "eager, checkpoints", .checkpoint = true},
-                        {.name = "captured", .captured = true},
-                        {.name = "captured, checkpoints", .captured = true, .checkpoint = true},
-                        {.name = "captured, smallest", .captured = true, .budget = smallest_budget()}};
+  const Mode modes[] = {
+      {.name = "eager"},
+      {.name = "eager, checkpoints", .checkpoint = true},
+      {.name = "captured", .captured = true},
+      {.name = "captured, checkpoints", .captured = true, .checkpoint = true},
+      {.name = "captured, smallest", .captured = true, .budget = smallest_budget()}};
   std::printf("six layers, batch 256   planned bytes  measured bytes  same bits\n");
   std::vector<float> first;
   for (const Mode& mode : modes) {

@@ -36,9 +36,8 @@ void print_row(const char* name, const PlannedProgram& step, double step_seconds
 
 void print_recompute() {
   Training training({.layers = kLayers});
-  const BudgetPlanner planner =
-      budget_planner(capture_live(training.function(), inputs_of(kBatch)),
-                     {.costs = CostModel::model, .search_seconds = 0.5});
+  const BudgetPlanner planner = budget_planner(capture_live(training.function(), inputs_of(kBatch)),
+                                               {.costs = CostModel::model, .search_seconds = 0.5});
   const PlannedProgram all = planned(false);
   const double seconds = seconds_of(all.program);
   std::printf("twelve layers, batch 4096         run again\n");
@@ -54,7 +53,8 @@ void print_recompute() {
   const double added = seconds_of(hand.program) - seconds;
   std::printf("\ncheckpoints by hand %8.1f KiB, added %4.1f %%\n", kib(hand.plan.total_bytes()),
               100 * added / seconds);
-  const int64_t same = std::max(hand.plan.total_bytes() + hand.plan.result_bytes, planner.smallest());
+  const int64_t same =
+      std::max(hand.plan.total_bytes() + hand.plan.result_bytes, planner.smallest());
   const PlannedProgram ours = planner.plan_within(same);
   std::printf("a plan in as much   %8.1f KiB, added %4.1f %%\n", kib(ours.plan.total_bytes()),
               100 * ours.plan.recompute.repeated_seconds / seconds);

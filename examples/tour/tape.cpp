@@ -1,5 +1,5 @@
-// Chapter 2: the tape of a small net: which op made what from what, and which bytes it keeps for the
-// gradients; then the bytes in use before, during and after the backward pass.
+// Chapter 2: the tape of a small net: which op made what from what, and which bytes it keeps for
+// the gradients; then the bytes in use before, during and after the backward pass.
 #include <algorithm>
 #include <cstdio>
 #include <map>

@@ -72,7 +72,8 @@ int64_t height(std::span<const Box> boxes, const std::vector<int64_t>& offsets) 
 Verdict check_softsign() {
   const auto infinity = std::numeric_limits<double>::infinity();
   for (const double x : {0.0, 1.0, -1.0, 3.0, -0.25, 1e6}) {
-    const double y = softsign(full({}, x, {.dtype = DType::f64})).item(), right = x / (1 + std::abs(x));
+    const double y = softsign(full({}, x, {.dtype = DType::f64})).item(),
+                 right = x / (1 + std::abs(x));
     if (!(std::abs(y - right) <= 1e-12))
       return {false, cat("softsign(", x, ") is ", y, " where ", right, " is right")};
   }
@@ -104,12 +105,13 @@ Verdict check_placement() {
     const std::vector<Box> boxes = random_boxes(seed);
     const std::vector<int64_t> offsets = place_boxes(boxes);
     if (const std::string wrong = fault(boxes, offsets); !wrong.empty()) return {false, wrong};
-    sum += static_cast<double>(height(boxes, offsets)) / static_cast<double>(live_peak(boxes).bytes);
+    sum +=
+        static_cast<double>(height(boxes, offsets)) / static_cast<double>(live_peak(boxes).bytes);
   }
   const double mean = sum / kSets;
   const std::string text =
-      cat("times the lower bound: training steps up to ", two_digits(worst_step), " (1.10 will do), ",
-          "random boxes ", two_digits(mean), " on average (1.25 will do)");
+      cat("times the lower bound: training steps up to ", two_digits(worst_step),
+          " (1.10 will do), ", "random boxes ", two_digits(mean), " on average (1.25 will do)");
   return {worst_step <= 1.10 && mean <= 1.25, text};
 }
 

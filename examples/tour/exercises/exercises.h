@@ -1,6 +1,6 @@
-// The exercises of docs/tour/exercises.md: three functions to write, and what checks them. The files
-// softsign.cpp, placement.cpp and policy.cpp of this folder are yours; examples/tour/solutions has
-// one way to write each.
+// The exercises of docs/tour/exercises.md: three functions to write, and what checks them. The
+// files softsign.cpp, placement.cpp and policy.cpp of this folder are yours;
+// examples/tour/solutions has one way to write each.
 //
 //   cmake --build build --target exercise && build/bin/exercise 1
 #pragma once

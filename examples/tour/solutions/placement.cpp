@@ -1,5 +1,5 @@
-// Exercise 2, solved: the longest-lived box first, each in the lowest gap that is large enough. What
-// lives long would otherwise cut the space of all that comes after it.
+// Exercise 2, solved: the longest-lived box first, each in the lowest gap that is large enough.
+// What lives long would otherwise cut the space of all that comes after it.
 #include <algorithm>
 #include <numeric>
 
@@ -15,7 +15,7 @@ std::vector<int64_t> place_boxes(std::span<const Box> boxes) {
   });
   std::vector<int64_t> offsets(boxes.size());
   for (const size_t i : order) {
-    int64_t roof = 0;  // of those below the gap that is looked at
+    int64_t roof = 0;                  // of those below the gap that is looked at
     for (const size_t other : done) {  // from the lowest to the highest
       const bool together = boxes[i].begin < boxes[other].end && boxes[other].begin < boxes[i].end;
       if (!together) continue;

@@ -1,5 +1,5 @@
-// Exercise 3, solved as textbooks do it: of the values that wait for the backward pass, every k-th is
-// kept and the others are made again. The k that costs least within the budget is taken.
+// Exercise 3, solved as textbooks do it: of the values that wait for the backward pass, every k-th
+// is kept and the others are made again. The k that costs least within the budget is taken.
 #include "examples/tour/exercises/exercises.h"
 
 namespace plimsoll::exercises {
@@ -21,7 +21,8 @@ recompute::Choices choose(const recompute::Timeline& timeline, int64_t budget) {
   for (int k = 2; k <= std::ssize(waiting); ++k) {
     Choices choices = keep;
     for (int i = 0; i < std::ssize(waiting); ++i)
-      if (i % k != 0) choices[static_cast<size_t>(waiting[static_cast<size_t>(i)])] = Choice::recompute;
+      if (i % k != 0)
+        choices[static_cast<size_t>(waiting[static_cast<size_t>(i)])] = Choice::recompute;
     const recompute::Outcome outcome = simulator.run(choices);
     if (!outcome.possible || outcome.peak > budget || outcome.cost >= least) continue;
     least = outcome.cost;
