@@ -1,11 +1,14 @@
 // The documents show code as it stands in the tree: a fenced block whose first line names a file
-// after the language (```cpp ops/pointwise/relu/relu.h) holds that file, to the last byte. The paths
-// that they name exist, and their lines are as short as those of the code.
+// after the language (```cpp ops/pointwise/relu/relu.h) holds that file, to the last byte; with a
+// word between (```cpp in core/engine/apply.cpp) a part of it, lines as they follow each other
+// there, moved to the left together. The paths that they name exist, as do the pages that they link
+// to, and their lines are as short as those of the code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -24,31 +27,101 @@ std::string read(const fs::path& path) {
 
 std::vector<fs::path> all_documents() {
   std::vector<fs::path> documents{"README.md"};
-  for (const auto& entry : fs::directory_iterator(kRoot / "docs"))
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs"))
     if (entry.path().extension() == ".md") documents.push_back(fs::relative(entry.path(), kRoot));
   return documents;
 }
 
-void expect_listings_equal_files(const fs::path& document, int at_least) {
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Whether `block` is a run of whole lines of `file`, all of them indented by as much more or not at
+// all: an excerpt is moved to the left margin.
+bool is_part_of(const std::vector<std::string>& block, const std::vector<std::string>& file) {
+  for (size_t at = 0; at + block.size() <= file.size(); ++at) {
+    const size_t indent = file[at].find_first_not_of(' ');
+    if (indent == std::string::npos || file[at].substr(indent) != block[0]) continue;
+    const auto equal = [&](const std::string& shown, const std::string& line) {
+      return line.empty() ? shown.empty() : line == std::string(indent, ' ') + shown;
+    };
+    if (std::equal(block.begin(), block.end(), file.begin() + static_cast<std::ptrdiff_t>(at),
+                   equal))
+      return true;
+  }
+  return false;
+}
+
+struct Listing {
+  bool part;  // of the file, not all of it
+  std::string path, block;
+};
+
+std::vector<Listing> listings_of(const fs::path& document) {
+  static const std::regex opening(R"(```\w+ (in )?(\S+))");
+  std::vector<Listing> listings;
   std::istringstream lines(read(document));
-  int listings = 0;
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("```")) continue;
-    const size_t space = line.find(' ');
-    const std::string path = space == std::string::npos ? "" : line.substr(space + 1);
-    std::string block;
-    while (std::getline(lines, line) && line != "```") block += line + "\n";
-    if (path.empty()) continue;
-    EXPECT_EQ(block, read(path)) << document << " shows " << path;
-    ++listings;
+    std::smatch match;
+    const bool names_a_file = std::regex_match(line, match, opening);
+    Listing listing{names_a_file && match[1].matched, names_a_file ? match[2].str() : "", ""};
+    while (std::getline(lines, line) && line != "```") listing.block += line + "\n";
+    if (names_a_file) listings.push_back(std::move(listing));
   }
-  EXPECT_GE(listings, at_least) << document;
+  return listings;
 }
 
 TEST(Docs, ListingsEqualTheFiles) {
-  expect_listings_equal_files("README.md", 2);
-  expect_listings_equal_files("docs/adding-an-op.md", 5);
-  expect_listings_equal_files("docs/training.md", 1);
+  std::map<fs::path, int> whole, parts;
+  for (const fs::path& document : all_documents())
+    for (const Listing& listing : listings_of(document)) {
+      ASSERT_TRUE(fs::exists(kRoot / listing.path)) << document << " shows " << listing.path;
+      const std::string file = read(listing.path);
+      if (listing.part)
+        EXPECT_TRUE(is_part_of(lines_of(listing.block), lines_of(file)))
+            << document << ": " << listing.path << " has no such lines:\n"
+            << listing.block;
+      else
+        EXPECT_EQ(listing.block, file) << document << " shows " << listing.path;
+      ++(listing.part ? parts : whole)[document];
+    }
+  EXPECT_GE(whole["README.md"], 1);
+  EXPECT_GE(whole["docs/adding-an-op.md"], 5);
+  EXPECT_GE(whole["docs/training.md"], 1);
+  EXPECT_GE(parts.size(), 10U);  // the tour
+}
+
+TEST(Docs, APartIsARunOfWholeLines) {
+  const std::vector<std::string> file{"void f() {", "  if (x) {", "    g();", "", "  }", "}"};
+  EXPECT_TRUE(is_part_of({"if (x) {", "  g();", "", "}"}, file));
+  EXPECT_TRUE(is_part_of(file, file));
+  EXPECT_FALSE(is_part_of({"if (x) {", "g();"}, file));   // not moved together
+  EXPECT_FALSE(is_part_of({"if (x) {", "", "}"}, file));  // a line is left out
+  EXPECT_FALSE(is_part_of({"if (y) {"}, file));
+}
+
+// [text](path): the file is there. Headings are checked where the site is built (cmake/docs.sh).
+TEST(Docs, LinksLeadSomewhere) {
+  const std::regex link(R"(\]\(([^)#:\s]*)(#[^)\s]*)?\))");
+  int seen = 0;
+  for (const fs::path& document : all_documents()) {
+    bool listing = false;
+    for (const std::string& line : lines_of(read(document))) {
+      if (line.starts_with("```")) listing = !listing;
+      if (listing) continue;
+      for (std::sregex_iterator at(line.begin(), line.end(), link), end; at != end; ++at) {
+        const fs::path target = document.parent_path() / (*at)[1].str();
+        EXPECT_TRUE((*at)[1].length() == 0 || fs::exists(kRoot / target))
+            << document << " links to " << (*at)[1];
+        ++seen;
+      }
+    }
+  }
+  EXPECT_GT(seen, 40);
 }
 
 // `ROOM/...` in prose and tables, where ROOM is a folder of the tree; of `FILE.*` the header.
@@ -76,11 +149,11 @@ TEST(Docs, PathsExist) {
   EXPECT_GT(seen, 100);
 }
 
-// What the README says of the user's program.
+// What docs/using.md says of the user's program.
 TEST(Docs, MnistTakesAtMost60Lines) {
   const std::string program = read("examples/mnist.cpp");
   EXPECT_LE(std::ranges::count(program, '\n'), 60);
-  EXPECT_NE(read("README.md").find("```cpp examples/mnist.cpp\n"), std::string::npos);
+  EXPECT_NE(read("docs/using.md").find("```cpp examples/mnist.cpp\n"), std::string::npos);
 }
 
 TEST(Docs, ProseStaysWithin100Columns) {
