@@ -27,14 +27,14 @@ class Reader {
   int64_t number(const char* what, int64_t most) {
     const size_t before = at_;
     skip_space();
-    check<DataError>(left() > 0, "netpbm: the file ends before ", what, ": ", name_, " has ",
+    check<DataError>(left() > 0, "netpbm: the file ends before the ", what, ": ", name_, " has ",
                      bytes_.size(), " bytes. Fetch it again.");
     check<DataError>(at_ > before && is_digit(*here()), "netpbm: there is no ", what, " at byte ",
                      at_, " of ", name_, ". Fetch it again.");
     int64_t value = 0;
     for (; left() > 0 && is_digit(*here()) && value <= most; ++at_)
       value = 10 * value + (*here() - '0');
-    check<DataError>(value <= most, "netpbm: ", what, " is too large: ", name_, " has more than ",
+    check<DataError>(value <= most, "netpbm: the ", what, " is too large: ", name_, " has more than ",
                      most, ". Only pictures of 8 bits and ordinary sizes are read: convert it.");
     return value;
   }
@@ -62,9 +62,9 @@ Picture parse_netpbm(const Bytes& bytes, const std::string& name) {
                    name, " is P", kind, ". Convert it to PGM or PPM.");
   Reader reader(bytes, name);
   Picture picture{.height = 0, .width = 0, .channels = colour ? 3 : 1, .pixels = {}};
-  picture.width = reader.number("a width", kLongest);
-  picture.height = reader.number("a height", kLongest);
-  const int64_t largest = reader.number("a largest value", 65535);
+  picture.width = reader.number("width", kLongest);
+  picture.height = reader.number("height", kLongest);
+  const int64_t largest = reader.number("largest value", 65535);
   check<DataError>(largest == 255, "netpbm: only values up to 255 are read, 8 bits: ", name,
                    " has up to ", largest, ". Convert it.");
   check<DataError>(picture.width > 0 && picture.height > 0, "netpbm: it has no pixels: ", name,
@@ -84,7 +84,7 @@ Picture parse_netpbm(const Bytes& bytes, const std::string& name) {
   }
   picture.pixels.reserve(count);
   for (size_t i = 0; i < count; ++i)
-    picture.pixels.push_back(static_cast<uint8_t>(reader.number("a value", 255)));
+    picture.pixels.push_back(static_cast<uint8_t>(reader.number("value", 255)));
   reader.skip_space();
   check<DataError>(reader.left() == 0, "netpbm: something follows the pixels: ", name, " has ",
                    reader.left(), " bytes more. Fetch it again.");

@@ -1,11 +1,18 @@
 #include "examples/common/predictions.h"
 
 #include <cstdio>
+#include <string>
 
 #include "formats/picture_file.h"
 #include "train/pictures/pages.h"
 
 namespace plimsoll::examples {
+namespace {
+
+// The shortest number that reads back to the same float.
+double shortest(float value) { return std::stod(cat(value)); }
+
+}  // namespace
 
 Json about(const PredictOptions& options, const TrainedModel& trained) {
   const data::ImageDataset& set = trained.test;
@@ -17,8 +24,8 @@ Json about(const PredictOptions& options, const TrainedModel& trained) {
   for (size_t c = 0; c < static_cast<size_t>(set.channels); ++c) {
     const auto& [m, s] = std::pair(set.normalization.mean[c], set.normalization.stddev[c]);
     line += cat(c == 0 ? " (p / 255 - " : ", (p / 255 - ", m, ") / ", s);
-    mean.push_back(m);
-    stddev.push_back(s);
+    mean.push_back(shortest(m));
+    stddev.push_back(shortest(s));
   }
   std::printf("%s\n", line.c_str());
   return {{"model", options.model},
@@ -41,7 +48,7 @@ Json predictions(const AskedImages& asked, const train::Classified& classified, 
       std::snprintf(text, sizeof text, "  %lld (%.4f)", static_cast<long long>(label),
                     static_cast<double>(probability));
       line += text;
-      best.push_back({{"class", label}, {"probability", probability}});
+      best.push_back({{"class", label}, {"probability", shortest(probability)}});
     }
     row["image"] = asked.names[i];
     if (asked.entry[i]) {
@@ -89,9 +96,9 @@ Json worst(const data::ImageDataset& images, std::span<const train::Mistake> mis
                 static_cast<double>(guess.probability));
     rows.push_back({{"entry", image},
                     {"label", label},
-                    {"label_probability", probability},
+                    {"label_probability", shortest(probability)},
                     {"guess", guess.label},
-                    {"guess_probability", guess.probability}});
+                    {"guess_probability", shortest(guess.probability)}});
   }
   return rows;
 }

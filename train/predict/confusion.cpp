@@ -29,12 +29,12 @@ int64_t Confusion::right() const {
 }
 
 std::string Confusion::text() const {
-  const int width = std::max<int>(5, static_cast<int>(cat(total()).size()) + 2);
+  const size_t width = std::max<size_t>(5, cat(total()).size() + 2);
   std::string text = "label \\ guess";
   char cell[64];
   const auto add = [&](int64_t number) {
-    std::snprintf(cell, sizeof cell, "%*lld", width, static_cast<long long>(number));
-    text += cell;
+    const std::string digits = cat(number);
+    text += std::string(width - digits.size(), ' ') + digits;
   };
   for (int64_t guess = 0; guess < classes_; ++guess) add(guess);
   text += "  right\n";
