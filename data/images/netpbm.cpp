@@ -59,7 +59,7 @@ Picture parse_netpbm(const Bytes& bytes, const std::string& name) {
   const char kind = static_cast<char>(bytes[1]);
   const bool colour = kind == '3' || kind == '6', binary = kind == '5' || kind == '6';
   check<DataError>(colour || binary || kind == '2', "netpbm: only P2, P3, P5 and P6 are read: ",
-                   name, " is P", kind, ". Convert it to PGM or PPM.");
+                   name, " is P", std::string(1, kind), ". Convert it to PGM or PPM.");
   Reader reader(bytes, name);
   Picture picture{.height = 0, .width = 0, .channels = colour ? 3 : 1, .pixels = {}};
   picture.width = reader.number("width", kLongest);

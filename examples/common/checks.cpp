@@ -55,13 +55,13 @@ Check probability() {
                         [](double value) { return value >= 0 && value < 1; });
 }
 
-Check size_in_bytes() {
-  return {[](std::string& text) -> std::string {
+Check size_in_bytes(const std::string& example) {
+  return {[example](std::string& text) -> std::string {
             try {
               parse_bytes(text);
               return "";
             } catch (const ValueError&) {
-              return cat("not a size above 0, as in 300MiB: ", text.empty() ? "\"\"" : text);
+              return cat("not a size above 0, as in ", example, ": ", text.empty() ? "\"\"" : text);
             }
           },
           ""};

@@ -94,7 +94,7 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
                  "What activations are kept in [as the run says, or f32]")
       ->check(one_of(precision_names()));
   app.add_option("--budget", options.budget_text, "Bytes that it may hold, as in 30MiB")
-      ->check(size_in_bytes());
+      ->check(size_in_bytes("30MiB"));
   app.add_flag("--plan-only", options.plan_only, "Print what it takes and stop");
   app.add_option("--device", options.device, "cpu, cuda, or cuda:1 and so on")
       ->capture_default_str();
