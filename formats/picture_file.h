@@ -11,8 +11,8 @@
 
 namespace plimsoll::formats {
 
-// A PNG or NetPBM file of 8 bits, grey or in colours, told by its first bytes. DataError, naming the
-// file: as data::read_file(), parse_png() and data::parse_netpbm(), and for a file that is neither.
+// A PNG or NetPBM file of 8 bits, grey or in colours, told by its first bytes. DataError, naming
+// the file: as data::read_file(), parse_png(), data::parse_netpbm(), and for one that is neither.
 data::Picture read_picture(const std::filesystem::path& file);
 
 // The content of a PNG file. Palettes and grey of 1, 2 or 4 bits become 8 bits, which is exact; no

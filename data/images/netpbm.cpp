@@ -34,8 +34,8 @@ class Reader {
     int64_t value = 0;
     for (; left() > 0 && is_digit(*here()) && value <= most; ++at_)
       value = 10 * value + (*here() - '0');
-    check<DataError>(value <= most, "netpbm: the ", what, " is too large: ", name_, " has more than ",
-                     most, ". Only pictures of 8 bits and ordinary sizes are read: convert it.");
+    check<DataError>(value <= most, "netpbm: the ", what, " is too large: ", name_,
+                     " has more than ", most, ". Only pictures of 8 bits and ordinary sizes are read: convert it.");
     return value;
   }
 

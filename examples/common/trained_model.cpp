@@ -79,7 +79,8 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
   app.add_option("--top", options.top, "Classes to name for each image")
       ->check(whole_number(1, kMany))
       ->capture_default_str();
-  app.add_flag("--resize", options.fit.resize, "Take pictures of other sizes, stretched to the net's");
+  app.add_flag("--resize", options.fit.resize,
+               "Take pictures of other sizes, stretched to the net's");
   app.add_flag("--grey", options.fit.grey, "Take pictures in colours for a net that knows grey");
   app.add_flag("--evaluate", options.evaluate, "Print loss and accuracy of the test split");
   app.add_flag("--confusion", options.confusion, "And which classes are taken for which");

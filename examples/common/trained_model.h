@@ -1,5 +1,5 @@
-// The net of predict: from a run of train_cnn, which knows what it is and what it was trained on, or
-// from an exported file, of which the command line says so.
+// The net of predict: from a run of train_cnn, which knows what it is and what it was trained on,
+// or from an exported file, of which the command line says so.
 //
 //   PredictOptions options;
 //   add_predict_options(app, options);

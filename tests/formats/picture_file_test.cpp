@@ -10,7 +10,8 @@ using data::Bytes;
 using data::Picture;
 
 void append_number(Bytes& bytes, uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<uint8_t>(value >> shift));
+  for (int shift = 24; shift >= 0; shift -= 8)
+    bytes.push_back(static_cast<uint8_t>(value >> shift));
 }
 
 void append_chunk(Bytes& bytes, const std::string& type, const Bytes& content) {

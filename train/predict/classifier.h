@@ -1,5 +1,5 @@
-// Classifier: what a trained net says of images. One captured step, whose bytes are known before the
-// first image is seen.
+// Classifier: what a trained net says of images. One captured step, whose bytes are known before
+// the first image is seen.
 //
 //   train::Classifier classifier(model, images.test, {.batch = 100});
 //   classifier.planned_bytes();
@@ -43,9 +43,9 @@ struct Classified {
 class Classifier {
  public:
   // By reference: both outlive it. Plans, and takes no memory. Under a budget call make_exact()
-  // (train/budget.h) before the first tensor; from here on it is the pool's limit, less what a batch
-  // takes in host memory before it is tensors. UsageError, naming the smallest that would do, for a
-  // budget that is too small; as Loader for images that do not fit together.
+  // (train/budget.h) before the first tensor; from here on it is the pool's limit, less what a
+  // batch takes in host memory before it is tensors. UsageError, naming the smallest that would do,
+  // for a budget that is too small; as Loader for images that do not fit together.
   Classifier(const nn::Module& model, const data::ImageDataset& images,
              const ClassifyOptions& options);
 
@@ -78,7 +78,7 @@ struct Prediction {
   float probability;
 };
 
-// The k most likely classes, those first; of equal ones the lower label. All, where there are fewer.
+// The k most likely classes, those first; of equal ones the lower label. All where there are fewer.
 std::vector<Prediction> top(std::span<const float> probabilities, int64_t k);
 
 }  // namespace plimsoll::train
