@@ -4,7 +4,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages="g++ cmake ninja-build libeigen3-dev zlib1g-dev libgtest-dev libcli11-dev
-          nlohmann-json3-dev libutf8proc-dev curl ca-certificates ${extra_packages:-}"
+          nlohmann-json3-dev libutf8proc-dev libpng-dev curl ca-certificates
+          ${extra_packages:-}"
 missing=""
 for package in $packages; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||

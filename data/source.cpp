@@ -25,10 +25,13 @@ std::string after(const std::string& source, std::string_view prefix) {
 }  // namespace
 
 ImageSource load_images(const std::string& source) {
-  if (source == "builtin") return {draw_images(Split::train), draw_images(Split::test)};
+  return {load_images(source, Split::train), load_images(source, Split::test)};
+}
+
+ImageDataset load_images(const std::string& source, Split split) {
+  if (source == "builtin") return draw_images(split);
   for (const auto& [prefix, load] : kImageFormats)
-    if (const std::string dir = after(source, prefix); !dir.empty())
-      return {load(dir, Split::train), load(dir, Split::test)};
+    if (const std::string dir = after(source, prefix); !dir.empty()) return load(dir, split);
   fail<UsageError>("data: this names no images: \"", source, "\". Use ", kImageSources, ".");
 }
 

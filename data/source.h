@@ -40,6 +40,7 @@ constexpr const char* kTextFolder = "";
 
 // UsageError for anything else, listing what is accepted; DataError from reading.
 ImageSource load_images(const std::string& source);
+ImageDataset load_images(const std::string& source, Split split);
 TextDataset load_text(const std::string& source, const char* folder = kTextFolder);
 TokenSource load_tokens(const std::string& source, const char* folder = kTextFolder);
 

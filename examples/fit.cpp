@@ -21,18 +21,6 @@ struct Asked {
   std::string json;
 };
 
-Check size_of_memory() {
-  return {[](std::string& text) -> std::string {
-            try {
-              parse_bytes(text);
-              return "";
-            } catch (const ValueError&) {
-              return cat("not a size above 0, as in 8GiB: ", text.empty() ? "\"\"" : text);
-            }
-          },
-          ""};
-}
-
 struct Way {
   Recomputing recomputing;
   const char* name;
@@ -101,7 +89,7 @@ int main(int argc, char** argv) {
       ->check(one_of(models))
       ->capture_default_str();
   app.add_option("--vram", asked.vram, "Memory to train in, as in 8GiB")
-      ->check(size_of_memory())
+      ->check(size_in_bytes("8GiB"))
       ->required();
   app.add_option("--precisions", asked.precisions, "Types that activations are kept in")
       ->delimiter(',')

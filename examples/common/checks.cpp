@@ -4,7 +4,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/base/text.h"
+#include "core/base/error.h"
+#include "core/tensor/bytes.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -52,6 +53,18 @@ Check plan_seconds() {
 Check probability() {
   return accept<double>("a number from 0 to below 1",
                         [](double value) { return value >= 0 && value < 1; });
+}
+
+Check size_in_bytes(const std::string& example) {
+  return {[example](std::string& text) -> std::string {
+            try {
+              parse_bytes(text);
+              return "";
+            } catch (const ValueError&) {
+              return cat("not a size above 0, as in ", example, ": ", text.empty() ? "\"\"" : text);
+            }
+          },
+          ""};
 }
 
 Check number_between(double least, double most) {

@@ -27,6 +27,7 @@ Check whole_number(int64_t least, int64_t most);
 Check positive_number();  // finite
 Check plan_seconds();     // as BudgetOptions::search_seconds may be
 Check probability();      // below 1
+Check size_in_bytes(const std::string& example);  // above 0, as parse_bytes() reads it
 Check loss_scale();       // "dynamic", "none", or a number above 0 that f32 can hold
 Check number_between(double least, double most);
 Check not_empty();

@@ -35,6 +35,7 @@ void Journal::open(const std::filesystem::path& folder, int64_t done, int64_t ev
   for (const Metric& metric : objective.metrics) columns.push_back(metric.name);
   columns.emplace_back("learning_rate");
   log_.emplace(folder, std::move(columns), evaluated);
+  begin_row(done);
   for (const LogRow& row : read_log(folder)) {
     Evaluation evaluation{.batches = row.batches, .figures = row.figures};
     if (std::isnan(evaluation.at("mean_loss"))) continue;  // a batch alone
@@ -54,8 +55,27 @@ void Journal::trained(int64_t batches, double loss, double learning_rate, double
   progress_->update(batches, (batches - first_) * length_.items,
                     status_line(loss, accuracy, planned_bytes_, pool_.stats()));
   const bool evaluation = batches % length_.round == 0 || batches == length_.batches;
-  if (log_ && options_.log_every > 0 && batches % options_.log_every == 0 && !evaluation)
-    log_->row(batches, {{"loss", loss}, {"learning_rate", learning_rate}});
+  if (log_ && options_.log_every > 0 && batches % options_.log_every == 0 && !evaluation) {
+    log_->row(batches, {{"loss", loss}, {"learning_rate", learning_rate}}, measured(batches));
+    begin_row(batches);
+  }
+}
+
+void Journal::begin_row(int64_t batches) {
+  row_first_ = batches;
+  row_start_ = std::chrono::steady_clock::now();
+  row_peak_.emplace(pool_);
+}
+
+Figures Journal::measured(int64_t batches) const {
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - row_start_).count();
+  Figures figures{{"memory", static_cast<double>(row_peak_->peak().bytes)}};
+  if (planned_bytes_ > 0) figures.emplace_back("planned", static_cast<double>(planned_bytes_));
+  if (batches > row_first_)
+    figures.emplace_back("items_per_second",
+                       static_cast<double>((batches - row_first_) * length_.items) / seconds);
+  return figures;
 }
 
 void Journal::histograms(int64_t batches, const std::vector<NamedTensor>& parameters,
@@ -70,6 +90,7 @@ void Journal::histograms(int64_t batches, const std::vector<NamedTensor>& parame
 void Journal::evaluating(int64_t batches) {
   progress_->finish();
   board_.memory(batches, pool_.stats().peak);
+  if (log_) row_measured_ = measured(batches);
 }
 
 void Journal::say(const std::string& sentence) {
@@ -100,7 +121,8 @@ void Journal::evaluated(const Evaluation& evaluation) {
   row.insert(row.end(), {{"loss", loss_},
                          {"mean_loss", evaluation.mean_loss},
                          {"learning_rate", rate_}});
-  log_->row(evaluation.batches, row);
+  log_->row(evaluation.batches, row, row_measured_);
+  begin_row(evaluation.batches);
 }
 
 }  // namespace plimsoll::train

@@ -7,6 +7,7 @@
 //   journal.evaluated(evaluation);
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 #include "core/tensor/named_tensor.h"
@@ -62,6 +63,9 @@ class Journal {
   const std::vector<Evaluation>& evaluations() const { return evaluations_; }
 
  private:
+  void begin_row(int64_t batches);
+  Figures measured(int64_t batches) const;  // since then
+
   const TrainOptions& options_;
   const RunLength length_;
   PooledAllocator& pool_;
@@ -70,7 +74,13 @@ class Journal {
   std::optional<Progress> progress_;
   std::vector<Evaluation> evaluations_;
   int64_t first_ = 0, planned_bytes_ = 0;
-  double loss_ = 0, rate_ = 0;
+  double loss_ = 0, rate_ = 0;  // of the last batch
+
+  // Of the next row of the log.
+  int64_t row_first_ = 0;  // batches before it
+  std::chrono::steady_clock::time_point row_start_;
+  std::optional<PeakScope> row_peak_;
+  Figures row_measured_;  // when the evaluation began
 };
 
 }  // namespace plimsoll::train

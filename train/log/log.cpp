@@ -59,11 +59,13 @@ std::vector<LogRow> read_log(const fs::path& folder) {
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || !json.contains("batches") || !json["batches"].is_number_integer())
       continue;
-    rows.push_back({json["batches"], {}});
-    for (const auto& [name, value] : json.items())
-      if (name != "batches" && name != "time")
-        rows.back().figures.emplace_back(
-            name, value.is_number() ? value.get<double>() : std::nan(""));
+    LogRow& row = rows.emplace_back(LogRow{json["batches"], {}});
+    for (const auto& [name, value] : json.items()) {
+      if (name == "batches" || name == "time") continue;
+      Figures& figures =
+          std::ranges::find(kMeasured, name) == std::end(kMeasured) ? row.figures : row.measured;
+      figures.emplace_back(name, value.is_number() ? value.get<double>() : std::nan(""));
+    }
   }
   return rows;
 }
@@ -78,7 +80,7 @@ Log::Log(const fs::path& folder, std::vector<std::string> columns, int64_t batch
   json_ = append_to(json_name_, rows_until(json_name_, /*json=*/true, batches));
 }
 
-void Log::row(int64_t batches, const Figures& values) {
+void Log::row(int64_t batches, const Figures& values, const Figures& measured) {
   std::string csv = cat(batches);
   nlohmann::ordered_json json = {{"batches", batches}};
   size_t used = 0;
@@ -95,6 +97,11 @@ void Log::row(int64_t batches, const Figures& values) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   write(csv_, csv_name_, csv + "\n");
+  for (const auto& [name, value] : measured)
+    if (const double whole = std::round(value); whole == value && std::abs(value) < 1e15)
+      json[name] = static_cast<int64_t>(whole);  // bytes
+    else
+      json[name] = value;
   json["time"] = static_cast<double>(ms) / 1000;
   write(json_, json_name_, json.dump() + "\n");
 }

@@ -10,7 +10,8 @@
 //   100,2.02,1.98
 //
 // Numbers are written in the shortest form that reads back to the same value; what is not finite is
-// null in JSON. "time" is in seconds since 1970. Every row reaches the system at once.
+// null in JSON. "time" is in seconds since 1970. Every row reaches the system at once. What was
+// measured stands in metrics.jsonl alone, since it is another in every run.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +29,12 @@ using Figures = std::vector<std::pair<std::string, double>>;
 struct LogRow {
   int64_t batches;
   Figures figures;
+  Figures measured = {};  // those of kMeasured
 };
+// The most bytes in use since the row before, those that were planned, and how many items of
+// batches were trained on in a second; without what evaluations took.
+constexpr const char* kMeasured[] = {"memory", "planned", "items_per_second"};
+
 // Those of the run in `folder`, without one that is not whole. Nothing where there is no log.
 std::vector<LogRow> read_log(const std::filesystem::path& folder);
 
@@ -39,8 +45,7 @@ class Log {
   Log(const std::filesystem::path& folder, std::vector<std::string> columns, int64_t batches);
 
   // After so many batches. ValueError for a column that there is not, DataError for a full disk.
-  void row(int64_t batches, const Figures& values);
-
+  void row(int64_t batches, const Figures& values, const Figures& measured = {});
 
  private:
   std::filesystem::path csv_name_, json_name_;

@@ -1,8 +1,8 @@
-# memory_page.html and comparison_page.html become strings in the programs, with page.css and page.js
-# in them: kMemoryPage in generated/memory_page_html.h, kComparisonPage likewise.
+# The pages become strings in the programs, with page.css and page.js in them: memory_page.html is
+# kMemoryPage in generated/memory_page_html.h, the others likewise.
 file(READ pictures/page.css STYLE)
 file(READ pictures/page.js SCRIPT)
-foreach(NAME MemoryPage ComparisonPage)
+foreach(NAME MemoryPage ComparisonPage CurvesPage MistakesPage)
   string(REPLACE Page _page file ${NAME})
   string(TOLOWER ${file} file)
   file(READ pictures/${file}.html PAGE)

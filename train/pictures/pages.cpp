@@ -6,25 +6,13 @@
 
 #include "comparison_page_html.h"
 #include "memory_page_html.h"
+#include "mistakes_page_html.h"
+#include "train/pictures/page.h"
 
 namespace plimsoll::train {
 namespace {
 
 constexpr size_t kRowsOfTable = 13;
-
-// The page with `data` in place of its @DATA@. Texts may hold any UTF-8.
-std::string page_with(std::string_view page, const Json& data) {
-  const std::string_view mark = "@DATA@";
-  const size_t at = page.find(mark);
-  // It stands inside a script element: nothing in it may end the element.
-  std::string json;
-  for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace))
-    if (c == '<')
-      json += "\\u003c";
-    else
-      json += c;
-  return cat(page.substr(0, at), json, page.substr(at + mark.size()));
-}
 
 std::string percent(double part, double whole) {
   char text[32];
@@ -125,7 +113,35 @@ std::string caption(std::span<const Drawn> runs) {
                     " longer, by a model of times.");
 }
 
+// RFC 4648.
+std::string base64(const std::string& bytes) {
+  constexpr const char* kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t three = 0;
+    for (size_t j = 0; j < 3; ++j)
+      three = three << 8 | (i + j < bytes.size() ? static_cast<uint8_t>(bytes[i + j]) : 0U);
+    for (size_t j = 0; j < 4; ++j)
+      text += i + j > bytes.size() ? '=' : kDigits[three >> (18 - 6 * j) & 63];
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string page_with(std::string_view page, const Json& data) {
+  const std::string_view mark = "@DATA@";
+  const size_t at = page.find(mark);
+  // It stands inside a script element: nothing in it may end the element.
+  std::string json;
+  for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace))
+    if (c == '<')
+      json += "\\u003c";
+    else
+      json += c;
+  return cat(page.substr(0, at), json, page.substr(at + mark.size()));
+}
 
 std::string memory_page(const std::string& title, const std::string& about,
                         std::span<const Drawn> runs) {
@@ -150,6 +166,36 @@ std::string memory_page(const std::string& title, const std::string& about,
 
 std::string comparison_page(const Json& rows, int steps) {
   return page_with(kComparisonPage, {{"steps", steps}, {"rows", rows}});
+}
+
+std::string mistakes_page(const std::string& title, const std::string& about,
+                          const Confusion& confusion, const Score& score,
+                          std::span<const PicturedMistake> mistakes) {
+  Json matrix = Json::array(), shown = Json::array();
+  for (int64_t label = 0; label < confusion.classes(); ++label) {
+    Json row = Json::array();
+    for (int64_t guess = 0; guess < confusion.classes(); ++guess)
+      row.push_back(confusion.at(label, guess));
+    matrix.push_back(std::move(row));
+  }
+  for (const auto& [mistake, png] : mistakes)
+    shown.push_back({{"entry", mistake.image},
+                     {"label", mistake.label},
+                     {"guess", mistake.guess.label},
+                     {"guess_probability", mistake.guess.probability},
+                     {"probability", mistake.probability},
+                     {"png", base64(png)}});
+  const int64_t all = confusion.total(), wrong = all - confusion.right();
+  const Json tiles = {
+      {"accuracy", percent(static_cast<double>(all - wrong), static_cast<double>(all)),
+       cat(all - wrong, " of ", all, " images are right")},
+      {"mistakes", std::to_string(wrong), cat("the ", mistakes.size(), " worst are shown")},
+      {"loss", cat(static_cast<float>(score.loss.value())), "mean over all images"}};
+  return page_with(kMistakesPage, {{"title", title},
+                                   {"about", about},
+                                   {"tiles", tiles},
+                                   {"confusion", matrix},
+                                   {"mistakes", shown}});
 }
 
 }  // namespace plimsoll::train

@@ -3,6 +3,8 @@
 //   const Drawn runs[] = {{"as it runs", step.plan(metas), make_timeline(...)}};
 //   file.write(memory_page("gpt", "batch 12, f32", runs));
 //   file.write(comparison_page(rows, /*steps=*/5));
+//
+// Curves of runs are in curves.h.
 #pragma once
 
 #include <span>
@@ -10,6 +12,7 @@
 
 #include "train/json.h"
 #include "memory/layout/timeline.h"
+#include "train/predict/confusion.h"
 
 namespace plimsoll::train {
 
@@ -28,5 +31,16 @@ std::string memory_page(const std::string& title, const std::string& about,
 // The rows of compare_memory, an array of to_json() of comparison_table.h: for each model and batch
 // the peak of memory against time, and the table.
 std::string comparison_page(const Json& rows, int steps);
+
+struct PicturedMistake {
+  Mistake mistake;
+  std::string png;  // the content of a file
+};
+
+// What a net gets wrong: pictures with what they are and what they were taken for, in the order
+// given, and the confusion matrix. `about`: the images.
+std::string mistakes_page(const std::string& title, const std::string& about,
+                          const Confusion& confusion, const Score& score,
+                          std::span<const PicturedMistake> mistakes);
 
 }  // namespace plimsoll::train

@@ -1,0 +1,120 @@
+#include "examples/common/predictions.h"
+
+#include <cstdio>
+#include <string>
+
+#include "formats/picture_file.h"
+#include "train/pictures/pages.h"
+
+namespace plimsoll::examples {
+namespace {
+
+// The shortest number that reads back to the same float.
+double shortest(float value) { return std::stod(cat(value)); }
+
+}  // namespace
+
+Json about(const PredictOptions& options, const TrainedModel& trained) {
+  const data::ImageDataset& set = trained.test;
+  std::printf("%s of %s, trained on %s\n", options.model.c_str(), trained.file.c_str(),
+              options.data.c_str());
+  Json mean = Json::array(), stddev = Json::array();
+  std::string line = cat("  images ", set.height, " x ", set.width, " x ", set.channels,
+                         "; of a byte p the net sees");
+  for (size_t c = 0; c < static_cast<size_t>(set.channels); ++c) {
+    const auto& [m, s] = std::pair(set.normalization.mean[c], set.normalization.stddev[c]);
+    line += cat(c == 0 ? " (p / 255 - " : ", (p / 255 - ", m, ") / ", s);
+    mean.push_back(shortest(m));
+    stddev.push_back(shortest(s));
+  }
+  std::printf("%s\n", line.c_str());
+  return {{"model", options.model},
+          {"weights", trained.file},
+          {"data", options.data},
+          {"image", {set.height, set.width, set.channels}},
+          {"classes", set.classes},
+          {"normalization", {{"mean", mean}, {"stddev", stddev}}},
+          {"precision", options.precision_name}};
+}
+
+Json predictions(const AskedImages& asked, const train::Classified& classified, int64_t most) {
+  Json rows = Json::array();
+  for (size_t i = 0; i < asked.names.size(); ++i) {
+    Json row, best = Json::array();
+    std::string line = asked.names[i] + ":";
+    for (const auto& [label, probability] :
+         train::top(classified.of(static_cast<int64_t>(i)), most)) {
+      char text[64];
+      std::snprintf(text, sizeof text, "  %lld (%.4f)", static_cast<long long>(label),
+                    static_cast<double>(probability));
+      line += text;
+      best.push_back({{"class", label}, {"probability", shortest(probability)}});
+    }
+    row["image"] = asked.names[i];
+    if (asked.entry[i]) {
+      const int64_t label = asked.images.labels[i];
+      line += cat("  it is ", label);
+      row["entry"] = *asked.entry[i];
+      row["label"] = label;
+    }
+    row["top"] = best;
+    std::printf("%s\n", line.c_str());
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json evaluation(const data::ImageDataset& images, const train::Classified& classified) {
+  const train::Score& score = classified.score;
+  std::printf("%s\n", cat(images.name, ", ", images.count(), " images: loss ", score.loss.value(),
+                          ", accuracy ", score.accuracy())
+                          .c_str());
+  return {{"split", images.name},
+          {"images", images.count()},
+          {"loss", score.loss.value()},
+          {"accuracy", score.accuracy()}};
+}
+
+Json confusion_matrix(const train::Confusion& confusion) {
+  std::printf("%s", confusion.text().c_str());
+  Json rows = Json::array();
+  for (int64_t label = 0; label < confusion.classes(); ++label) {
+    Json row = Json::array();
+    for (int64_t guess = 0; guess < confusion.classes(); ++guess)
+      row.push_back(confusion.at(label, guess));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json worst(const data::ImageDataset& images, std::span<const train::Mistake> mistakes) {
+  Json rows = Json::array();
+  for (const auto& [image, label, guess, probability] : mistakes) {
+    std::printf("%s %lld: it is %lld (%.3g), and taken for %lld (%.4f)\n", images.name.c_str(),
+                static_cast<long long>(image), static_cast<long long>(label),
+                static_cast<double>(probability), static_cast<long long>(guess.label),
+                static_cast<double>(guess.probability));
+    rows.push_back({{"entry", image},
+                    {"label", label},
+                    {"label_probability", shortest(probability)},
+                    {"guess", guess.label},
+                    {"guess_probability", shortest(guess.probability)}});
+  }
+  return rows;
+}
+
+std::string page_of(const std::string& title, const data::ImageDataset& images,
+                    const train::Classified& classified,
+                    std::span<const train::Mistake> mistakes) {
+  const train::Confusion confusion(classified, images.labels);
+  std::vector<train::PicturedMistake> pictured;
+  for (const train::Mistake& mistake : mistakes) {
+    const auto first = images.pixels.begin() + mistake.image * images.image_bytes();
+    const data::Picture picture{images.height, images.width, images.channels,
+                                {first, first + images.image_bytes()}};
+    pictured.push_back({mistake, formats::png_of(picture)});
+  }
+  return train::mistakes_page(title, images.name, confusion, classified.score, pictured);
+}
+
+}  // namespace plimsoll::examples

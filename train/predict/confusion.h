@@ -1,0 +1,55 @@
+// Confusion: which classes are taken for which, and which images were.
+//
+//   train::Confusion confusion(10);
+//   for (size_t i = 0; i < labels.size(); ++i) confusion.add(labels[i], guesses[i]);
+//   std::printf("%s", confusion.text().c_str());
+#pragma once
+
+#include <string>
+
+#include "train/predict/classifier.h"
+
+namespace plimsoll::train {
+
+class Confusion {
+ public:
+  explicit Confusion(int64_t classes)
+      : classes_(classes), counts_(static_cast<size_t>(classes * classes)) {}
+  // Of all images against `labels`.
+  Confusion(const Classified& classified, std::span<const int64_t> labels);
+
+  // IndexError for what is no class.
+  void add(int64_t label, int64_t guess) { ++counts_[place(label, guess)]; }
+  int64_t at(int64_t label, int64_t guess) const { return counts_[place(label, guess)]; }
+  int64_t classes() const { return classes_; }
+  int64_t of_class(int64_t label) const;  // images
+  int64_t total() const;
+  int64_t right() const;
+
+  // A row for each class, a column for each guess, and last which share of the class was right.
+  std::string text() const;
+
+ private:
+  size_t place(int64_t label, int64_t guess) const {
+    check<IndexError>(0 <= label && label < classes_ && 0 <= guess && guess < classes_,
+                      "confusion: there is no such class: ", label, " taken for ", guess, " of ",
+                      classes_, ". Make it for all classes.");
+    return static_cast<size_t>(label * classes_ + guess);
+  }
+
+  int64_t classes_;
+  std::vector<int64_t> counts_;  // [label, guess]
+};
+
+struct Mistake {
+  int64_t image, label;
+  Prediction guess;
+  float probability;  // of the label
+};
+
+// Images whose guess is wrong, those first whose label was the least likely: the highest losses. At
+// most `most` of them.
+std::vector<Mistake> worst_mistakes(const Classified& classified, std::span<const int64_t> labels,
+                                    int64_t most);
+
+}  // namespace plimsoll::train
