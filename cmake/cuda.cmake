@@ -125,6 +125,7 @@ function(plimsoll_cuda_library)
                              PLIMSOLL_CUDA_FOLDER="${CMAKE_CUDA_COMPILER_TOOLKIT_ROOT}")
   # --expt-relaxed-constexpr: kernels call the engine's constexpr functions, formulas among them.
   target_compile_options(plimsoll_cuda PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:${PLIMSOLL_CUDA_CODE} --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-fopenmp-simd>
+    $<$<COMPILE_LANGUAGE:CUDA>:${PLIMSOLL_CUDA_CODE} --expt-relaxed-constexpr
+      -Xcompiler=-Wall,-Wextra,-fopenmp-simd>
     $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${PLIMSOLL_WERROR}>>:-Werror=all-warnings>)
 endfunction()

@@ -1,7 +1,6 @@
 #include "core/cuda/elements.cuh"
 #include "core/cuda/faults.cuh"
 #include "core/cuda/launch.cuh"
-#include "ops/common/many.cuh"
 #include "ops/indexing/write_rows/kernels.h"
 
 namespace plimsoll {
@@ -30,15 +29,14 @@ __global__ void write_rows_kernel(Sizes s, const Word* rows, Elements<int64_t> i
 
 }  // namespace
 
-// Inputs of one call, or of several that were joined: into, rows, ids.
+// Inputs: into, rows, ids.
 void write_rows_cuda(const Call& call) {
-  for_calls(call, 3, [](std::span<const View> in) {
-    const Sizes s(in[0], in[1]);
-    visit_width(size_of(in[0].dtype()), [&]<class Word>() {
-      launch(write_rows_kernel<Word>, blocks_for(s.batch * s.width), kThreads, s, in[1].as<Word>(),
-             elements<int64_t>(in[2]), fault_word(&write_rows_detail::throw_bad_id, s.places),
-             in[0].as<Word>());
-    });
+  const auto& in = call.in;
+  const Sizes s(in[0], in[1]);
+  visit_width(size_of(in[0].dtype()), [&]<class Word>() {
+    launch(write_rows_kernel<Word>, blocks_for(s.batch * s.width), kThreads, s, in[1].as<Word>(),
+           elements<int64_t>(in[2]), fault_word(&write_rows_detail::throw_bad_id, s.places),
+           in[0].as<Word>());
   });
 }
 
