@@ -62,7 +62,7 @@ nn::GenerationPlan planned(const WritingOptions& options, const SavedGpt& gpt,
   try {
     return nn::Generator(*shapes, reads).plan();
   } catch (const BudgetError& e) {
-    fail<UsageError>("--budget ", options.budget, ": ", e.what());
+    fail<UsageError>("--budget ", options.budget_text, ": ", e.what());
   }
 }
 
@@ -92,7 +92,7 @@ void run(const WritingOptions& options) {
                static_cast<long long>(read), writing.seconds.front(), writing.tokens_per_second(),
                static_cast<long long>(plan.total()), static_cast<long long>(peak));
   report.write({{"model", gpt.name()},
-                {"precision", options.precision},
+                {"precision", options.precision_name},
                 {"context", plan.context},
                 {"prompt_tokens", read},
                 {"tokens", writing.tokens},

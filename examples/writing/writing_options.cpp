@@ -45,7 +45,7 @@ Check bytes() {
 }  // namespace
 
 DType WritingOptions::dtype() const {
-  switch (precision_named(precision)) {
+  switch (precision_named(precision_name)) {
     case Precision::bf16:
       return DType::bf16;
     case Precision::f16:
@@ -92,11 +92,11 @@ void add_writing_options(CommandLine& app, WritingOptions& options) {
   app.add_option("--context", options.context,
                  "Tokens that are remembered [as many as are needed, at most the model's own]")
       ->check(whole_number(1, kMany));
-  app.add_option("--precision", options.precision,
+  app.add_option("--precision", options.precision_name,
                  "What weights, activations and cache are kept in")
       ->check(one_of(precision_names()))
       ->capture_default_str();
-  app.add_option("--budget", options.budget, "Bytes that may be held, as in 300MiB")
+  app.add_option("--budget", options.budget_text, "Bytes that may be held, as in 300MiB")
       ->check(bytes());
   app.add_flag("--plan-only", options.plan_only, "Print what it takes and stop");
   app.add_option("--device", options.device, "cpu, cuda, or cuda:1 and so on")
@@ -139,7 +139,7 @@ nn::GeneratorOptions reads_of(const WritingOptions& options, const SavedGpt& gpt
                     " tokens for ", context, ". Use a shorter one.");
   nn::GeneratorOptions reads{.context = context, .reads = {prompt}};
   if (needed > context) reads.reads.push_back(half_of(context));
-  if (!options.budget.empty()) reads.budget = parse_bytes(options.budget);
+  if (!options.budget_text.empty()) reads.budget = parse_bytes(options.budget_text);
   return reads;
 }
 

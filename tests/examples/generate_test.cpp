@@ -149,8 +149,8 @@ TEST(Generate, RefusesInOneSentence) {
       "generator: the context is full: 3 of 4 tokens were read, and 2 more "
       "are given. Restart, or use a larger one.");
   expect_error<IndexError>([&] { generator.read(Ids{97}); },
-                           "embedding: an id is out of range: 97 at position 0 for 97 rows. Use "
-                           "ids from 0 and below 97.");
+                           "embedding: an id is out of range: 97 at position 0 for a size of 97. "
+                           "Use ids from 0 and below 97.");
   expect_error<ValueError>(
       [&] { Generator(*model, {.context = 4, .reads = {5}}); },
       "generator: so many tokens cannot be read: 5 in a context of 4. Use 1 to 4.");

@@ -249,12 +249,14 @@ TEST(Trainer, RefusesWhatDoesNotGoTogether) {
                            "the budget out, or capture it.");
   expect_error<UsageError>([&] { train({.epochs = 1, .resume = true}); },
                            "train: there is no run to go on with. Name its folder.");
-  expect_error<ValueError>(
-      [&] {
-        Trainer(s.model, *s.optimizer, {.at = [](int64_t) { return data::Batch(); }, .kinds = {{}}},
-                batches(s.test), {.epochs = 1});
-      },
-      "train: these batches have no epochs. Say how many steps to train.");
+  const auto of_kind = [&](const Metas& kind) {
+    Trainer(s.model, *s.optimizer, {.at = [](int64_t) { return data::Batch(); }, .kinds = {kind}},
+            batches(s.test), {.epochs = 1});
+  };
+  expect_error<ValueError>([&] { of_kind({{{2, 28, 28, 1}}, {{2}, DType::i64}}); },
+                           "train: these batches have no epochs. Say how many steps to train.");
+  expect_error<ValueError>([&] { of_kind({}); },
+                           "train: a kind of batch is {x, y}: 0 tensors. Give two, or none.");
   expect_error<ValueError>(
       [&] { Trainer(s.model, *s.optimizer, {}, batches(s.test), {.epochs = 1}); },
       "train: there are no batches. Set Batches::at.");
