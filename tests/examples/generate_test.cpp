@@ -160,7 +160,8 @@ TEST(Generate, RefusesInOneSentence) {
 TEST(Generate, WritesWhatTransformersWrites) {
   NEEDS_PYTHON("torch, transformers, safetensors");
   const data::TemporaryFolder dir;
-  const python::Outcome outcome = python::run("examples/generate_torch.py", {dir.path().string()});
+  const python::Outcome outcome =
+      python::run("examples/references/generate_torch.py", {dir.path().string()});
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   Initializer init{.seed = 2};
   const auto model = make_gpt(kSmall, false, init);

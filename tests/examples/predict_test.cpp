@@ -111,7 +111,7 @@ TEST_F(Predict, ProbabilitiesAreThoseOfNumpy) {
   NEEDS_PYTHON("numpy");
   const std::string png = write_png("p.png", entry(12));
   const Json json = json_of(of_weights() + " --top 10 " + png);
-  const Outcome outcome = python::run("examples/lenet_numpy.py",
+  const Outcome outcome = python::run("examples/references/lenet_numpy.py",
                                       {dir->text("w.safetensors"), "0.1307", "0.3081", png});
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   std::vector<double> wanted;

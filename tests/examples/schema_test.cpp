@@ -75,9 +75,9 @@ TEST_F(ExamplesSchema, ATraceIsOfTheTraceEventFormat) {
   const std::string measured = write("train_cnn --plan-only --trace ", "cnn.json");
   const std::string again = write(gpt + "--plan-only --budget 2MiB --trace ", "budget.json");
   for (const auto& [file, verdict] :
-       validate("examples/trace.schema.json", {kept, measured, again}))
+       validate("examples/references/trace.schema.json", {kept, measured, again}))
     EXPECT_EQ(verdict, "valid") << file;
-  expect_refused("examples/trace.schema.json", kept,
+  expect_refused("examples/references/trace.schema.json", kept,
                  {{"no_events", [](Json& trace) { trace["traceEvents"].clear(); }},
                   {"other_key", [](Json& trace) { trace["events"] = 1; }},
                   {"other_unit", [](Json& trace) { trace["displayTimeUnit"] = "us"; }},
@@ -104,11 +104,11 @@ TEST_F(ExamplesSchema, ASnapshotIsOfMemoryVizsForm) {
   const std::string pickle = write(gpt + "--plan-only --snapshot ", "gpt.pickle");
   const std::string eager = write(gpt + "--mode eager --steps 3 --snapshot ", "eager.json");
   for (const auto& [file, verdict] :
-       validate("examples/snapshot.schema.json", {planned, pickle, eager}))
+       validate("examples/references/snapshot.schema.json", {planned, pickle, eager}))
     EXPECT_EQ(verdict, "valid") << file;
   const auto block = [](Json& snapshot) -> Json& { return snapshot["segments"][0]["blocks"][0]; };
   const auto entry = [](Json& snapshot) -> Json& { return snapshot["device_traces"][0][0]; };
-  expect_refused("examples/snapshot.schema.json", planned,
+  expect_refused("examples/references/snapshot.schema.json", planned,
                  {{"no_traces", [](Json& snapshot) { snapshot.erase("device_traces"); }},
                   {"other_key", [](Json& snapshot) { snapshot["blocks"] = 1; }},
                   {"no_blocks", [](Json& snapshot) { snapshot["segments"][0]["blocks"].clear(); }},

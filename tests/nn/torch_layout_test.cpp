@@ -29,7 +29,7 @@ void expect_same_in_pytorch(const std::string& name, const Module& model, const 
   write_safetensors(dir / "ours_run.safetensors", ours);
 
   const python::Outcome outcome =
-      python::run("examples/torch_models.py", {name, dir.path().string()});
+      python::run("examples/references/torch_models.py", {name, dir.path().string()});
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   std::cout << outcome.output;
 

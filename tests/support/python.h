@@ -1,7 +1,8 @@
 // Programs of Python that read what we wrote, and write what we read.
 //
 //   NEEDS_PYTHON("numpy, torch");                    // of a test that is skipped without them
-//   const python::Outcome outcome = python::run("examples/torch_models.py", {"lenet", folder});
+//   const python::Outcome outcome =
+//       python::run("examples/references/torch_models.py", {"lenet", folder});
 //   EXPECT_EQ(outcome.code, 0) << outcome.output;
 //
 // The interpreter is python3, or what the environment variable PLIMSOLL_PYTHON names: of a virtual
