@@ -2,7 +2,9 @@
 // backward pass runs the piece again (Chen et al., "Training Deep Nets with Sublinear Memory Cost",
 // 2016). It costs one more forward pass and changes no bit of any gradient.
 //
-//   const auto mlp = [](std::span<const Tensor> in) { return linear(gelu(linear(in[0], in[1])), in[2]); };
+//   const auto mlp = [](std::span<const Tensor> in) {
+//     return linear(gelu(linear(in[0], in[1])), in[2]);
+//   };
 //   Tensor y = checkpoint(mlp, std::array{x, w1, w2});
 //
 // For a module there is nn::checkpointed().

@@ -1,6 +1,6 @@
 // gradcheck: the gradients of a function against finite differences, in f64.
 //
-//   GradcheckResult r = gradcheck([](auto in) { return std::vector{softmax(in[0])}; }, std::array{x});
+//   const auto r = gradcheck([](auto in) { return std::vector{softmax(in[0])}; }, std::array{x});
 //   r.ok;                              // and r.message says where and by how much it is off
 #pragma once
 

@@ -12,8 +12,8 @@
 // size without recompute; times are in parts of the step that keeps all. "again": what the
 // instructions take that run again, predicted and measured; "at least" is the
 // certificate: no plan in that memory repeats less. "added": how much longer the whole step takes,
-// predicted and measured: less, as a smaller arena makes the rest faster. In brackets the medians of
-// the first and of the second half of the steps: how far the measurement can be trusted.
+// predicted and measured: less, as a smaller arena makes the rest faster. In brackets the medians
+// of the first and of the second half of the steps: how far the measurement can be trusted.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -89,9 +89,9 @@ struct Measured {
   double again;               // the sum of the medians of what runs again
 };
 
-// Steps within a budget against steps that keep all, in turns. Where the pages of an arena lie makes
-// a difference of some per cent, so after some rounds others are taken, and a round goes first until
-// the caches have settled.
+// Steps within a budget against steps that keep all, in turns. Where the pages of an arena lie
+// makes a difference of some per cent, so after some rounds others are taken, and a round goes
+// first until the caches have settled.
 Measured measure(const PlannedProgram& all, const PlannedProgram& planned,
                  std::span<const Tensor> inputs, int rounds) {
   constexpr int kRoundsThere = 5;

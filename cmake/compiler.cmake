@@ -1,8 +1,8 @@
 # Flags for everything in the tree.
 #
-# Kernels are plain loops that the compiler turns into vector code. They are optimised in every build
-# type, because a matrix product is some 250 times slower without; -ffast-math is never used: it
-# breaks exp() and the tests for NaN.
+# Kernels are plain loops that the compiler turns into vector code. They are optimised in every
+# build type, because a matrix product is some 250 times slower without; -ffast-math is never used:
+# it breaks exp() and the tests for NaN.
 if(PLIMSOLL_ARCH STREQUAL levels)
   set(march x86-64-v2)  # the library of each level comes after it with its own
 else()
@@ -15,11 +15,12 @@ endmacro()
 plimsoll_compile_options(-Wall -Wextra -march=${march} -fno-math-errno -fno-trapping-math
                          -fopenmp-simd)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  # Where there is AVX-512, GCC and Clang prefer half of it; whole vectors are 1.2-1.4 times faster here.
+  # Where there is AVX-512, GCC and Clang prefer half of it; whole vectors are 1.2-1.4 times faster
+  # here.
   plimsoll_compile_options(-mprefer-vector-width=512)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  plimsoll_compile_options(-Wno-restrict)  # GCC 12 finds overlaps in std::string that are not (bug 105651)
+  plimsoll_compile_options(-Wno-restrict)  # GCC 12 finds overlaps in strings that are not (bug 105651)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   plimsoll_compile_options(-Wno-pass-failed)  # loops in f64 call the C library and stay loops
@@ -38,9 +39,10 @@ if(PLIMSOLL_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
-# plimsoll_fuse(SOURCE...): sources of the calling folder where a sum must have the same bits in loops
-# of any shape. For Zen, GCC leaves products and sums apart in a loop with one chain of sums and fuses
-# them in a loop with several: one row of a matrix product would differ from the same row among others.
+# plimsoll_fuse(SOURCE...): sources of the calling folder where a sum must have the same bits in
+# loops of any shape. For Zen, GCC leaves products and sums apart in a loop with one chain of sums
+# and fuses them in a loop with several: one row of a matrix product would differ from the same row
+# among others.
 include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag(--param=avoid-fma-max-bits=0 PLIMSOLL_CAN_FUSE)
 function(plimsoll_fuse)
@@ -52,7 +54,8 @@ function(plimsoll_fuse)
 endfunction()
 
 # plimsoll_part(): the sources of the calling folder and of those in it join the library, and those
-# of the CUDA half that one; the seam between the two (core/cuda/seam) is the library's. Tests lie beside the code they test and do not.
+# of the CUDA half that one; the seam between the two (core/cuda/seam) is the library's. Tests lie
+# beside the code they test and do not.
 function(plimsoll_part)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   file(GLOB_RECURSE cuda CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)

@@ -1,13 +1,14 @@
 # The CUDA half: the .cu files beside the ops and core/cuda, in a library of its own, plimsoll_cuda.
 #
 # Nothing else knows whether it is there. The engine declares what it needs of it as weak symbols
-# (core/cuda/seam/cuda.h); a program that links plimsoll_all has them where this build has CUDA. The runtime
-# is linked statically and the vendor's libraries are opened when the first op asks for them, so
-# that such a program also runs on a machine without GPU or driver. The program's own project need
-# not know CUDA: the runtime is a library that this one names, not CMake's choice for a language.
+# (core/cuda/seam/cuda.h); a program that links plimsoll_all has them where this build has CUDA. The
+# runtime is linked statically and the vendor's libraries are opened when the first op asks for
+# them, so that such a program also runs on a machine without GPU or driver. The program's own
+# project need not know CUDA: the runtime is a library that this one names, not CMake's choice for a
+# language.
 #
-# It is built where nvcc 13 and the headers of cuDNN and cuBLAS are found. An older nvcc, or a toolkit
-# without one of them, is no reason for a CPU user's build to fail.
+# It is built where nvcc 13 and the headers of cuDNN and cuBLAS are found. An older nvcc, or a
+# toolkit without one of them, is no reason for a CPU user's build to fail.
 include(CheckLanguage)
 check_language(CUDA)
 set(found OFF)

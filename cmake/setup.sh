@@ -1,5 +1,5 @@
-# Sourced by demo.sh, test.sh and the benchmarks: installs what the build needs on Debian 12, and what
-# $extra_packages names, and configures build/.
+# Sourced by demo.sh, test.sh and the benchmarks: installs what the build needs on Debian 12, and
+# what $extra_packages names, and configures build/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

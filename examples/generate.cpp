@@ -1,4 +1,5 @@
-// Writes text with a GPT, one token after another, and says before the first what memory that takes.
+// Writes text with a GPT, one token after another, and says before the first what memory that
+// takes.
 //
 //   generate --run runs/a --prompt "KING:"                       a run of train_transformer
 //   generate --model gpt2-124M --weights model.safetensors --tokenizer gpt2 --prompt-file start.txt
@@ -37,8 +38,8 @@ void show(const std::string& text) {
   std::fflush(stdout);
 }
 
-// Writes so many tokens behind those that are there. When the context is full, its last half is read
-// again, as the first half of the next.
+// Writes so many tokens behind those that are there. When the context is full, its last half is
+// read again, as the first half of the next.
 void write(Writing& writing, const WritingOptions& options, const SavedGpt& gpt,
            nn::Generator& generator) {
   std::vector<float> logits = writing.read_last(std::ssize(writing.tokens), generator);

@@ -32,9 +32,8 @@ void train_on_images(Options& options) {
   const int64_t updates = train::updates_of(options, data.training);
   options.schedule = optim::warmup_cosine(options.learning_rate, options.learning_rate / 100,
                                           updates / options.epochs / 10, updates);
-  options.same = {{"model", options.model},
-                  {"augment", options.augment},
-                  {"prune", cat(options.prune)}};
+  options.same = {
+      {"model", options.model}, {"augment", options.augment}, {"prune", cat(options.prune)}};
   train::Trainer trainer(*model, optimizer, data.training, data.test, options);
   const train::Result result = trainer.run();
   if (options.plan_only) return;

@@ -43,8 +43,7 @@ void train_on_text(TextOptions& options) {
   options.same = {{"model", options.model},
                   {"context", cat(task.context)},
                   {"heads", options.model == "gpt" ? cat(options.gpt.heads) : "the model's own"}};
-  train::Trainer trainer(*task.model,
-                         {{{"matrices", matrices}, {"vectors", vectors}}, parameters},
+  train::Trainer trainer(*task.model, {{{"matrices", matrices}, {"vectors", vectors}}, parameters},
                          task.training, task.validation, options);
   const train::Result result = trainer.run();
   if (!result.over) return;

@@ -78,10 +78,10 @@ Picture parse_png(const Bytes& bytes, const std::string& name) {
   check<DataError>(bits <= 8, "png: only 8 bits a channel are read: ", name, " has ", bits,
                    ". Convert it.");
   const int kind = png_get_color_type(reader.png, reader.info);
-  check<DataError>(!(kind & PNG_COLOR_MASK_ALPHA) &&
-                       !png_get_valid(reader.png, reader.info, PNG_INFO_tRNS),
-                   "png: it has transparent pixels, and only grey and red, green, blue are read: ",
-                   name, ". Put it on a ground first.");
+  check<DataError>(
+      !(kind & PNG_COLOR_MASK_ALPHA) && !png_get_valid(reader.png, reader.info, PNG_INFO_tRNS),
+      "png: it has transparent pixels, and only grey and red, green, blue are read: ", name,
+      ". Put it on a ground first.");
   Picture picture{.height = png_get_image_height(reader.png, reader.info),
                   .width = png_get_image_width(reader.png, reader.info),
                   .channels = kind & PNG_COLOR_MASK_COLOR ? 3 : 1,
@@ -103,8 +103,7 @@ Picture parse_png(const Bytes& bytes, const std::string& name) {
 std::string png_of(const Picture& picture) {
   const bool fits = picture.height > 0 && picture.width > 0 &&
                     (picture.channels == 1 || picture.channels == 3) &&
-                    std::ssize(picture.pixels) ==
-                        picture.height * picture.width * picture.channels;
+                    std::ssize(picture.pixels) == picture.height * picture.width * picture.channels;
   check<ValueError>(fits, "png: this is no picture: ", picture.height, " x ", picture.width, " x ",
                     picture.channels, " with ", picture.pixels.size(),
                     " bytes. Give it 1 or 3 channels and a byte for each.");

@@ -1,7 +1,7 @@
 // Initialisation: the values that parameters start from.
 //
 //   nn::Initializer init{.seed = 1};                               // f32 on the cpu
-//   nn::Initializer plan{.placement = {.device = Device::null}};    // shapes only: no bytes are touched
+//   nn::Initializer plan{.placement = {.device = Device::null}};    // shapes only, no bytes
 //   nn::Linear layer(784, 10, init);
 //   Tensor w = nn::init::kaiming_normal({64, 3, 3, 32}, init);      // [O, KH, KW, I]
 //   nn::assign(model.named_parameters()[0].tensor, w);

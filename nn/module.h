@@ -86,7 +86,6 @@ class Module {
   }
 
  private:
-
   void check_name(const std::string& name) const;
   void add_child(const std::string& name, std::unique_ptr<Module> child);
   Tensor registered(const std::string& name, const Tensor& value) const;

@@ -45,10 +45,10 @@ struct RAdamOptions {
   double weight_decay = 0;
 };
 
-// The formulas are those of ops/update/adam_update, ops/update/adamax_update, ops/update/nadam_update and
-// ops/update/radam_update. State: "first_moment", "second_moment"; with amsgrad also "highest_moment"; of
-// Adamax "first_moment", "largest_gradient". ValueError for betas outside [0, 1) and negative
-// numbers.
+// The formulas are those of ops/update/adam_update, ops/update/adamax_update,
+// ops/update/nadam_update and ops/update/radam_update. State: "first_moment", "second_moment"; with
+// amsgrad also "highest_moment"; of Adamax "first_moment", "largest_gradient". ValueError for betas
+// outside [0, 1) and negative numbers.
 class Adam : public Optimizer {
  public:
   explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {});

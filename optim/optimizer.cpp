@@ -14,8 +14,7 @@ namespace {
 void check_learning_rate(double learning_rate) {
   check<ValueError>(learning_rate >= 0 && learning_rate <= std::numeric_limits<float>::max(),
                     "optimizer: the learning rate must be a number from 0 that f32 has: ",
-                    learning_rate,
-                    ". Use a small positive number.");
+                    learning_rate, ". Use a small positive number.");
 }
 
 bool same_memory(const Tensor& a, const Tensor& b) {

@@ -7,8 +7,9 @@
 //     optimizer.update(gradients(loss, model.parameters()));
 //   }
 //
-// The learning rate and the step count are tensors, so a captured step (memory/step/step.h) reads their
-// current values at every replay. update() consists of ops alone and is captured like the rest.
+// The learning rate and the step count are tensors, so a captured step (memory/step/step.h) reads
+// their current values at every replay. update() consists of ops alone and is captured like the
+// rest.
 #pragma once
 
 #include <functional>

@@ -14,7 +14,8 @@ bool same(const Tensor& a, const Tensor& b) { return a.value().storage == b.valu
 ParameterGroups::ParameterGroups(Optimizer& optimizer)
     : ParameterGroups({{"", optimizer}}, optimizer.parameters()) {}
 
-ParameterGroups::ParameterGroups(std::vector<ParameterGroup> groups, const std::vector<Tensor>& parameters)
+ParameterGroups::ParameterGroups(std::vector<ParameterGroup> groups,
+                                 const std::vector<Tensor>& parameters)
     : groups_(std::move(groups)), parameters_(parameters) {
   check<ValueError>(!groups_.empty(), "parameter_groups: there is no optimizer. Pass one or more.");
   std::vector<int> owners(parameters.size());
@@ -24,16 +25,17 @@ ParameterGroups::ParameterGroups(std::vector<ParameterGroup> groups, const std::
       const auto found = std::ranges::find_if(
           parameters, [&](const Tensor& other) { return same(parameter, other); });
       check<ValueError>(found != parameters.end(), "parameter_groups: \"", group.name,
-                        "\" has a parameter that is not among those of all, ",
-                        parameter.shape(), ". Pass the parameters of the whole model.");
+                        "\" has a parameter that is not among those of all, ", parameter.shape(),
+                        ". Pass the parameters of the whole model.");
       const auto place = static_cast<size_t>(found - parameters.begin());
       places_.back().push_back(place);
       ++owners[place];
     }
   }
   for (size_t i = 0; i < owners.size(); ++i)
-    check<ValueError>(owners[i] == 1, "parameter_groups: parameter ", i, ", ", parameters[i].shape(),
-                      ", is in ", owners[i], " groups. Give each to one of them.");
+    check<ValueError>(owners[i] == 1, "parameter_groups: parameter ", i, ", ",
+                      parameters[i].shape(), ", is in ", owners[i],
+                      " groups. Give each to one of them.");
 }
 
 void ParameterGroups::update(std::span<const Tensor> grads, const Tensor& skip) {

@@ -1,8 +1,8 @@
-// ParameterGroups: several optimizers as one, each with parameters of its own: as PyTorch's parameter
-// groups, with rules that may differ too.
+// ParameterGroups: several optimizers as one, each with parameters of its own: as PyTorch's
+// parameter groups, with rules that may differ too.
 //
 //   const std::vector<Tensor> all = model.parameters();
-//   optim::AdamW matrices(all | of rank 2, {.weight_decay = 0.1}), vectors(..., {.weight_decay = 0});
+//   optim::AdamW matrices(all of rank 2, {.weight_decay = 0.1}), vectors(..., {.weight_decay = 0});
 //   optim::ParameterGroups groups({{"matrices", matrices}, {"vectors", vectors}}, all);
 //   groups.update(gradients(loss, all));
 #pragma once
@@ -21,7 +21,8 @@ struct ParameterGroup {
 class ParameterGroups {
  public:
   // One for all of its parameters, with its state under its own names.
-  ParameterGroups(Optimizer& optimizer);  // NOLINT(google-explicit-constructor): one is what most have
+  ParameterGroups(
+      Optimizer& optimizer);  // NOLINT(google-explicit-constructor): one is what most have
   // Optimizers that outlive this. ValueError unless each of `parameters`, in whatever order, is in
   // exactly one of them, and for no group.
   ParameterGroups(std::vector<ParameterGroup> groups, const std::vector<Tensor>& parameters);
@@ -31,7 +32,7 @@ class ParameterGroups {
   const std::vector<Tensor>& parameters() const { return parameters_; }
 
   void set_learning_rate(double rate);
-  void set(const ScheduledRate& rate) const;     // in a captured step
+  void set(const ScheduledRate& rate) const;  // in a captured step
   const Tensor& learning_rate() const { return first().learning_rate(); }
   const Tensor& steps() const { return first().steps(); }  // the same in all of them
   int64_t steps_made() const { return first().steps_made(); }

@@ -24,9 +24,9 @@ struct AdagradOptions {
   double weight_decay = 0;
 };
 
-// The formulas are those of ops/update/rmsprop_update and ops/update/adagrad_update. State: "mean_square", "mean"
-// when centred, "velocity" when there is momentum; "sum_of_squares". ValueError for options out of
-// their range.
+// The formulas are those of ops/update/rmsprop_update and ops/update/adagrad_update. State:
+// "mean_square", "mean" when centred, "velocity" when there is momentum; "sum_of_squares".
+// ValueError for options out of their range.
 class RMSprop : public Optimizer {
  public:
   explicit RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options = {});

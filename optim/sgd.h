@@ -15,8 +15,8 @@ struct SgdOptions {
   double weight_decay = 0;  // L2 regularisation: added to the gradient
 };
 
-// The formulas are those of ops/update/sgd_update. State: "velocity" when there is momentum. ValueError
-// for negative numbers and for nesterov without momentum or with damping.
+// The formulas are those of ops/update/sgd_update. State: "velocity" when there is momentum.
+// ValueError for negative numbers and for nesterov without momentum or with damping.
 class SGD : public Optimizer {
  public:
   explicit SGD(std::vector<Tensor> parameters, const SgdOptions& options = {});

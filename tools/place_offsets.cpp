@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "examples/common/command_line.h"
 #include "data/output_file.h"
+#include "examples/common/command_line.h"
 #include "memory/layout/exact_offsets.h"
 #include "tools/buffers_csv.h"
 

@@ -4,15 +4,16 @@
 //   check_trace --input step.trace --plan step.plan --budget-ratio 0.5
 //
 // The ratio is of the most bytes alive when everything is kept, inputs aside. Exit code: 0 a plan
-// was written; 1 none was found, and nothing was written; 2 bad input. docs/traces.md has the forms.
+// was written; 1 none was found, and nothing was written; 2 bad input. docs/traces.md has the
+// forms.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <numeric>
 
 #include "core/base/error.h"
-#include "examples/common/command_line.h"
 #include "data/output_file.h"
+#include "examples/common/command_line.h"
 #include "memory/recompute/search.h"
 #include "tools/trace_file.h"
 

@@ -3,9 +3,9 @@
 //   tokenize --tokenizer gpt2 --input a.txt --output a.tokens
 //   tokenize --tokenizer gpt2 --input a.txt --input b.txt --separate --output all.tokens
 //
-// The tokenizer is a folder with vocab.json and merges.txt, or a tokenizer.json (data/text/bpe_files.h);
-// a text may be packed with gzip. Exit code: 0 written, 2 usage, 3 a file that cannot be used; then
-// nothing was written.
+// The tokenizer is a folder with vocab.json and merges.txt, or a tokenizer.json
+// (data/text/bpe_files.h); a text may be packed with gzip. Exit code: 0 written, 2 usage, 3 a file
+// that cannot be used; then nothing was written.
 #include "data/file.h"
 #include "data/text/bpe_files.h"
 #include "data/text/token_file.h"

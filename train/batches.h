@@ -23,12 +23,12 @@ struct Batches {
   // Batch `number`, from 0; those of an epoch follow those of the one before. Asked for in turn,
   // but for a training that goes on: it begins anywhere.
   std::function<data::Batch(int64_t number)> at;
-  int64_t count = 0;          // of an epoch, or of an evaluation; 0: there is no end and no epoch
+  int64_t count = 0;  // of an epoch, or of an evaluation; 0: there is no end and no epoch
   std::vector<Metas> kinds = {};  // {x, y} of every size of batch. Empty: of the first and the last
-  std::string name = "";      // "mnist train, 60000 images", for people
-  std::string identity = "";  // what tells it from other data: a run goes on with the same
-  std::string split = "test";      // what an evaluation of them is called
-  std::string item = "examples";   // what a batch has `items` of; 0: as many as labels
+  std::string name = "";          // "mnist train, 60000 images", for people
+  std::string identity = "";      // what tells it from other data: a run goes on with the same
+  std::string split = "test";     // what an evaluation of them is called
+  std::string item = "examples";  // what a batch has `items` of; 0: as many as labels
   int64_t items = 0;
   int64_t data_bytes = 0;  // of the data set, outside of any plan
   int64_t host_bytes = 0;  // of batches that are being prepared

@@ -129,7 +129,8 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
                        " times (as many examples an update)"));
   if (options_.precision == Precision::f32) {
     halves.insert(halves.begin(), batch);
-    const int64_t shorter = largest(halves, [&](int64_t b) { return fits(b, accumulate, Precision::bf16); });
+    const int64_t shorter =
+        largest(halves, [&](int64_t b) { return fits(b, accumulate, Precision::bf16); });
     if (shorter > smaller)
       ways.push_back(cat("bf16", shorter < batch ? cat(" and a batch of ", shorter) : ""));
   }

@@ -17,7 +17,8 @@ namespace plimsoll::train {
 
 using OfOutput = std::function<Tensor(const Tensor& output, const Tensor& y)>;
 
-// A figure of evaluations: a floating scalar [], the mean over those labels of the batch that count.
+// A figure of evaluations: a floating scalar [], the mean over those labels of the batch that
+// count.
 struct Metric {
   std::string name;  // as in the log: "top 5"
   OfOutput mean;

@@ -18,16 +18,17 @@ struct TrainOptions {
 
   // How long: times through the batches, or updates, of which one is given.
   int64_t epochs = 0, steps = 0;
-  int64_t evaluate_every = 0;  // updates; 0: after each epoch. There is an evaluation at the end too
-  int64_t patience = 0;        // evaluations in a row without a lower loss that end it; 0: none do
-  int64_t stop_after = 0;      // batches after which this process saves and ends; 0: it goes on
+  int64_t evaluate_every =
+      0;                   // updates; 0: after each epoch. There is an evaluation at the end too
+  int64_t patience = 0;    // evaluations in a row without a lower loss that end it; 0: none do
+  int64_t stop_after = 0;  // batches after which this process saves and ends; 0: it goes on
 
   // The step.
   Objective objective = classification();
   Precision precision = Precision::f32;  // of activations; parameters and losses are f32
-  std::string loss_scale = "";  // "dynamic", "none" or a number; "": dynamic for f16, else none
-  int64_t accumulate = 1;       // batches whose gradients make one update
-  double clip_norm = 0;         // most of the norm of all gradients; 0: they are not clipped
+  std::string loss_scale = "";    // "dynamic", "none" or a number; "": dynamic for f16, else none
+  int64_t accumulate = 1;         // batches whose gradients make one update
+  double clip_norm = 0;           // most of the norm of all gradients; 0: they are not clipped
   optim::Schedule schedule = {};  // learning rates by updates made; empty: the optimizer's own
   double prune = 0;  // share of the weights that are 0 in the end: nothing is pruned in the first
                      // tenth of the updates, and all of that share from 70 % of them on

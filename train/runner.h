@@ -40,9 +40,9 @@ class Loss {
   // met meanwhile, such as IndexError.
   double value() const {
     const double value = delayed_.value();
-    check<NumericError>(finite(), "train: the loss is not finite: ", value, " in batch ",
-                        number_ + 1,
-                        ". Lower the learning rate, or use find_nan to see which op it comes from.");
+    check<NumericError>(
+        finite(), "train: the loss is not finite: ", value, " in batch ", number_ + 1,
+        ". Lower the learning rate, or use find_nan to see which op it comes from.");
     return value;
   }
 

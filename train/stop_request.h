@@ -4,11 +4,11 @@
 //   while (batches_left() && !stop.requested()) train_batch();
 //   if (stop.requested()) return kInterrupted;
 //
-// While an object lives, the first of these signals is only remembered: SIGINT, SIGTERM, SIGHUP (the
-// terminal is gone), SIGUSR1 and SIGXCPU (batch systems), SIGXFSZ and SIGPIPE (what it writes to is
-// full or gone). After it they mean again what they meant before, so a second one ends the process
-// at once; the last two are then ignored. A signal that the process was
-// started to ignore (nohup) stays ignored. One object at a time.
+// While an object lives, the first of these signals is only remembered: SIGINT, SIGTERM, SIGHUP
+// (the terminal is gone), SIGUSR1 and SIGXCPU (batch systems), SIGXFSZ and SIGPIPE (what it writes
+// to is full or gone). After it they mean again what they meant before, so a second one ends the
+// process at once; the last two are then ignored. A signal that the process was started to ignore
+// (nohup) stays ignored. One object at a time.
 #pragma once
 
 #include <csignal>

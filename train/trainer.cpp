@@ -28,8 +28,8 @@ TrainOptions checked(TrainOptions options) {
   check<ValueError>((options.epochs > 0) != (options.steps > 0),
                     "train: it is as long as its epochs or its steps say: ", options.epochs,
                     " and ", options.steps, ". Give one of them.");
-  check<ValueError>(options.accumulate >= 1, "train: an update needs batches: ",
-                    options.accumulate, ". Accumulate 1 or more.");
+  check<ValueError>(options.accumulate >= 1, "train: an update needs batches: ", options.accumulate,
+                    ". Accumulate 1 or more.");
   check<ValueError>(options.prune >= 0 && options.prune < 1,
                     "train: the share to prune is not in [0, 1): ", options.prune,
                     ". Use one as 0.8.");
@@ -73,8 +73,8 @@ void prepare(PooledAllocator& pool, const TrainOptions& options) {
   keep_history(options, pool);
 }
 
-Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches training, Batches held_out,
-                 TrainOptions options)
+Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches training,
+                 Batches held_out, TrainOptions options)
     : model_(model),
       options_(checked(std::move(options))),
       training_(completed(std::move(training))),
@@ -92,16 +92,17 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
               options_.histograms > 0 ? step_.train(options_.precision, true) : StepFunction()),
       journal_(options_, length_, pool_),
       early_(options_.patience) {
-  check<ValueError>(held_out_.count > 0, "train: there is nothing to evaluate on: ",
-                    held_out_.count, " batches. Pass those of a data set.");
+  check<ValueError>(held_out_.count > 0,
+                    "train: there is nothing to evaluate on: ", held_out_.count,
+                    " batches. Pass those of a data set.");
   for (const Metas& kind : held_out_.kinds)
     check<ShapeError>(same_but_batch(kind[0].shape, training_.kinds.front()[0].shape),
                       "train: what it is evaluated on has another shape: ", kind[0].shape, " and ",
                       training_.kinds.front()[0].shape, " in training. Use data of one shape.");
   if (!options_.run.empty() && !options_.plan_only)
-    folder_.emplace(options_.run, options_.resume && (options_.run == options_.resume_from ||
-                                                      same_folder(options_.run,
-                                                                  options_.resume_from)));
+    folder_.emplace(options_.run,
+                    options_.resume && (options_.run == options_.resume_from ||
+                                        same_folder(options_.run, options_.resume_from)));
   state_.number("run.batches", batches_)
       .number("run.round_loss.sum", round_loss_.sum)
       .number("run.round_loss.count", round_loss_.count)
@@ -174,12 +175,13 @@ Planned Trainer::plan() {
                       .windows = windows_.sizes(),
                       .evaluation = held_out_.kinds,
                       .data_bytes = training_.data_bytes + held_out_.data_bytes};
-  const Functions functions{
-      .train = [&](Precision type) { return step_.train(type); },
-      .evaluate = [&](Precision type) { return step_.evaluate(type); },
-      .with_gradients = [&](Precision type) {
-        return options_.histograms > 0 ? step_.train(type, true) : StepFunction();
-      }};
+  const Functions functions{.train = [&](Precision type) { return step_.train(type); },
+                            .evaluate = [&](Precision type) { return step_.evaluate(type); },
+                            .with_gradients =
+                                [&](Precision type) {
+                                  return options_.histograms > 0 ? step_.train(type, true)
+                                                                 : StepFunction();
+                                }};
   const Planned planned =
       budget_.plan(runner_, work, model_.parameters(), step_.window(), functions);
   pictures_->draw_plan(runner_, work.inputs, step_.train(options_.precision), step_.window());
@@ -224,8 +226,8 @@ void Trainer::train_all() {
     const int64_t number = batches_;
     step_.prepare(number);
     const bool last = windows_.ends_with(number);
-    const bool drawn = last && options_.histograms > 0 &&
-                       (windows_.before(number) + 1) % options_.histograms == 0;
+    const bool drawn =
+        last && options_.histograms > 0 && (windows_.before(number) + 1) % options_.histograms == 0;
     {  // no evaluation is planned beside the batch
       const data::Batch batch = training_.at(number);
       const Tensor key = make_key(options_.seed, static_cast<uint64_t>(number), device_);
@@ -259,7 +261,8 @@ void Trainer::look_at_updates() {
   left_out_in_a_row_ = made == made_ ? left_out_in_a_row_ + 1 : 0;
   made_ = made;
   if (left_out_in_a_row_ != kManyLeftOut) return;
-  journal_.say(cat("train: ", kManyLeftOut, " updates in a row were left out, as gradients are not ",
+  journal_.say(cat("train: ", kManyLeftOut,
+                   " updates in a row were left out, as gradients are not ",
                    "finite at a loss scale of ", step_.scaler().current().item(),
                    ". Lower it, or the learning rate."));
 }
@@ -292,8 +295,7 @@ void Trainer::evaluate() {
     for (size_t m = 0; m < means.size(); ++m)
       if (counted > 0) means[m].add(results[results.size() - means.size() + m].item(), counted);
   }
-  result_.evaluation_peak_bytes =
-      std::max(result_.evaluation_peak_bytes, pool_.stats().peak.bytes);
+  result_.evaluation_peak_bytes = std::max(result_.evaluation_peak_bytes, pool_.stats().peak.bytes);
   runner_.release_arena();  // the evaluation's
   pool_.reset_peak();
 
@@ -339,7 +341,8 @@ Result Trainer::finish() {
     const std::string stopped =
         cat("stopped after ", batches_, " batches; ",
             saves_ ? cat("resume goes on from ", options_.run)
-                   : std::string("nothing is kept, as there is no folder for the run"), ".");
+                   : std::string("nothing is kept, as there is no folder for the run"),
+            ".");
     if (stop_.requested()) throw Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());
   } else if (early_.reached()) {

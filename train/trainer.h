@@ -32,7 +32,7 @@ namespace plimsoll::train {
 class Pictures;
 
 struct Result {
-  bool over = false;  // false: it was stopped before its end, or only planned
+  bool over = false;                    // false: it was stopped before its end, or only planned
   std::vector<Evaluation> evaluations;  // of the whole run
   Evaluation last;                      // the last of them, without metrics of the user's own
   Planned planned;                      // bytes
@@ -45,8 +45,8 @@ struct Result {
 // one of epochs and steps is given, and epochs only where batches end.
 int64_t updates_of(const TrainOptions& options, const Batches& training);
 
-// Before the first tensor, so that a budget can be used to its last byte and the picture of an eager
-// run begins at its beginning. Without it training stays within its budget too.
+// Before the first tensor, so that a budget can be used to its last byte and the picture of an
+// eager run begins at its beginning. Without it training stays within its budget too.
 void prepare(PooledAllocator& pool, const TrainOptions& options);
 
 class Trainer {
@@ -114,8 +114,8 @@ class Trainer {
   const StopRequest stop_;
 
   // What is saved and restored.
-  int64_t batches_ = 0;  // trained, in all processes: the number of the next
-  Mean round_loss_;      // since the last evaluation
+  int64_t batches_ = 0;   // trained, in all processes: the number of the next
+  Mean round_loss_;       // since the last evaluation
   double mean_loss_ = 0;  // of the round before
   Score score_;           // of the last evaluation
   EarlyStop early_;
@@ -123,10 +123,10 @@ class Trainer {
 
   static constexpr int64_t kManyLeftOut = 20;  // more than a dynamic scale needs to settle
   int64_t made_ = 0, left_out_in_a_row_ = 0;   // updates
-  std::deque<Trained> trained_;  // whose losses were not looked at
-  int64_t first_ = 0;            // batch of this process
-  int64_t saved_ = -1;           // batches at the last save of this run; -1: none
-  bool best_ = false;            // whether the last evaluation, just made, was
+  std::deque<Trained> trained_;                // whose losses were not looked at
+  int64_t first_ = 0;                          // batch of this process
+  int64_t saved_ = -1;                         // batches at the last save of this run; -1: none
+  bool best_ = false;                          // whether the last evaluation, just made, was
   Result result_;
   std::chrono::steady_clock::time_point start_;
 };

@@ -65,9 +65,10 @@ StepFunction TrainingStep::train(Precision precision, bool return_gradients) con
     std::vector results{loss};
     if (sums.empty()) return results;  // the window goes on
     const auto [grads, skip] = scaler_.unscale(std::move(sums));
-    optimizer_.update(
-        options_.clip_norm > 0 ? optim::clip_by_global_norm(grads, options_.clip_norm).grads : grads,
-        skip);
+    optimizer_.update(options_.clip_norm > 0
+                          ? optim::clip_by_global_norm(grads, options_.clip_norm).grads
+                          : grads,
+                      skip);
     if (pruner_) pruner_->apply();
     scaler_.update(skip);
     if (return_gradients) results.insert(results.end(), grads.begin(), grads.end());

@@ -15,8 +15,8 @@
 #include "core/engine/trace.h"
 #include "nn/module.h"
 #include "optim/accumulation.h"
-#include "optim/parameter_groups.h"
 #include "optim/loss_scaler.h"
+#include "optim/parameter_groups.h"
 #include "optim/prune.h"
 #include "optim/scheduled_rate.h"
 #include "train/options.h"
@@ -29,8 +29,8 @@ class State;
 class TrainingStep {
  public:
   // `updates`: how many the training is long, for pruning. All must outlive this.
-  TrainingStep(const nn::Module& model, optim::ParameterGroups& optimizer, const TrainOptions& options,
-               const Windows& windows, int64_t updates);
+  TrainingStep(const nn::Module& model, optim::ParameterGroups& optimizer,
+               const TrainOptions& options, const Windows& windows, int64_t updates);
 
   // x, y, key -> {loss}, and where an update is made and they are asked for, its gradients: of the
   // parameters in order, without loss scale and before clipping.
@@ -44,9 +44,12 @@ class TrainingStep {
   // The rate of the batch that was prepared.
   AsyncReadBack learning_rate() const;
   // Updates that loss scaling left out until batch `number`.
-  int64_t skipped(int64_t number) const { return windows_.before(number) - optimizer_.steps_made(); }
+  int64_t skipped(int64_t number) const {
+    return windows_.before(number) - optimizer_.steps_made();
+  }
 
-  // Parameters, buffers, optimizer, scaler, masks; the sums of the window where `in_window()` holds.
+  // Parameters, buffers, optimizer, scaler, masks; the sums of the window where `in_window()`
+  // holds.
   void add_to(State& state, std::function<bool()> in_window) const;
 
   optim::Accumulation& window() { return window_; }

@@ -6,8 +6,8 @@
 //                                         JSON: {"ms": [...], "loss": [...], "peak_kib": ...}
 //
 // --device, --precision, and for other sizes --batch, --context, --image-size and --layers, which
-// both calls have to name, are as elsewhere. On a GPU the peak is that of the pool. --budget-percent
-// trains within that part of the bytes that a step is planned for otherwise.
+// both calls have to name, are as elsewhere. On a GPU the peak is that of the pool.
+// --budget-percent trains within that part of the bytes that a step is planned for otherwise.
 //
 // F holds each tensor as a file of raw little-endian elements, f32 or i64, and index.json, which
 // lists their names and shapes. torch_steps.py reads the same folder and speaks the same lines.

@@ -1,4 +1,5 @@
-// Strided copies on the CPU: the plainest of kernels, used by reading values and by ops/pointwise/copy.
+// Strided copies on the CPU: the plainest of kernels, used by reading values and by
+// ops/pointwise/copy.
 #pragma once
 
 #include "core/tensor/value.h"

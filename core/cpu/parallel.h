@@ -18,8 +18,8 @@ namespace plimsoll {
 inline int64_t pieces(int64_t n, int64_t grain) { return (n + grain - 1) / grain; }
 
 namespace detail {
-// Only tests change it, by a PieceScope (tests/suites/suite.h), so that their small tensors are cut into
-// many pieces as well.
+// Only tests change it, by a PieceScope (tests/suites/suite.h), so that their small tensors are cut
+// into many pieces as well.
 inline int64_t piece_elements = 16384;
 }  // namespace detail
 

@@ -1,5 +1,5 @@
-// random_words() of core/base/philox.h for many blocks side by side, one to a lane: the same numbers,
-// about four times as fast with AVX-512.
+// random_words() of core/base/philox.h for many blocks side by side, one to a lane: the same
+// numbers, about four times as fast with AVX-512.
 //
 //   uint32_t words[64];
 //   draw_words(key, stream, first / 4, 64, words);     // of elements first ... first + 63

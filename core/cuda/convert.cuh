@@ -13,7 +13,8 @@
 
 namespace plimsoll::cuda {
 
-// The conversions of the hardware; on the CPU those of core/base/half.h, which round in the same way.
+// The conversions of the hardware; on the CPU those of core/base/half.h, which round in the same
+// way.
 #ifdef __CUDA_ARCH__
 __device__ inline float widen(Half element) {
   float wide;

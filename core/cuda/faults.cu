@@ -27,9 +27,9 @@ void clear(size_t first, size_t n) {
 }
 
 // Throws the first fault that `noted`, a copy of the words, holds and that was not thrown since the
-// copy was made; `before` is how many had been thrown by then. While the device works, the words may
-// hold what kernels noted after the copy, so only the fault that is thrown is cleared; on an idle
-// device all are.
+// copy was made; `before` is how many had been thrown by then. While the device works, the words
+// may hold what kernels noted after the copy, so only the fault that is thrown is cleared; on an
+// idle device all are.
 void throw_first(std::span<const uint64_t> noted, int64_t before, bool idle) {
   for (size_t k = 0; k < noted.size(); ++k) {
     if (noted[k] == kNoFault || forgotten_at[k] > before) continue;

@@ -2,7 +2,7 @@
 // over elements that meet in one place are made in the same order in every run.
 //
 //   auto* entries = reinterpret_cast<uint64_t*>(scratch);   // of sort_bytes(n)
-//   launch(find_keys, ..., entries);                         // entries[i] = uint64_t{key} << 32 | i
+//   launch(find_keys, ..., entries);                        // entries[i] = uint64_t{key} << 32 | i
 //   sort_entries(entries, n, limit);                         // keys below `limit`
 #pragma once
 

@@ -1,5 +1,5 @@
-// AsyncReadBack: a number of a tensor that the host reads back later. A GPU is still at work on it when the
-// host goes on.
+// AsyncReadBack: a number of a tensor that the host reads back later. A GPU is still at work on it
+// when the host goes on.
 //
 //   const AsyncReadBack loss(step(x, y));
 //   ...                                // more steps, which the host prepares meanwhile

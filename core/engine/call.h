@@ -1,5 +1,5 @@
-// Call: what a kernel sees. It knows no tensor, no tape and no OpDef (core/engine/op.h), so that a kernel can
-// be read, and tested, by itself.
+// Call: what a kernel sees. It knows no tensor, no tape and no OpDef (core/engine/op.h), so that a
+// kernel can be read, and tested, by itself.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What of Tensor looks at bytes or changes them. While a step is captured there are none to look at,
-// so this knows the trace; the rest of Tensor (tensor.cpp) does not.
+// What of Tensor looks at bytes or changes them. While a step is captured there are none to look
+// at, so this knows the trace; the rest of Tensor (tensor.cpp) does not.
 #include "core/base/convert.h"
 #include "core/cpu/copy.h"
 #include "core/cuda/seam/cuda.h"

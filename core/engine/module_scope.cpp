@@ -19,8 +19,7 @@ ModuleName one_for_all(std::string name) {
 }  // namespace
 
 ModuleScope::ModuleScope(const std::string& name) : before_(thread_state().module) {
-  if (!name.empty())
-    thread_state().module = one_for_all(before_ ? cat(*before_, ".", name) : name);
+  if (!name.empty()) thread_state().module = one_for_all(before_ ? cat(*before_, ".", name) : name);
 }
 
 ModuleScope::ModuleScope(ModuleName whole) : before_(thread_state().module) {

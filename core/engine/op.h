@@ -50,8 +50,9 @@ struct OpDef {
   int inplace = -1;         // input whose memory output 0 may take (only the planner does it)
   Bits mutates = 0;         // inputs written in place; such an op has no outputs
   Bits strided = 0;         // inputs read through their strides; all others must be contiguous
-  // Bytes of scratch, known before the op runs: from a call without addresses, and where each thread
-  // needs its own from num_threads() when it is asked. The kernel makes do with what it gets.
+  // Bytes of scratch, known before the op runs: from a call without addresses, and where each
+  // thread needs its own from num_threads() when it is asked. The kernel makes do with what it
+  // gets.
   Workspace workspace = nullptr;
   CastRule cast = CastRule::keep;
   // Floating-point operations, where they are many more than elements: a first guess of the cost.

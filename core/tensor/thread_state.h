@@ -1,7 +1,7 @@
 // ThreadState: all that differs from thread to thread in the engine. Each field belongs to a scope
-// object, which puts back what was there before: captures do not nest, and casts are forgotten where
-// any scope of them ends. Whatever else is thread_local is scratch memory of kernels, and streams and
-// their device in the CUDA half.
+// object, which puts back what was there before: captures do not nest, and casts are forgotten
+// where any scope of them ends. Whatever else is thread_local is scratch memory of kernels, and
+// streams and their device in the CUDA half.
 #pragma once
 
 #include <array>

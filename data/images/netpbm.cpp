@@ -35,7 +35,8 @@ class Reader {
     for (; left() > 0 && is_digit(*here()) && value <= most; ++at_)
       value = 10 * value + (*here() - '0');
     check<DataError>(value <= most, "netpbm: the ", what, " is too large: ", name_,
-                     " has more than ", most, ". Only pictures of 8 bits and ordinary sizes are read: convert it.");
+                     " has more than ", most,
+                     ". Only pictures of 8 bits and ordinary sizes are read: convert it.");
     return value;
   }
 
@@ -58,8 +59,9 @@ Picture parse_netpbm(const Bytes& bytes, const std::string& name) {
                    " does not begin with P2, P3, P5 or P6. Name a PGM or PPM file.");
   const char kind = static_cast<char>(bytes[1]);
   const bool colour = kind == '3' || kind == '6', binary = kind == '5' || kind == '6';
-  check<DataError>(colour || binary || kind == '2', "netpbm: only P2, P3, P5 and P6 are read: ",
-                   name, " is P", std::string(1, kind), ". Convert it to PGM or PPM.");
+  check<DataError>(colour || binary || kind == '2',
+                   "netpbm: only P2, P3, P5 and P6 are read: ", name, " is P", std::string(1, kind),
+                   ". Convert it to PGM or PPM.");
   Reader reader(bytes, name);
   Picture picture{.height = 0, .width = 0, .channels = colour ? 3 : 1, .pixels = {}};
   picture.width = reader.number("width", kLongest);

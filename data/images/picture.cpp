@@ -94,7 +94,8 @@ Picture fitted(Picture picture, const std::string& name, PictureSize wanted, Fit
   if (picture.channels == 1 && wanted.channels == 3) picture = colour_of(picture);
   if (picture.channels == 3 && wanted.channels == 1) {
     check<DataError>(attrs.grey || is_grey(picture),
-                     "picture: it has colours, and grey is wanted: ", name, ". Make it grey, or allow --grey.");
+                     "picture: it has colours, and grey is wanted: ", name,
+                     ". Make it grey, or allow --grey.");
     picture = grey_of(picture);  // of equal parts: that part, as the weights add up to 2^16
   }
   const bool same = picture.height == wanted.height && picture.width == wanted.width;

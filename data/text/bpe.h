@@ -5,9 +5,9 @@
 //   std::vector<int32_t> ids = bpe.encode("Hello, world"); // {15496, 11, 995}
 //   bpe.decode(ids);                                       // "Hello, world"
 //
-// A text is cut into pieces (data/text/pretokenize.h). A piece begins as its bytes; of the neighbours
-// that may be merged, those with the lowest rank are, the leftmost first, until none may be
-// (Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units", 2016).
+// A text is cut into pieces (data/text/pretokenize.h). A piece begins as its bytes; of the
+// neighbours that may be merged, those with the lowest rank are, the leftmost first, until none may
+// be (Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units", 2016).
 #pragma once
 
 #include <array>

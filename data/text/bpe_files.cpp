@@ -141,8 +141,8 @@ std::vector<std::string> table_of_characters(const Json& vocabulary, const std::
   return table_of(std::move(entries), name);
 }
 
-// A setting of a tokenizer.json and the values that it may have, as text_of() has them: two, one, or,
-// where none is listed, any but objects and arrays.
+// A setting of a tokenizer.json and the values that it may have, as text_of() has them: two, one,
+// or, where none is listed, any but objects and arrays.
 struct Setting {
   std::string_view section, key;
   std::string_view values[2];

@@ -1,4 +1,5 @@
-// What an option's value may be: a refusal names the option, the value and what is accepted. They read the text as it was typed, so 1.5, -1 or nan never becomes something else.
+// What an option's value may be: a refusal names the option, the value and what is accepted. They
+// read the text as it was typed, so 1.5, -1 or nan never becomes something else.
 //
 //   app.add_option("--steps", steps, "Training steps")->check(whole_number(1, kMany));
 //   "--steps: not a whole number from 1 to 1000000000: -3"
@@ -24,11 +25,11 @@ struct Check {
 Check operator|(const Check& a, const Check& b);  // what either of them accepts
 
 Check whole_number(int64_t least, int64_t most);
-Check positive_number();  // finite
-Check plan_seconds();     // as BudgetOptions::search_seconds may be
-Check probability();      // below 1
+Check positive_number();                          // finite
+Check plan_seconds();                             // as BudgetOptions::search_seconds may be
+Check probability();                              // below 1
 Check size_in_bytes(const std::string& example);  // above 0, as parse_bytes() reads it
-Check loss_scale();       // "dynamic", "none", or a number above 0 that f32 can hold
+Check loss_scale();  // "dynamic", "none", or a number above 0 that f32 can hold
 Check number_between(double least, double most);
 Check not_empty();
 Check one_of(const std::vector<std::string>& names);

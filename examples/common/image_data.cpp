@@ -51,11 +51,11 @@ ImageData image_data(const Options& options, Device device) {
   const auto all = std::make_shared<Loaded>(
       naming_data(options, [&] { return data::load_images(options.data); }), options, device);
   const data::ImageDataset &set = all->images.train, &test = all->images.test;
-  check<DataError>(test.height == set.height && test.width == set.width &&
-                       test.channels == set.channels,
-                   "--data ", options.data, ": the test images have another size: ", test.height,
-                   " x ", test.width, " x ", test.channels, ", and those to train on ", set.height,
-                   " x ", set.width, " x ", set.channels, ". Use images of one size.");
+  check<DataError>(
+      test.height == set.height && test.width == set.width && test.channels == set.channels,
+      "--data ", options.data, ": the test images have another size: ", test.height, " x ",
+      test.width, " x ", test.channels, ", and those to train on ", set.height, " x ", set.width,
+      " x ", set.channels, ". Use images of one size.");
   return {{set.height, set.width, set.channels, set.classes},
           train::batches(std::shared_ptr<data::Loader>(all, &all->training)),
           train::batches(std::shared_ptr<data::Loader>(all, &all->test))};

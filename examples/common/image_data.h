@@ -1,5 +1,5 @@
-// Where train_cnn's batches come from: a data set through two loaders, or one synthetic batch, which
-// is trained on and evaluated.
+// Where train_cnn's batches come from: a data set through two loaders, or one synthetic batch,
+// which is trained on and evaluated.
 //
 //   const ImageData data = image_data(options, device);
 //   train::Trainer trainer(*model, optimizer, data.training, data.test, options);

@@ -104,14 +104,13 @@ Json worst(const data::ImageDataset& images, std::span<const train::Mistake> mis
 }
 
 std::string page_of(const std::string& title, const data::ImageDataset& images,
-                    const train::Classified& classified,
-                    std::span<const train::Mistake> mistakes) {
+                    const train::Classified& classified, std::span<const train::Mistake> mistakes) {
   const train::Confusion confusion(classified, images.labels);
   std::vector<train::PicturedMistake> pictured;
   for (const train::Mistake& mistake : mistakes) {
     const auto first = images.pixels.begin() + mistake.image * images.image_bytes();
-    const data::Picture picture{images.height, images.width, images.channels,
-                                {first, first + images.image_bytes()}};
+    const data::Picture picture{
+        images.height, images.width, images.channels, {first, first + images.image_bytes()}};
     pictured.push_back({mistake, formats::png_of(picture)});
   }
   return train::mistakes_page(title, images.name, confusion, classified.score, pictured);

@@ -27,7 +27,6 @@ Json worst(const data::ImageDataset& images, std::span<const train::Mistake> mis
 
 // A page with the pictures of the mistakes.
 std::string page_of(const std::string& title, const data::ImageDataset& images,
-                    const train::Classified& classified,
-                    std::span<const train::Mistake> mistakes);
+                    const train::Classified& classified, std::span<const train::Mistake> mistakes);
 
 }  // namespace plimsoll::examples

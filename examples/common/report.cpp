@@ -15,9 +15,12 @@ void ReportFile::write(const Json& json) const {
 
 Json figures(const Options& options, const std::string& unit, int64_t unit_batches,
              const train::Result& result) {
-  Json json = {{"model", options.model},         {"data", options.data},
-               {"mode", options.mode},           {"precision", options.precision_name},
-               {"checkpoint", options.checkpoint}, {"batch", options.batch},
+  Json json = {{"model", options.model},
+               {"data", options.data},
+               {"mode", options.mode},
+               {"precision", options.precision_name},
+               {"checkpoint", options.checkpoint},
+               {"batch", options.batch},
                {"accumulate", options.accumulate}};
   Json rows = Json::array();
   for (const train::Evaluation& evaluation : result.evaluations) {

@@ -28,10 +28,9 @@ void resolve_resume(Options& options) {
   std::error_code none;
   check<UsageError>(fs::exists(from, none), "--resume: there is no such run: ", from.string(),
                     ". Name the folder of one, or a file that it saved.");
-  check<UsageError>(!fs::is_directory(from, none) ||
-                        !train::list_saves(train::RunFolder::saves_of(from)).empty(),
-                    "--resume: nothing is saved in this folder: ", from.string(),
-                    ". Begin anew with --run.");
+  check<UsageError>(
+      !fs::is_directory(from, none) || !train::list_saves(train::RunFolder::saves_of(from)).empty(),
+      "--resume: nothing is saved in this folder: ", from.string(), ". Begin anew with --run.");
   if (options.run.empty() && fs::is_directory(from, none)) options.run = options.resume_from;
 }
 

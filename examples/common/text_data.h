@@ -28,8 +28,8 @@ struct TextTask {
 
 bool is_gpt(const TextOptions& options);
 
-// UsageError for options that do not go together, DataError for text that is too short or of another
-// vocabulary.
+// UsageError for options that do not go together, DataError for text that is too short or of
+// another vocabulary.
 TextTask text_task(const TextOptions& options, nn::Initializer& init);
 
 }  // namespace plimsoll::examples

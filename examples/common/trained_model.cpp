@@ -22,8 +22,7 @@ void read_config(const CommandLine& app, PredictOptions& options) {
   const fs::path config = train::RunFolder::config_of(options.run);
   std::error_code none;
   check<UsageError>(fs::exists(config, none), "--run: this is no run: ", options.run, " has no ",
-                    config.filename().string(),
-                    ". Name a folder that train_cnn --run has made.");
+                    config.filename().string(), ". Name a folder that train_cnn --run has made.");
   const auto value = [&](const char* name) { return value_in_config(config.string(), name); };
   const std::string model = value("model"), batch = value("batch");
   check<UsageError>(std::ranges::count(cnn_names(), model) > 0, "--run: this run trains no net on ",
@@ -37,10 +36,10 @@ void read_config(const CommandLine& app, PredictOptions& options) {
   if (app.count("--precision") == 0) options.precision_name = value("precision");
   if (app.count("--batch") == 0)
     std::from_chars(batch.data(), batch.data() + batch.size(), options.batch);
-  check<UsageError>(std::ranges::count(precision_names(), options.precision_name) > 0 &&
-                        options.batch > 0,
-                    "--run: the config is not one of train_cnn: ", config.string(),
-                    ". Give --precision and --batch.");
+  check<UsageError>(
+      std::ranges::count(precision_names(), options.precision_name) > 0 && options.batch > 0,
+      "--run: the config is not one of train_cnn: ", config.string(),
+      ". Give --precision and --batch.");
   options.precision = precision_named(options.precision_name);
 }
 
@@ -114,8 +113,8 @@ TrainedModel trained_model(const CommandLine& app, PredictOptions& options) {
   if (options.budget != 0) train::make_exact(*default_pool(device));
   TrainedModel trained{
       .file = options.weights,
-      .test = naming_data(options,
-                          [&] { return data::load_images(options.data, data::Split::test); }),
+      .test =
+          naming_data(options, [&] { return data::load_images(options.data, data::Split::test); }),
       .model = nullptr};
   const ImageSize size{trained.test.height, trained.test.width, trained.test.channels,
                        trained.test.classes};
@@ -125,8 +124,8 @@ TrainedModel trained_model(const CommandLine& app, PredictOptions& options) {
     Weights(options, cnn_torch_layout(options.model, size)).read(*trained.model);
     return trained;
   }
-  const train::SavedModel saved = train::read_saved_model(
-      options.run, *trained.model, {{"model", options.model}}, options.best);
+  const train::SavedModel saved = train::read_saved_model(options.run, *trained.model,
+                                                          {{"model", options.model}}, options.best);
   for (const train::Damaged& damaged : saved.damaged) std::printf("%s\n", damaged.why.c_str());
   trained.file = saved.file.string();
   return trained;

@@ -9,7 +9,6 @@
 #include "data/loader.h"
 #include "data/text/builtin_text.h"
 #include "data/text/passages.h"
-#include "train/runner.h"
 #include "examples/common/synthetic.h"
 #include "examples/measure/own_process.h"
 #include "examples/models/cnn_models.h"
@@ -19,6 +18,7 @@
 #include "memory/step/passes.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
+#include "train/runner.h"
 
 namespace plimsoll::examples {
 namespace {

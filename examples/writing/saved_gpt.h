@@ -25,13 +25,13 @@ struct GptSource {
   std::string data = {};  // of a run over bytes: where its text lies now; empty: its config says
 };
 
-// The newest save of a run is read while another process may train on: a save has its name only when
-// all of it is on the disk, and is not written to after that.
+// The newest save of a run is read while another process may train on: a save has its name only
+// when all of it is on the disk, and is not written to after that.
 class SavedGpt {
  public:
   // Reads everything but the weights. Errors, naming the option: UsageError for a source that is
-  // not one of the two, for a run that is not there and a tokenizer that is missing; DataError for a
-  // run without a save, of another model or on data that are no text, for a text that has changed
+  // not one of the two, for a run that is not there and a tokenizer that is missing; DataError for
+  // a run without a save, of another model or on data that are no text, for a text that has changed
   // since the training, a tokenizer of another vocabulary, and for files that are damaged.
   explicit SavedGpt(const GptSource& source);
 

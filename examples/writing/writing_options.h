@@ -1,4 +1,5 @@
-// The command line of generate: whose model, from which text on, how long, drawn how, in what memory.
+// The command line of generate: whose model, from which text on, how long, drawn how, in what
+// memory.
 //
 //   WritingOptions options;
 //   CommandLine app{"Writes text."};

@@ -17,8 +17,8 @@ namespace plimsoll {
 
 struct Effort {
   double seconds = 1e9;
-  // All searches together take at most so many decisions for each group of boxes that hangs together
-  // in time. Unlike seconds, that is the same on every machine.
+  // All searches together take at most so many decisions for each group of boxes that hangs
+  // together in time. Unlike seconds, that is the same on every machine.
   int64_t decisions = int64_t{1} << 60;
   int threads = 1;
 };

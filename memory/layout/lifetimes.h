@@ -35,11 +35,11 @@ std::vector<Lifetime> lifetimes(const Program& program);
 // elements of the same size.
 bool may_take_over(const Program& program, const Instruction& instruction);
 
-// The alias root of each buffer is the buffer at whose address it lies: itself, unless it takes over
-// the memory of an input, which may itself have taken over, and so on. An output takes over where it may and this
-// is the last use of the input, so that each element is overwritten by its own result.
-// `lives` is updated: what is taken over ends where its successor begins, so the lifetimes of all
-// buffers with one alias root never overlap.
+// The alias root of each buffer is the buffer at whose address it lies: itself, unless it takes
+// over the memory of an input, which may itself have taken over, and so on. An output takes over
+// where it may and this is the last use of the input, so that each element is overwritten by its
+// own result. `lives` is updated: what is taken over ends where its successor begins, so the
+// lifetimes of all buffers with one alias root never overlap.
 std::vector<int> fold_in_place(const Program& program, std::vector<Lifetime>& lives);
 
 }  // namespace plimsoll

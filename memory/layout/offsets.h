@@ -1,7 +1,8 @@
 // Offsets: puts boxes, each with a size in bytes and a lifetime, into one arena so that no two that
 // are alive at the same time share a byte, and the arena is low.
 //
-//   const Box boxes[] = {{.bytes = 64, .begin = 0, .end = 2}, {.bytes = 128, .begin = 1, .end = 3}};
+//   const Box boxes[] = {{.bytes = 64, .begin = 0, .end = 2},
+//                        {.bytes = 128, .begin = 1, .end = 3}};
 //   const Packing packing = place(boxes);      // offsets {128, 0}, height 192
 //
 // The problem is NP-hard ("dynamic storage allocation"). A portfolio of greedy orders, each

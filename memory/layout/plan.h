@@ -18,8 +18,8 @@ struct Recompute {
   int64_t budget = 0;   // bytes asked for; 0: no budget was given
   int repetitions = 0;  // instructions that run again
   // These are predicted: the time of the whole step without any repetition, the time of the
-  // repetitions, and how much longer the step takes with them. The last is less than the second where
-  // a smaller arena makes the rest faster.
+  // repetitions, and how much longer the step takes with them. The last is less than the second
+  // where a smaller arena makes the rest faster.
   double step_seconds = 0, repeated_seconds = 0, added_seconds = 0;
   double least_repeated_seconds = 0;  // of any plan within the budget, all operands near
   bool operator==(const Recompute&) const = default;

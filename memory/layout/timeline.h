@@ -27,12 +27,12 @@ struct Rectangle {
 };
 
 struct MemoryTimeline {
-  // The op of each instruction and its module; the last stands for the copying out of the results, which
-  // counts as one instruction more.
+  // The op of each instruction and its module; the last stands for the copying out of the results,
+  // which counts as one instruction more.
   std::vector<const char*> ops;
   std::vector<ModuleName> modules;
-  // The bytes held while each of them runs: pinned, inputs, and in the arena. Fresh results are left
-  // out, as in Plan::at_peak.
+  // The bytes held while each of them runs: pinned, inputs, and in the arena. Fresh results are
+  // left out, as in Plan::at_peak.
   std::vector<BytesByClass> live;
   // Those of the arena never overlap; those outside, parameters and inputs, are there all the time.
   std::vector<Rectangle> rectangles;

@@ -190,10 +190,11 @@ void PooledAllocator::refuse(int64_t bytes, const char* op) const {
   }
   char fragmentation[32];
   std::snprintf(fragmentation, sizeof fragmentation, "%.0f %%", 100 * now.fragmentation);
-  fail<OutOfMemory>(with_module(op, current_module()), ": out of memory on ", device(), ": asked for ", bytes_text(bytes), " (",
-                    bytes, " bytes), in use ", bytes_text(in_use_), " (", bytes_text(by_class_),
-                    "), largest free block ", bytes_text(now.largest_free), ", fragmentation ",
-                    fragmentation, ", limit ", limit, ". ", advice, ".");
+  fail<OutOfMemory>(with_module(op, current_module()), ": out of memory on ", device(),
+                    ": asked for ", bytes_text(bytes), " (", bytes, " bytes), in use ",
+                    bytes_text(in_use_), " (", bytes_text(by_class_), "), largest free block ",
+                    bytes_text(now.largest_free), ", fragmentation ", fragmentation, ", limit ",
+                    limit, ". ", advice, ".");
 }
 
 void PooledAllocator::record(int64_t bytes, MemoryClass memory_class) {

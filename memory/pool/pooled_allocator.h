@@ -69,8 +69,7 @@ class History {
            MemoryClass memory_class = MemoryClass::activation, const char* op = "") {
     if (capacity_ == 0) return;
     const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
-    const MemoryEvent event{kind,         now.count(), address,         bytes,
-                            memory_class, op,          current_module()};
+    const MemoryEvent event{kind, now.count(), address, bytes, memory_class, op, current_module()};
     if (events_.size() < capacity_)
       events_.push_back(event);
     else

@@ -16,9 +16,9 @@ enum class CostModel {
   model      // OpDef::flops at 100 GFLOP/s and bytes at 10 GB/s: deterministic
 };
 
-// What one instruction takes, in seconds: near, when what it touches was written just before, so that
-// caches hold it; far, when that was so long ago that no cache does. In a step it takes something
-// between.
+// What one instruction takes, in seconds: near, when what it touches was written just before, so
+// that caches hold it; far, when that was so long ago that no cache does. In a step it takes
+// something between.
 struct Cost {
   double near = 0, far = 0;  // near <= far
 
@@ -26,10 +26,10 @@ struct Cost {
   bool operator==(const Cost&) const = default;
 };
 
-// Where between near (0) and far (1) the instructions of a step with such an arena lie. Half of what
-// they touch was touched just before. The other half lies as far away as the arena is large: near when
-// the caches that cores have for themselves hold it, far from the size of the shared cache on, and
-// in between it goes by the logarithm.
+// Where between near (0) and far (1) the instructions of a step with such an arena lie. Half of
+// what they touch was touched just before. The other half lies as far away as the arena is large:
+// near when the caches that cores have for themselves hold it, far from the size of the shared
+// cache on, and in between it goes by the logarithm.
 double arena_farness(int64_t arena_bytes);
 constexpr double kFarthest = 0.5;
 
@@ -44,8 +44,8 @@ double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed
 
 // Returns one cost for each instruction. The model's cost, near and far, goes to everything by
 // CostModel::model and on Device::null, to what writes into its inputs, which never runs again, and
-// to what refuses zeros with a ValueError or an IndexError. Any other error of a kernel is thrown. On a GPU measured
-// costs are the same near and far.
+// to what refuses zeros with a ValueError or an IndexError. Any other error of a kernel is thrown.
+// On a GPU measured costs are the same near and far.
 //
 // Measuring runs each new kind once, and for kMeasuringSeconds those again that take no longer than
 // what is left of them. It takes no memory from the current pool, and holds the buffers of one

@@ -19,8 +19,8 @@ namespace plimsoll::recompute {
 // op that writes in place never runs again, nor does one whose inputs have since been written to.
 Problem problem_of(const Program& program, std::span<const double> costs);
 
-// The program that runs in the order of `schedule`; each repetition writes buffers of its own, which
-// come after those of the program.
+// The program that runs in the order of `schedule`; each repetition writes buffers of its own,
+// which come after those of the program.
 Program rewrite(const Program& program, const Schedule& schedule);
 
 }  // namespace plimsoll::recompute

@@ -45,8 +45,8 @@ std::vector<Choices> segment_plans(const Timeline& timeline,
 //
 // When an op runs for the first time, everything made before it and used after it is there or will
 // be made again. So what exceeds the budget at that moment must be made again at least once, and
-// the cheapest way of choosing it by fractions (a knapsack, Dantzig 1957) bounds the added cost from
-// below. The largest bound over all moments counts.
+// the cheapest way of choosing it by fractions (a knapsack, Dantzig 1957) bounds the added cost
+// from below. The largest bound over all moments counts.
 double least_added_cost(const Timeline& timeline, int64_t budget);
 
 }  // namespace plimsoll::recompute

@@ -64,8 +64,8 @@ class Simulator {
 
   // What exceeds the bounds is not simulated to its end.
   Outcome run(const Choices& choices, const Bounds& bounds = {});
-  // The most bytes alive while op i and what is made again for it run. It is of the last simulation,
-  // and holds only if that was a run() within its bounds.
+  // The most bytes alive while op i and what is made again for it run. It is of the last
+  // simulation, and holds only if that was a run() within its bounds.
   const std::vector<int64_t>& profile() const { return profile_; }
   // For each gap, the op at whose turn what was evicted in it was first made again. The same holds.
   const std::vector<int>& made_again_at() const { return made_again_at_; }

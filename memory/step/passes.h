@@ -1,5 +1,5 @@
-// The passes of a captured step (passes.cpp lists them in their order). Each is a pure function from
-// Program to Program or to a Plan; here alone they are put together.
+// The passes of a captured step (passes.cpp lists them in their order). Each is a pure function
+// from Program to Program or to a Plan; here alone they are put together.
 //
 //   const Program captured = capture_live(function, inputs);    // as the function wrote it
 //   const PlannedProgram runs = plan_step(captured, {.bytes = int64_t{300} << 20});
@@ -24,8 +24,8 @@ struct StepBudget {
 // but what is made of the old parameter cannot be made again after it.
 BudgetPlanner budget_planner(Program captured, const BudgetOptions& options);
 
-// The program as it runs, with its plan. What costs no time is done always, recompute where a budget
-// asks for it. BudgetError naming the smallest budget that would do.
+// The program as it runs, with its plan. What costs no time is done always, recompute where a
+// budget asks for it. BudgetError naming the smallest budget that would do.
 PlannedProgram plan_step(const Program& captured, const StepBudget& budget);
 
 }  // namespace plimsoll

@@ -28,12 +28,14 @@ class SharedBytes {
   static constexpr size_t kMost = 9;  // programs that count; of those that are gone the first goes
 
   // Storages that were there before the program was captured, from number `first_inside` on they
-  // are constants of its own, count once for all programs. Another with the same inputs is replaced.
+  // are constants of its own, count once for all programs. Another with the same inputs is
+  // replaced.
   void add(const Program& program, uint64_t first_inside, const Own& own,
            const std::function<bool(const Own&)>& is_captured);
 
-  // What is kept alive besides what the program's own plan counts: what others hold, their constants,
-  // and the results of the run before where that may be one of a program with larger ones.
+  // What is kept alive besides what the program's own plan counts: what others hold, their
+  // constants, and the results of the run before where that may be one of a program with larger
+  // ones.
   int64_t elsewhere(const Program& program, const Own& own) const;
 
  private:

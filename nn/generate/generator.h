@@ -49,8 +49,8 @@ class Generator {
   const GenerationPlan& plan() const { return plan_; }
 
   // Reads tokens behind those that were read before: their number becomes position(). Returns the
-  // logits [V] of the token that follows the last. Errors: ValueError for none and where there is no
-  // room for so many; IndexError for a token that the model does not know; OutOfMemory.
+  // logits [V] of the token that follows the last. Errors: ValueError for none and where there is
+  // no room for so many; IndexError for a token that the model does not know; OutOfMemory.
   std::vector<float> read(std::span<const int64_t> tokens);
   int64_t position() const { return position_; }
   void restart() { position_ = 0; }  // forgets what was read

@@ -5,9 +5,9 @@
 //
 // In the order of Hugging Face's transformers: the scores are divided by the temperature; of these,
 // top_k leaves the k highest, and all that equal the last of them; of these, top_p leaves the most
-// probable ones until their share is p or more, and one at least (nucleus sampling: Holtzman et al.,
-// "The Curious Case of Neural Text Degeneration", 2020, arXiv 1904.09751). One of them is drawn by
-// its probability among them.
+// probable ones until their share is p or more, and one at least (nucleus sampling: Holtzman et
+// al., "The Curious Case of Neural Text Degeneration", 2020, arXiv 1904.09751). One of them is
+// drawn by its probability among them.
 #pragma once
 
 #include <cstdint>

@@ -13,9 +13,9 @@
 //
 // Attributes: with `using Constants = EluAttrs;`, f, df and grad get that struct after their other
 // arguments, and the op is applied with one.
-// Light: with `static constexpr bool light = true` it computes less than it waits for memory anyway;
-// for others the CPU's loops ask for their operands ahead (core/cpu/prefetch.h).
-// Reach: with `static constexpr float reach`, an argument that is not within +-reach, where the f32
+// Light: with `static constexpr bool light = true` it computes less than it waits for memory
+// anyway; for others the CPU's loops ask for their operands ahead (core/cpu/prefetch.h). Reach:
+// with `static constexpr float reach`, an argument that is not within +-reach, where the f32
 // polynomials are no good, is computed in double.
 #pragma once
 

@@ -1,6 +1,7 @@
-// Pointwise kernels: the formulas of ops/common/formula.h on a GPU. The twin of ops/common/pointwise.h.
+// Pointwise kernels: the formulas of ops/common/formula.h on a GPU. The twin of
+// ops/common/pointwise.h.
 //
-//   template void unary_cuda<formulas::Relu>(const Call&);           // in ops/pointwise/relu/relu.cu
+//   template void unary_cuda<formulas::Relu>(const Call&);  // in ops/pointwise/relu/relu.cu
 //
 // map() is the one loop behind all of them: y[i] = f(a[i], b[i], ...) over any number of inputs
 // that broadcast to y.

@@ -1,5 +1,5 @@
-// Pointwise ops are one formula each (ops/common/formula.h); the drivers here make the CPU's loops, the
-// gradient and the OpDefs.
+// Pointwise ops are one formula each (ops/common/formula.h); the drivers here make the CPU's loops,
+// the gradient and the OpDefs.
 //
 //   Tensor relu(const Tensor& x) { return unary<Relu>(x); }
 //

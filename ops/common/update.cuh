@@ -1,6 +1,6 @@
 // The update rules of ops/common/update.h on a GPU.
 //
-//   template void update_cuda<update_rules::Adam>(const Call&);      // in ops/update/adam_update/*.cu
+//   template void update_cuda<update_rules::Adam>(const Call&);  // in ops/update/adam_update/*.cu
 //
 // What is the same for all elements is computed by one thread of each block from the step count and
 // the learning rate, which lie in device memory, as does whether to skip the step.

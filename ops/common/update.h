@@ -27,7 +27,8 @@
 
 namespace plimsoll {
 
-// `gradient` is like `parameter`, `state` has its shape and compute_dtype(): ShapeError, DTypeError.
+// `gradient` is like `parameter`, `state` has its shape and compute_dtype(): ShapeError,
+// DTypeError.
 void check_gradient(const char* op, const Meta& parameter, const Meta& gradient);
 void check_state(const char* op, const char* name, const Meta& parameter, const Meta& state);
 

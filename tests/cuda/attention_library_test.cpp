@@ -1,5 +1,5 @@
-// Attention by cuDNN in the simulation, with a stand-in for it: what it is given, what is made of its
-// results, and who does the rest.
+// Attention by cuDNN in the simulation, with a stand-in for it: what it is given, what is made of
+// its results, and who does the rest.
 #include <gtest/gtest.h>
 
 #include <cuda_runtime.h>

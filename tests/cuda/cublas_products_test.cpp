@@ -1,5 +1,5 @@
-// Products by cuBLASLt: what is asked of it, and which of its algorithms is taken. With the simulated
-// runtime and a library of that name that multiplies one element after another
+// Products by cuBLASLt: what is asked of it, and which of its algorithms is taken. With the
+// simulated runtime and a library of that name that multiplies one element after another
 // (simulated_cuda/cublas.cpp).
 #include <gtest/gtest.h>
 
@@ -107,7 +107,8 @@ TEST_F(CublasProducts, AreRightInAllOrders) {
   EXPECT_EQ(counts().products - before, asked);
 }
 
-// The heuristic is asked once for each kind of product, whether it is added to what is there or not.
+// The heuristic is asked once for each kind of product, whether it is added to what is there or
+// not.
 TEST_F(CublasProducts, TheFirstAlgorithmIsTakenAndKept) {
   const Counts before = counts();
   for (const bool accumulate : {false, true, false})

@@ -1,7 +1,7 @@
 // Which algorithm cuDNN chooses for every convolution of the examples and for their attention, and
-// with how much workspace: asked for an H100 that is only described (h100.json), on any machine, and
-// compared with a table (cudnn_plans.txt). Skipped by name where there is no cuDNN. On the way every
-// graph is built.
+// with how much workspace: asked for an H100 that is only described (h100.json), on any machine,
+// and compared with a table (cudnn_plans.txt). Skipped by name where there is no cuDNN. On the way
+// every graph is built.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -268,8 +268,8 @@ TEST_F(CudaDevice, UpdatesOfAStepAreThoseOfEager) {
   EXPECT_EQ(train(true), train(false));
 }
 
-// Products and convolutions by the vendor's libraries, where there are any: as the CPU computes them,
-// op by op and captured.
+// Products and convolutions by the vendor's libraries, where there are any: as the CPU computes
+// them, op by op and captured.
 TEST_F(CudaDevice, LibrariesComputeTheSame) {
   const auto compute = [](const Tensor& x, const Tensor& w, const Tensor& m) {
     const Tensor y = conv2d(x, w, {.padding = 1});  // [2, 9, 9, 24]

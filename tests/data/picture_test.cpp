@@ -62,13 +62,19 @@ TEST(Pictures, FitWhereNothingIsLost) {
   EXPECT_EQ(colour.pixels, (Bytes{7, 7, 7, 200, 200, 200}));
   EXPECT_EQ(fitted(colour, "f", {1, 2, 1}).pixels, grey.pixels);  // and back
   const Picture red{1, 1, 3, {255, 0, 0}};
-  expect_error<DataError>([&] { fitted(red, "f.png", {1, 1, 1}); },
-                          "picture: it has colours, and grey is wanted: f.png. Make it grey, or "
-                          "allow --grey.");
+  expect_error<DataError>(
+      [&] {
+        fitted(red, "f.png", {1, 1, 1});
+      },
+      "picture: it has colours, and grey is wanted: f.png. Make it grey, or "
+      "allow --grey.");
   EXPECT_EQ(fitted(red, "f", {1, 1, 1}, {.grey = true}).pixels, (Bytes{76}));
-  expect_error<DataError>([&] { fitted(grey, "f.png", {28, 28, 1}); },
-                          "picture: it is of another size: f.png has 1 x 2 pixels, wanted are 28 "
-                          "x 28. Cut it to that size, or allow --resize.");
+  expect_error<DataError>(
+      [&] {
+        fitted(grey, "f.png", {28, 28, 1});
+      },
+      "picture: it is of another size: f.png has 1 x 2 pixels, wanted are 28 "
+      "x 28. Cut it to that size, or allow --resize.");
 }
 
 TEST(Pictures, AreResizedAsTrianglesSay) {

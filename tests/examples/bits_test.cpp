@@ -1,5 +1,6 @@
 // Ten steps of training leave the same bits behind, whatever is made again or run together: eager
-// or captured, checkpointed or planned under budgets, in each precision, running statistics included.
+// or captured, checkpointed or planned under budgets, in each precision, running statistics
+// included.
 #include <gtest/gtest.h>
 
 #include "tests/support/training.h"

@@ -6,12 +6,12 @@
 #include "autograd/gradients.h"
 #include "data/images/builtin_images.h"
 #include "data/loader.h"
-#include "train/budget.h"
 #include "examples/measure/own_process.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
 #include "tests/data/testing.h"
 #include "tests/examples/testing.h"
+#include "train/budget.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -41,7 +41,8 @@ TEST(ExamplesBudget, ThePlanStaysBelowItAndTheSmallestIsExact) {
   const Outcome refused = run(train + " --budget 1MiB");
   EXPECT_EQ(refused.code, 2) << refused.output;
   const int64_t least = number_after(refused.output, "the smallest plan found takes ");
-  EXPECT_NE(refused.output.find("it would do with a batch of "), std::string::npos) << refused.output;
+  EXPECT_NE(refused.output.find("it would do with a batch of "), std::string::npos)
+      << refused.output;
   ASSERT_GT(least, 0) << refused.output;
   ASSERT_LT(least, all);
   const Outcome tight = run(train + " --budget " + std::to_string(least));
@@ -223,8 +224,7 @@ TEST(ExamplesBudget, IsAHardLimitOfThePool) {
     };
   };
   optim::Accumulation window(std::array{weight}, 1);
-  Runner step(square(Precision::f32), true, budget.step_options(), &window,
-              square(Precision::f32));
+  Runner step(square(Precision::f32), true, budget.step_options(), &window, square(Precision::f32));
   const Metas inputs{{{8, 16}}, {{8, 16}}};
   const Planned planned =
       budget.plan(step, {inputs, {1}, {inputs}}, std::array{weight}, window, {square, square});

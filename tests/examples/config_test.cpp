@@ -84,7 +84,8 @@ TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
       {"train_transformer --heads 4 --resume " + run_folder, 2,
        " was saved with heads 2, not with 4."},
       {"train_cnn --config " + dir.text("none.toml") + " --resume " + run_folder, 2, "none.toml"},
-      {"train_transformer --budget 1kB --resume " + run_folder, 2, "the budget is too small: 1000 bytes"}};
+      {"train_transformer --budget 1kB --resume " + run_folder, 2,
+       "the budget is too small: 1000 bytes"}};
   for (const auto& [command, code, sentence] : refusals) {
     const Outcome outcome = run(command);
     EXPECT_EQ(outcome.code, code) << command << "\n" << outcome.output;

@@ -11,11 +11,11 @@
 #include "core/cuda/seam/cuda_queue.h"
 #include "data/images/builtin_images.h"
 #include "data/loader.h"
-#include "train/runner.h"
 #include "memory/pool/pooled_allocator.h"
 #include "optim/scheduled_rate.h"
 #include "tests/support/errors.h"
 #include "tests/support/training.h"
+#include "train/runner.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -158,7 +158,8 @@ TEST_F(CudaSteps, ATrainingLoopNeverWaits) {
 }
 
 // Which updates are skipped is known on the device alone, and the schedule goes by those that are
-// not: the rates and the bits of a loop that asks for their number before each step, without a wait.
+// not: the rates and the bits of a loop that asks for their number before each step, without a
+// wait.
 TEST_F(CudaSteps, AScheduleBesideLossScalingNeverWaits) {
   constexpr int kSteps = 80;
   const optim::Schedule schedule = optim::warmup_cosine(0.1, 0.001, 10, 50);

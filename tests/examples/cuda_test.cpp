@@ -45,10 +45,10 @@ TEST(ExamplesCuda, ATransformerTrainsAsOnTheCpu) {
 TEST(ExamplesCuda, ATextIsWrittenAsOnTheCpu) {
   const data::TemporaryFolder dir;
   std::ofstream(dir / "text") << small_text();
-  const Outcome trained = run(
-      "train_transformer --layers 1 --width 16 --heads 2 --context 12 --batch 4 --steps 200 "
-      "--eval-every 200 --lr 1e-2 --run " +
-      dir.text("run") + " --data text:" + dir.text("text"));
+  const Outcome trained =
+      run("train_transformer --layers 1 --width 16 --heads 2 --context 12 --batch 4 --steps 200 "
+          "--eval-every 200 --lr 1e-2 --run " +
+          dir.text("run") + " --data text:" + dir.text("text"));
   ASSERT_EQ(trained.code, 0) << trained.output;
   const std::string write =
       "generate --greedy --prompt 'line 4' --tokens 20 --run " + dir.text("run");

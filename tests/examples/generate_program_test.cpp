@@ -1,4 +1,5 @@
-// The program generate: what it writes from a run, what it refuses, and that it holds what it planned.
+// The program generate: what it writes from a run, what it refuses, and that it holds what it
+// planned.
 #include <fstream>
 #include <nlohmann/json.hpp>
 

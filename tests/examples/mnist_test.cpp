@@ -1,5 +1,5 @@
-// The program of docs/using.md, on the digits that it draws: it learns, and what it saved is what it
-// trained.
+// The program of docs/using.md, on the digits that it draws: it learns, and what it saved is what
+// it trained.
 #include "data/loader.h"
 #include "data/source.h"
 #include "formats/safetensors.h"

@@ -1,10 +1,10 @@
 // What --report, --snapshot and --trace write.
-#include "train/pictures/exports.h"
-#include "train/pictures/pages.h"
 #include "memory/pool/pooled_allocator.h"
 #include "tests/data/testing.h"
 #include "tests/examples/testing.h"
 #include "tests/support/memory_ops.h"
+#include "train/pictures/exports.h"
+#include "train/pictures/pages.h"
 
 namespace plimsoll::examples {
 namespace {

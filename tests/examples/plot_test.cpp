@@ -105,9 +105,9 @@ TEST_F(Plot, RefusesWhatIsNoRun) {
   expect_refused(dir->text("none"), 2,
                  "plot: this is no run: " + dir->text("none") +
                      " has no metrics.jsonl. Name the folder of a run.");
-  expect_refused(dir->text("f32") + " " + dir->text("bf16/../f32"), 2,
-                 "plot: a run is given twice: " + dir->text("bf16/../f32") +
-                     ". Leave it out once.");
+  expect_refused(
+      dir->text("f32") + " " + dir->text("bf16/../f32"), 2,
+      "plot: a run is given twice: " + dir->text("bf16/../f32") + ". Leave it out once.");
   std::filesystem::create_directory(*dir / "empty");
   dir->write("empty/metrics.jsonl", std::string());
   expect_refused(dir->text("empty"), 3,

@@ -24,18 +24,18 @@ class Predict : public testing::Test {
   static void SetUpTestSuite() {
     dir = new TemporaryFolder;
     write_small_images(*dir);
-    const Outcome outcome = run(cat("train_cnn --model lenet --data mnist:", dir->path().string(),
-                                    " --batch 16 --epochs 2 --save-every 6 --keep 5 --run ",
-                                    dir->text("r"), " --export ", dir->text("w.safetensors"),
-                                    " --json ", dir->text("trained.json")));
+    const Outcome outcome =
+        run(cat("train_cnn --model lenet --data mnist:", dir->path().string(),
+                " --batch 16 --epochs 2 --save-every 6 --keep 5 --run ", dir->text("r"),
+                " --export ", dir->text("w.safetensors"), " --json ", dir->text("trained.json")));
     ASSERT_EQ(outcome.code, 0) << outcome.output;
   }
   static void TearDownTestSuite() { delete dir; }
 
   static std::string of_run() { return "predict --run " + dir->text("r"); }
   static std::string of_weights() {
-    return cat("predict --weights ", dir->text("w.safetensors"), " --model lenet --data mnist:",
-               dir->path().string());
+    return cat("predict --weights ", dir->text("w.safetensors"),
+               " --model lenet --data mnist:", dir->path().string());
   }
   static Json json_of(const std::string& command) {
     const std::string file = dir->text("predicted.json");
@@ -88,8 +88,8 @@ TEST_F(Predict, SeesAPictureAsItSeesThatEntry) {
   std::string pgm = "P5 28 28 255\n";
   for (const uint8_t pixel : entry(7).pixels) pgm += static_cast<char>(pixel);
   dir->write("p.pgm", pgm);
-  const Json json = json_of(of_run() + " --top 10 --entry 7,2-3 " + png + " " + rgb + " " +
-                            dir->text("p.pgm"));
+  const Json json =
+      json_of(of_run() + " --top 10 --entry 7,2-3 " + png + " " + rgb + " " + dir->text("p.pgm"));
   ASSERT_EQ(json["predictions"].size(), 6U);
   EXPECT_EQ(json["predictions"][0]["image"], png);
   EXPECT_EQ(json["predictions"][3]["entry"], 7);

@@ -90,7 +90,7 @@ TEST(TrainTransformer, GptLearnsIn16BitsWithEqualBitsInEveryMode) {
     const bool overflows = std::string(precision).ends_with("524288 ");
     if (overflows) {
       EXPECT_GT(first["final"]["skipped_steps"], 0);
-    } else {  // the text is these sources: which batch comes near to the largest f16 changes with them
+    } else {  // the text is these sources, and where f16 overflows changes with them
       EXPECT_LE(first["final"]["skipped_steps"], 2) << precision;
       EXPECT_LT(first["final"]["val_loss"], 4.3) << precision;
     }

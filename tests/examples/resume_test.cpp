@@ -256,7 +256,9 @@ TEST_F(ExamplesResume, AfterCtrlC) {
   running.signal(SIGINT);
   EXPECT_EQ(running.wait(), 130);
   const std::string output = data::read_text(dir / "output");
-  EXPECT_NE(output.find(" batches; nothing is kept, as there is no folder for the run.\n"), std::string::npos) << output;
+  EXPECT_NE(output.find(" batches; nothing is kept, as there is no folder for the run.\n"),
+            std::string::npos)
+      << output;
 }
 
 }  // namespace

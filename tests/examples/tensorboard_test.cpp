@@ -9,13 +9,13 @@
 #include <thread>
 
 #include "autograd/gradients.h"
-#include "train/runner.h"
 #include "ops/ops.h"
 #include "optim/sgd.h"
 #include "tests/data/testing.h"
 #include "tests/examples/small_data.h"
 #include "tests/examples/testing.h"
 #include "tests/support/python.h"
+#include "train/runner.h"
 
 namespace plimsoll::examples {
 namespace {

@@ -52,8 +52,7 @@ TEST(Png, EveryFilterIsUndone) {
   const Made made{3, 5, 8, 0, {0, 10, 20, 30, 1, 1, 2, 3, 2, 5, 5, 5, 3, 100, 0, 1, 4, 1, 1, 255}};
   const Picture picture = parse_png(png(made), "f");
   EXPECT_EQ(std::tuple(picture.height, picture.width, picture.channels), std::tuple(5, 3, 1));
-  EXPECT_EQ(picture.pixels,
-            (Bytes{10, 20, 30, 1, 3, 6, 6, 8, 11, 103, 55, 34, 104, 56, 33}));
+  EXPECT_EQ(picture.pixels, (Bytes{10, 20, 30, 1, 3, 6, 6, 8, 11, 103, 55, 34, 104, 56, 33}));
 }
 
 TEST(Png, PalettesAndFewBitsBecomeBytes) {
@@ -82,8 +81,7 @@ TEST(Png, RefusesWhatItWouldHaveToChange) {
   const auto refused = [](const Made& made, const std::string& message) {
     expect_error<DataError>([&] { parse_png(png(made), "f.png"); }, "png: " + message);
   };
-  refused({1, 1, 16, 0, {0, 1, 2}},
-          "only 8 bits a channel are read: f.png has 16. Convert it.");
+  refused({1, 1, 16, 0, {0, 1, 2}}, "only 8 bits a channel are read: f.png has 16. Convert it.");
   const std::string transparent =
       "it has transparent pixels, and only grey and red, green, blue are read: f.png. Put it on a "
       "ground first.";
@@ -99,9 +97,9 @@ TEST(Png, RefusesEveryCutAndEveryDamage) {
   const Bytes good = png({2, 2, 8, 2, {0, 1, 2, 3, 4, 5, 6, 1, 7, 8, 9, 10, 11, 12}});
   EXPECT_EQ(parse_png(good, "f").pixels.size(), 12U);
   for (size_t size = 0; size < good.size(); ++size)
-    EXPECT_THROW(parse_png(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)),
-                           "f"),
-                 DataError)
+    EXPECT_THROW(
+        parse_png(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)), "f"),
+        DataError)
         << size;
   for (size_t at = 0; at < good.size(); ++at) {
     Bytes bad = good;

@@ -1,5 +1,5 @@
-// A module computes the same bits plain, checkpointed, captured and both, in f32 and under autocast,
-// and moves its statistics once a step.
+// A module computes the same bits plain, checkpointed, captured and both, in f32 and under
+// autocast, and moves its statistics once a step.
 #include "autograd/autocast.h"
 #include "autograd/gradients.h"
 #include "memory/step/step.h"

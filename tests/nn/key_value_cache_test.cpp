@@ -1,5 +1,5 @@
-// Sequences that go on from a cache of keys and values: the bits of the whole at once, however it is
-// cut.
+// Sequences that go on from a cache of keys and values: the bits of the whole at once, however it
+// is cut.
 #include "nn/key_value_cache.h"
 
 #include <numeric>

@@ -1,5 +1,5 @@
-// Names of modules where memory is named: in programs, their gradients and recomputed pieces, plans,
-// histories and out-of-memory messages.
+// Names of modules where memory is named: in programs, their gradients and recomputed pieces,
+// plans, histories and out-of-memory messages.
 #include <gtest/gtest.h>
 
 #include "autograd/gradients.h"
@@ -14,7 +14,8 @@ namespace {
 
 struct Net : nn::Module {
   explicit Net(nn::Initializer& init, bool checkpointed)
-      : body(add<nn::Sequential>("body")), head(add<nn::Linear>("head", 8, 3, init)),
+      : body(add<nn::Sequential>("body")),
+        head(add<nn::Linear>("head", 8, 3, init)),
         again(checkpointed) {
     body.then<nn::Linear>(4, 8, init).then<nn::ReLU>();
   }

@@ -1,4 +1,5 @@
-// Drawing tokens: which may be drawn, by a plain implementation of the papers, and how often each is.
+// Drawing tokens: which may be drawn, by a plain implementation of the papers, and how often each
+// is.
 #include "nn/generate/sampling.h"
 
 #include <limits>

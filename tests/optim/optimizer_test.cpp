@@ -101,9 +101,10 @@ TEST(Optimizer, RefusesOptions) {
   expect_error<ValueError>([&] { optim::SGD sgd(w, {.learning_rate = -1}); },
                            "optimizer: the learning rate must be a number from 0 that f32 has: -1. "
                            "Use a small positive number.");
-  expect_error<ValueError>([&] { optim::SGD(w).set_learning_rate(std::nan("")); },
-                           "optimizer: the learning rate must be a number from 0 that f32 has: nan. "
-                           "Use a small positive number.");
+  expect_error<ValueError>(
+      [&] { optim::SGD(w).set_learning_rate(std::nan("")); },
+      "optimizer: the learning rate must be a number from 0 that f32 has: nan. "
+      "Use a small positive number.");
   EXPECT_THROW(optim::SGD(w).set_learning_rate(1e39), ValueError);
   expect_error<ValueError>(
       [&] { optim::SGD sgd(w, {.nesterov = true}); },

@@ -27,15 +27,24 @@ TEST(ParameterGroups, GiveEachOptimizerItsOwn) {
 TEST(ParameterGroups, RefuseWhatHasNoneOrTwo) {
   const std::vector<Tensor> all{full({2}, 1), full({3}, 2)};
   SGD one({all[0]}, {}), both(all, {});
-  expect_error<ValueError>([&] { ParameterGroups({{"a", one}}, all); },
-                           "parameter_groups: parameter 1, [3], is in 0 groups. Give each to one "
-                           "of them.");
-  expect_error<ValueError>([&] { ParameterGroups({{"a", one}, {"b", both}}, all); },
-                           "parameter_groups: parameter 0, [2], is in 2 groups. Give each to one "
-                           "of them.");
-  expect_error<ValueError>([&] { ParameterGroups({{"a", both}}, {all[0]}); },
-                           "parameter_groups: \"a\" has a parameter that is not among those of "
-                           "all, [3]. Pass the parameters of the whole model.");
+  expect_error<ValueError>(
+      [&] {
+        ParameterGroups({{"a", one}}, all);
+      },
+      "parameter_groups: parameter 1, [3], is in 0 groups. Give each to one "
+      "of them.");
+  expect_error<ValueError>(
+      [&] {
+        ParameterGroups({{"a", one}, {"b", both}}, all);
+      },
+      "parameter_groups: parameter 0, [2], is in 2 groups. Give each to one "
+      "of them.");
+  expect_error<ValueError>(
+      [&] {
+        ParameterGroups({{"a", both}}, {all[0]});
+      },
+      "parameter_groups: \"a\" has a parameter that is not among those of "
+      "all, [3]. Pass the parameters of the whole model.");
   expect_error<ValueError>([&] { ParameterGroups({}, all); },
                            "parameter_groups: there is no optimizer. Pass one or more.");
 }

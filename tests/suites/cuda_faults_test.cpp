@@ -1,4 +1,5 @@
-// Errors that only a kernel can find: the sentences of the CPU's kernels, once the GPU is waited for.
+// Errors that only a kernel can find: the sentences of the CPU's kernels, once the GPU is waited
+// for.
 #include <functional>
 
 #include "core/cuda/seam/cuda.h"

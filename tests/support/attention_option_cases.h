@@ -1,4 +1,5 @@
-// Cases of attention with options: masks, groups of heads, softcap, dropout, a past that is a tensor.
+// Cases of attention with options: masks, groups of heads, softcap, dropout, a past that is a
+// tensor.
 //
 //   std::ranges::move(attention_cases::option_cases(), std::back_inserter(cases.good));
 #pragma once

@@ -1,5 +1,5 @@
-// What a test program tells CTest by its status (tests/support/main.cpp): the probes skip or fail only when
-// this program runs itself.
+// What a test program tells CTest by its status (tests/support/main.cpp): the probes skip or fail
+// only when this program runs itself.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

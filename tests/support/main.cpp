@@ -1,6 +1,6 @@
 // main() of every test program: as GoogleTest's own, but 77 where all that ran was skipped. CTest
-// knows such a program by its status (SKIP_RETURN_CODE), not by what it prints: a program that skips
-// and fails has failed.
+// knows such a program by its status (SKIP_RETURN_CODE), not by what it prints: a program that
+// skips and fails has failed.
 #include <gtest/gtest.h>
 
 int main(int argc, char** argv) {

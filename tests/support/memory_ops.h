@@ -69,20 +69,19 @@ constexpr OpDef split_op{.name = "split",
                              }};
 
 // out[i] = (x[0] + ... + x[i]) / n, by way of the scratch, which is twice as large as it must be.
-constexpr OpDef scan_op{.name = "scan",
-                        .infer = same_as_input,
-                        .cpu =
-                            [](const Call& call) {
-                              auto* scratch = reinterpret_cast<float*>(call.workspace.data());
-                              const int64_t n = count(call.out[0].shape());
-                              float sum = 0;
-                              for (int64_t i = 0; i < n; ++i)
-                                scratch[i] = sum += call.in[0].as<float>()[i];
-                              for (int64_t i = n; i < 2 * n; ++i) scratch[i] = -1;
-                              each(call, 0,
-                                   [&](int64_t i) { return scratch[i] / static_cast<float>(n); });
-                            },
-                        .workspace = [](const Call& call) { return 2 * bytes_of(call.in[0].meta); }};
+constexpr OpDef scan_op{
+    .name = "scan",
+    .infer = same_as_input,
+    .cpu =
+        [](const Call& call) {
+          auto* scratch = reinterpret_cast<float*>(call.workspace.data());
+          const int64_t n = count(call.out[0].shape());
+          float sum = 0;
+          for (int64_t i = 0; i < n; ++i) scratch[i] = sum += call.in[0].as<float>()[i];
+          for (int64_t i = n; i < 2 * n; ++i) scratch[i] = -1;
+          each(call, 0, [&](int64_t i) { return scratch[i] / static_cast<float>(n); });
+        },
+    .workspace = [](const Call& call) { return 2 * bytes_of(call.in[0].meta); }};
 
 // total += x, in place.
 constexpr OpDef add_to_op{.name = "add_to",

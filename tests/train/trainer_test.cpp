@@ -68,8 +68,10 @@ std::vector<float> by_hand(int epochs, int64_t window, double* test_loss) {
       const Tensor loss = cross_entropy(s.model(batch->x, nn::training(key)), batch->y);
       std::vector<Tensor> grads = gradients(loss, parameters);
       for (size_t p = 0; p < grads.size(); ++p)
-        if (sums.size() <= p) sums.push_back(grads[p]);
-        else sums[p] = sums[p] + grads[p];
+        if (sums.size() <= p)
+          sums.push_back(grads[p]);
+        else
+          sums[p] = sums[p] + grads[p];
       const bool last = (i + 1) % window == 0 || i + 1 == 12;
       if (!last) continue;
       const auto batches = static_cast<double>(i % window + 1);
@@ -83,8 +85,8 @@ std::vector<float> by_hand(int epochs, int64_t window, double* test_loss) {
   double sum = 0;
   s.test.start(0);
   while (const auto batch = s.test.next())
-    sum += cross_entropy(s.model(batch->x), batch->y).item() *
-           static_cast<double>(batch->y.count());
+    sum +=
+        cross_entropy(s.model(batch->x), batch->y).item() * static_cast<double>(batch->y.count());
   *test_loss = sum / 50;
   return s.weights();
 }
@@ -123,7 +125,7 @@ TEST(Trainer, GoesOnWithTheSameBits) {
       options.run = dir.text("run");
       options.resume = true;
       for (int64_t part : {7, 1, 100}) {  // in the middle of an update too
-        Digits s;  // another process would have no more
+        Digits s;                         // another process would have no more
         options.stop_after = part;
         const Result result = s.train(options);
         EXPECT_EQ(result.over, part == 100);
@@ -165,7 +167,8 @@ TEST(Trainer, SaysWhereNothingIsUpdated) {
   testing::internal::CaptureStdout();
   expect_error<NumericError>(
       [&] { s.train({.epochs = 2, .precision = Precision::f16, .loss_scale = "1e30"}); },
-      "train: no update was made: loss scaling left out all 24 of them. Lower the loss scale or the "
+      "train: no update was made: loss scaling left out all 24 of them. Lower the loss scale or "
+      "the "
       "learning rate.");
   EXPECT_NE(testing::internal::GetCapturedStdout().find("train: 20 updates in a row were left out"),
             std::string::npos);
@@ -253,8 +256,11 @@ TEST(Trainer, RefusesWhatDoesNotGoTogether) {
     Trainer(s.model, *s.optimizer, {.at = [](int64_t) { return data::Batch(); }, .kinds = {kind}},
             batches(s.test), {.epochs = 1});
   };
-  expect_error<ValueError>([&] { of_kind({{{2, 28, 28, 1}}, {{2}, DType::i64}}); },
-                           "train: these batches have no epochs. Say how many steps to train.");
+  expect_error<ValueError>(
+      [&] {
+        of_kind({{{2, 28, 28, 1}}, {{2}, DType::i64}});
+      },
+      "train: these batches have no epochs. Say how many steps to train.");
   expect_error<ValueError>([&] { of_kind({}); },
                            "train: a kind of batch is {x, y}: 0 tensors. Give two, or none.");
   expect_error<ValueError>(

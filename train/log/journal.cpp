@@ -74,7 +74,7 @@ Figures Journal::measured(int64_t batches) const {
   if (planned_bytes_ > 0) figures.emplace_back("planned", static_cast<double>(planned_bytes_));
   if (batches > row_first_)
     figures.emplace_back("items_per_second",
-                       static_cast<double>((batches - row_first_) * length_.items) / seconds);
+                         static_cast<double>((batches - row_first_) * length_.items) / seconds);
   return figures;
 }
 
@@ -118,9 +118,8 @@ void Journal::evaluated(const Evaluation& evaluation) {
   evaluations_.push_back(evaluation);
   if (!log_) return;
   Figures row = evaluation.figures;
-  row.insert(row.end(), {{"loss", loss_},
-                         {"mean_loss", evaluation.mean_loss},
-                         {"learning_rate", rate_}});
+  row.insert(row.end(),
+             {{"loss", loss_}, {"mean_loss", evaluation.mean_loss}, {"learning_rate", rate_}});
   log_->row(evaluation.batches, row, row_measured_);
   begin_row(evaluation.batches);
 }

@@ -33,7 +33,7 @@ struct RunLength {
 struct Evaluation {
   int64_t batches = 0;   // trained until then
   double mean_loss = 0;  // of the training, since the evaluation before
-  Figures figures{};     // "val_loss", and "accuracy", "perplexity" and metrics, where there are such
+  Figures figures{};  // "val_loss", and "accuracy", "perplexity" and metrics, where there are such
   double at(const std::string& name) const;  // NaN where there is none
 };
 

@@ -71,9 +71,7 @@ std::vector<LogRow> read_log(const fs::path& folder) {
 }
 
 Log::Log(const fs::path& folder, std::vector<std::string> columns, int64_t batches)
-    : csv_name_(folder / "log.csv"),
-      json_name_(folder / kMetrics),
-      columns_(std::move(columns)) {
+    : csv_name_(folder / "log.csv"), json_name_(folder / kMetrics), columns_(std::move(columns)) {
   std::string header = "batches";
   for (const std::string& column : columns_) header += "," + column;
   csv_ = append_to(csv_name_, header + "\n" + rows_until(csv_name_, /*json=*/false, batches));

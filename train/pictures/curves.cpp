@@ -14,8 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Line {
-  const char* figure;    // in the log
-  const char* name;      // on the page, "" where the chart's title says it
+  const char* figure;  // in the log
+  const char* name;    // on the page, "" where the chart's title says it
   bool dashed = false;
 };
 struct Chart {
@@ -27,14 +27,17 @@ struct Chart {
 
 const std::vector<Chart>& all_charts() {
   static const std::vector<Chart> charts{
-      {"Loss", "of a batch; dashed: the mean since the evaluation before",
+      {"Loss",
+       "of a batch; dashed: the mean since the evaluation before",
        {{"loss", "batch"}, {"mean_loss", "mean", true}}},
       {"Validation loss", "of each evaluation", {{"val_loss", ""}}},
       {"Accuracy", "share that is right, of each evaluation", {{"accuracy", ""}}},
       {"Perplexity", "of each evaluation", {{"perplexity", ""}}},
       {"Learning rate", "", {{"learning_rate", ""}}},
-      {"Memory", "most bytes in use; dashed: planned",
-       {{"memory", "measured"}, {"planned", "planned", true}}, true},
+      {"Memory",
+       "most bytes in use; dashed: planned",
+       {{"memory", "measured"}, {"planned", "planned", true}},
+       true},
       {"Throughput", "items a second", {{"items_per_second", ""}}}};
   return charts;
 }
@@ -89,8 +92,9 @@ std::vector<Curves> read_curves(const std::vector<fs::path>& runs) {
   };
   for (const fs::path& run : runs) {
     std::error_code none;
-    check<UsageError>(fs::exists(run / "metrics.jsonl", none), "plot: this is no run: ",
-                      run.string(), " has no metrics.jsonl. Name the folder of a run.");
+    check<UsageError>(fs::exists(run / "metrics.jsonl", none),
+                      "plot: this is no run: ", run.string(),
+                      " has no metrics.jsonl. Name the folder of a run.");
     check<UsageError>(++seen[fs::canonical(run)] == 1, "plot: a run is given twice: ", run.string(),
                       ". Leave it out once.");
     ++names[name_of(run)];

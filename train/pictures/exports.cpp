@@ -123,8 +123,7 @@ std::vector<MemoryEvent> planned_events(const MemoryTimeline& timeline, const Pl
     if (!r.in_arena()) next += static_cast<Address>(r.bytes);
     const char* op = r.in_arena() ? timeline.ops[r.begin] : name_of(r.memory_class);
     add(Kind::allocate, r.begin, address, r.bytes, r.memory_class, op, r.module);
-    if (r.in_arena())
-      add(Kind::free, r.end, address, r.bytes, r.memory_class, op, r.module);
+    if (r.in_arena()) add(Kind::free, r.end, address, r.bytes, r.memory_class, op, r.module);
   }
   // By time, segments first; of what happens at one instruction, frees come first.
   std::ranges::stable_sort(events, {}, [](const MemoryEvent& event) {

@@ -11,9 +11,9 @@
 
 #include <span>
 
-#include "train/json.h"
 #include "memory/layout/timeline.h"
 #include "memory/pool/pooled_allocator.h"
+#include "train/json.h"
 
 namespace plimsoll::train {
 

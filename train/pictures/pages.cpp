@@ -33,7 +33,9 @@ Json json_of(const Rectangle& r) {
 }
 
 // Bytes at one instant.
-int64_t sum(const BytesByClass& bytes) { return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}); }
+int64_t sum(const BytesByClass& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+}
 
 Json json_of(const Drawn& run) {
   Json ops = Json::array();
@@ -84,10 +86,10 @@ std::string caption(std::span<const Drawn> runs) {
   const auto instant = static_cast<size_t>(plan.peak_instruction);
   const BytesByClass& bytes = timeline.live[instant];
   const auto most = std::ranges::max_element(bytes);
-  std::string text = cat("Most is held at instruction ", instant, ", ", plan.peak_op, ": ",
-                         bytes_text(sum(bytes)), ", of which ",
-                         percent(static_cast<double>(*most), static_cast<double>(sum(bytes))), " ",
-                         name_of(static_cast<MemoryClass>(most - bytes.begin())), ".");
+  std::string text =
+      cat("Most is held at instruction ", instant, ", ", plan.peak_op, ": ", bytes_text(sum(bytes)),
+          ", of which ", percent(static_cast<double>(*most), static_cast<double>(sum(bytes))), " ",
+          name_of(static_cast<MemoryClass>(most - bytes.begin())), ".");
   for (const int index : largest_at(timeline, plan.peak_instruction, timeline.rectangles.size())) {
     const Rectangle& r = timeline.rectangles[static_cast<size_t>(index)];
     if (!r.in_arena()) continue;
@@ -105,7 +107,8 @@ std::string caption(std::span<const Drawn> runs) {
     return text + cat(" Without recompute it holds ", bytes_text(other.total_bytes()),
                       ": within the budget ", share(plan.total_bytes(), other.total_bytes()),
                       " less, and the step takes ",
-                      percent(plan.recompute.added_seconds, plan.recompute.step_seconds), " longer.");
+                      percent(plan.recompute.added_seconds, plan.recompute.step_seconds),
+                      " longer.");
   return text + cat(" Within ", bytes_text(other.recompute.budget), " (", other.recompute.budget,
                     " bytes), the smallest budget that a short search finds, the step holds ",
                     share(other.total_bytes(), plan.total_bytes()), " less and takes ",

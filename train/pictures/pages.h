@@ -10,8 +10,8 @@
 #include <span>
 #include <string>
 
-#include "train/json.h"
 #include "memory/layout/timeline.h"
+#include "train/json.h"
 #include "train/predict/confusion.h"
 
 namespace plimsoll::train {

@@ -1,9 +1,9 @@
 #include "train/pictures/pictures.h"
 
-#include "train/pictures/exports.h"
-#include "train/pictures/pages.h"
 #include "memory/recompute/costs.h"
 #include "memory/step/passes.h"
+#include "train/pictures/exports.h"
+#include "train/pictures/pages.h"
 
 namespace plimsoll::train {
 namespace {
@@ -36,8 +36,9 @@ Pictures::Pictures(const TrainOptions& options)
       snapshot_(file("snapshot", options.snapshot)),
       trace_(file("trace", options.trace)) {
   if (options.captured) return;
-  check<UsageError>(!report_ && !trace_, report_ ? "report" : "trace",
-                    ": only a captured step has a plan to draw. Capture it, or ask for a snapshot.");
+  check<UsageError>(
+      !report_ && !trace_, report_ ? "report" : "trace",
+      ": only a captured step has a plan to draw. Capture it, or ask for a snapshot.");
 }
 
 void Pictures::draw_plan(Runner& step, const Metas& inputs, const StepFunction& function,
@@ -60,14 +61,16 @@ void Pictures::draw_plan(Runner& step, const Metas& inputs, const StepFunction& 
       runs.push_back({"within the smallest budget", smallest->plan,
                       make_timeline(smallest->program, smallest->plan)});
     }
-    runs.push_back({plan.recompute.budget > 0 ? "within the budget" : "as it runs", plan, timeline});
+    runs.push_back(
+        {plan.recompute.budget > 0 ? "within the budget" : "as it runs", plan, timeline});
     report_->write(memory_page(options_.name, about(options_, inputs), runs));
   }
   if (snapshot_) write_snapshot(planned_events(timeline, plan));
   if (trace_) {
     const double farness = arena_farness(plan.arena_bytes);
     std::vector<double> seconds;
-    for (const Cost& cost : instruction_costs(program, options_.planning.costs)) seconds.push_back(cost.at(farness));
+    for (const Cost& cost : instruction_costs(program, options_.planning.costs))
+      seconds.push_back(cost.at(farness));
     trace_->write(trace(timeline, seconds).dump());
   }
 }

@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "data/output_file.h"
+#include "memory/pool/pooled_allocator.h"
 #include "train/options.h"
 #include "train/runner.h"
-#include "memory/pool/pooled_allocator.h"
 
 namespace plimsoll::train {
 

@@ -42,11 +42,10 @@ Classifier::Classifier(const nn::Module& model, const data::ImageDataset& images
       function_(classify(model, options.precision)),
       kinds_(batches(loader_).kinds),
       host_share_(options.device == Device::cpu ? loader_.host_bytes() : 0),
-      step_(function_,
-            {.budget = options.budget == StepOptions::kNoBudget
-                           ? StepOptions::kNoBudget
-                           : std::max<int64_t>(1, options.budget - host_share_),
-             .planning = kPlanning}),
+      step_(function_, {.budget = options.budget == StepOptions::kNoBudget
+                                      ? StepOptions::kNoBudget
+                                      : std::max<int64_t>(1, options.budget - host_share_),
+                        .planning = kPlanning}),
       planned_(plan()) {
   if (options.budget != StepOptions::kNoBudget) pool_.set_limit(options.budget - host_share_);
 }
@@ -75,8 +74,8 @@ int64_t Classifier::smallest() const {
   for (const Metas& kind : kinds_) programs.push_back(capture_live(function_, kind));
   for (const Program& program : programs) results = std::max(results, result_bytes(program));
   for (const Program& program : programs)
-    most = std::max(most, budget_planner(program, kPlanning).smallest() + results -
-                              result_bytes(program));
+    most = std::max(
+        most, budget_planner(program, kPlanning).smallest() + results - result_bytes(program));
   return most;
 }
 

@@ -20,10 +20,10 @@
 namespace plimsoll::train {
 
 struct ClassifyOptions {
-  int64_t batch = 128;                     // images; no more than there are
-  Precision precision = Precision::f32;    // of activations
+  int64_t batch = 128;                      // images; no more than there are
+  Precision precision = Precision::f32;     // of activations
   int64_t budget = StepOptions::kNoBudget;  // bytes, never exceeded, as that of a training
-  Device device = Device::cpu;             // where the model lies
+  Device device = Device::cpu;              // where the model lies
 };
 
 // What was said of each image of a data set.

@@ -57,9 +57,9 @@ SavedModel read_saved_model(const fs::path& run, const nn::Module& model,
       return saved;
     }
     if (removed) continue;
-    check<DataError>(saved.damaged.empty(), "saved model: no file of ", folder.string(),
-                     " can be read. The newest: ",
-                     saved.damaged.empty() ? "" : saved.damaged.front().why);
+    check<DataError>(
+        saved.damaged.empty(), "saved model: no file of ", folder.string(),
+        " can be read. The newest: ", saved.damaged.empty() ? "" : saved.damaged.front().why);
     fail<DataError>("saved model: there is no ", best ? "best save" : "save", " in ",
                     folder.string(), " yet. Train until the first evaluation.");
   }

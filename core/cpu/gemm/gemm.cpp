@@ -29,7 +29,8 @@ constexpr int64_t kSetsApart = 4096;     // bytes from an address to the next on
 constexpr int64_t kTile = 1 << 18;       // elements of C in a thread's cache through all KC blocks
 constexpr int64_t kTileRows = 96 * kMR;  // at most
 
-// So many columns do not pay for packing rows of A. Beside their micro-panels is as much room again.
+// So many columns do not pay for packing rows of A. Beside their micro-panels is as much room
+// again.
 template <class T>
 constexpr int64_t kNarrow = std::min<int64_t>(256, kNcPanels / 2 * kNR<T>);
 
@@ -65,8 +66,8 @@ void multiply_unpacked(const KcBlock<T>& r, Prefetcher& ahead) {
   }
 }
 
-// Multiplies few rows: all of A is packed first, a micro-panel of B by the thread that reads it, into
-// that one's first-level cache.
+// Multiplies few rows: all of A is packed first, a micro-panel of B by the thread that reads it,
+// into that one's first-level cache.
 template <class T>
 void multiply_few_rows(const KcBlock<T>& r) {
   const Runs blocks(r.a_panels.count, pieces(r.a_panels.count, kMcPanels / 2));
@@ -117,9 +118,9 @@ ThreadGrid grid_for_threads(const KcBlock<T>& r) {
 }
 
 // Computes a tile of C on this thread, through all KC blocks, and packs whatever is needed for it.
-// Rows of A are not packed when few micro-panels of B would make use of it, unless they share sets of
-// the first-level cache. Meanwhile the micro-panel of B or the MC block of A that is packed next is
-// prefetched; in the last KC block it is one of the tile beside this one, if any.
+// Rows of A are not packed when few micro-panels of B would make use of it, unless they share sets
+// of the first-level cache. Meanwhile the micro-panel of B or the MC block of A that is packed next
+// is prefetched; in the last KC block it is one of the tile beside this one, if any.
 template <class T>
 void multiply_tile(const KcBlock<T>& tile, const KcBlock<T>* beside = nullptr) {
   T* const right = PackBuffers<T>::of_thread().b_panels;
@@ -196,9 +197,10 @@ void multiply_tiles(const KcBlock<T>& all) {
   });
 }
 
-// Few rows and a B that is stored as its transpose are multiplied as C^T = B^T A^T, in tiles that lie
-// where there is room for micro-panels. So of B, which is by far the largest, rows are read; to turn A and C around
-// takes less time. A product of two numbers is the same either way, and so are the bits.
+// Few rows and a B that is stored as its transpose are multiplied as C^T = B^T A^T, in tiles that
+// lie where there is room for micro-panels. So of B, which is by far the largest, rows are read; to
+// turn A and C around takes less time. A product of two numbers is the same either way, and so are
+// the bits.
 template <class T>
 bool pays_transposed(int64_t m, int64_t n, int64_t k, const MatrixRef<T>& b) {
   return b.col_stride != 1 && m >= kLanes<T> && m <= kNarrow<T> && 4 * m <= std::min(n, k);

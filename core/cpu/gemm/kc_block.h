@@ -1,6 +1,6 @@
-// A KC block of a matrix product: up to kKC terms of each sum, with what its loops (gemm.cpp) ask of
-// its operands. Rows of A are cut into micro-panels of MR, columns of B into micro-panels of NR; a
-// run of micro-panels of A is an MC block.
+// A KC block of a matrix product: up to kKC terms of each sum, with what its loops (gemm.cpp) ask
+// of its operands. Rows of A are cut into micro-panels of MR, columns of B into micro-panels of NR;
+// a run of micro-panels of A is an MC block.
 //
 //   kc.pack_panel_of_b(p, right);
 //   kc.pack_block_of_a(blocks, i, left);

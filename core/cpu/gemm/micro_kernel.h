@@ -43,8 +43,8 @@ inline std::byte* page_of_thread() {
 }
 
 // This thread's memory for packed operands, kept from call to call: one large page, because a walk
-// through the micro-panels of a KC block meets 256 small ones. It is the only memory of a kernel that no
-// plan knows of.
+// through the micro-panels of a KC block meets 256 small ones. It is the only memory of a kernel
+// that no plan knows of.
 template <class T>
 struct PackBuffers {
   static constexpr int64_t kPanels = kNcPanels * kNR<T> * kKC;
@@ -161,8 +161,8 @@ class APanel {
 };
 
 // The micro-kernel: R x W vectors of C. Lines of C and of what comes next are prefetched along the
-// way, one by one, into the second-level cache: many at once would keep the operands waiting. A form that packs B
-// copies its micro-panel to `packed`: between multiply-adds there is time for it.
+// way, one by one, into the second-level cache: many at once would keep the operands waiting. A
+// form that packs B copies its micro-panel to `packed`: between multiply-adds there is time for it.
 template <class T, Form kForm, int R, int W>
 [[gnu::always_inline]] inline void micro_kernel(Operand<T> a, Operand<T> b, int64_t depth, T* c,
                                                 int64_t c_stride, bool add, Prefetcher& ahead,
@@ -228,8 +228,8 @@ void multiply_run(int64_t count, Move move, Operand<T> a, Operand<T> b, int64_t 
   });
 }
 
-// Computes one product of a whole micro-panel of B that is read where it lies, in rows, and packs it
-// on the way.
+// Computes one product of a whole micro-panel of B that is read where it lies, in rows, and packs
+// it on the way.
 template <class T, Form kForm>
 void multiply_and_pack(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, T* c,
                        int64_t c_stride, bool add, Prefetcher& ahead, T* packed) {

@@ -1,7 +1,7 @@
 // The CUDA half as the rest of the engine sees it: a table of functions and, for each op, a kernel
-// (core/cuda/seam/cuda_kernel.h). Both are weak symbols, which the linker finds in builds with CUDA (core/cuda)
-// and which are null in others: no other file knows how it was configured, or includes a header of
-// the toolkit.
+// (core/cuda/seam/cuda_kernel.h). Both are weak symbols, which the linker finds in builds with CUDA
+// (core/cuda) and which are null in others: no other file knows how it was configured, or includes
+// a header of the toolkit.
 //
 //   cuda_api().copy(to, from, bytes, CudaCopy::in);   // DeviceError, in one sentence, without one
 #pragma once

@@ -1,5 +1,5 @@
-// Attention by cuDNN, for the kernels of ops/attention/attention, whose letters these are: causal, of as many
-// keys as queries, in 16 bits, without options.
+// Attention by cuDNN, for the kernels of ops/attention/attention, whose letters these are: causal,
+// of as many keys as queries, in 16 bits, without options.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Convolutions by cuDNN, for the kernels of ops/conv/conv2d, whose letters these are: images in rows of
-// channels [N, H, W, C], filters [O, KH, KW, C / groups].
+// Convolutions by cuDNN, for the kernels of ops/conv/conv2d, whose letters these are: images in
+// rows of channels [N, H, W, C], filters [O, KH, KW, C / groups].
 #pragma once
 
 #include <array>

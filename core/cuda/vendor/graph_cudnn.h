@@ -117,8 +117,8 @@ class Graph {
     operations_.push_back(part(type, fill).raw());
   }
 
-  // y = mode(x, b), or mode(x) without b, computed in `type`. `choice` picks between x and b; `axis`
-  // is what is counted.
+  // y = mode(x, b), or mode(x) without b, computed in `type`. `choice` picks between x and b;
+  // `axis` is what is counted.
   void pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
                  const Descriptor& y, cudnnDataType_t type = CUDNN_DATA_FLOAT,
                  const Descriptor* choice = nullptr, int64_t axis = -1);

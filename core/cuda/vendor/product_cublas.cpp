@@ -231,8 +231,8 @@ std::optional<cudaDataType_t> type_of(DType dtype) {
   }
 }
 
-// At most what the widest loads need: more would make the algorithm, and with it the bits, depend on
-// where in an arena an operand happens to lie.
+// At most what the widest loads need: more would make the algorithm, and with it the bits, depend
+// on where in an arena an operand happens to lie.
 int alignment_of(const void* data) {
   return 1 << std::countr_zero(reinterpret_cast<uintptr_t>(data) | 16);
 }

@@ -1,9 +1,9 @@
 // What the kernels of attention share: blocks of scores, scratch, rows of a head.
 //
 // A block holds the scores of kKeys keys with kQueries queries, [keys, queries]: what belongs to a
-// query lies in a lane of its own. Maxima, sums and exponentials are then taken for whole vectors of
-// queries, and nothing has to be combined across the lanes of a vector. Keys and values enter its
-// products as they lie in memory; only queries, of which there are few, are transposed.
+// query lies in a lane of its own. Maxima, sums and exponentials are then taken for whole vectors
+// of queries, and nothing has to be combined across the lanes of a vector. Keys and values enter
+// its products as they lie in memory; only queries, of which there are few, are transposed.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Attention of one query, as when a text is written token by token. A block has lanes for 32
-// queries, of which 31 would be of no account; here keys and values are read once and little else is
-// done. Every sum is taken in the order of forward.cpp: the bits are the same.
+// queries, of which 31 would be of no account; here keys and values are read once and little else
+// is done. Every sum is taken in the order of forward.cpp: the bits are the same.
 #include "core/base/math.h"
 #include "core/cpu/gemm/gemv.h"
 #include "ops/attention/attention/blocks.h"

@@ -1,5 +1,5 @@
-// Rows that integers name, on the CPU: index_select and embedding. x [outer, size, inner] is a dense
-// tensor, ids [k] name rows along its middle and were checked, y is [outer, k, inner].
+// Rows that integers name, on the CPU: index_select and embedding. x [outer, size, inner] is a
+// dense tensor, ids [k] name rows along its middle and were checked, y is [outer, k, inner].
 #pragma once
 
 #include "core/engine/op.h"
@@ -13,8 +13,8 @@ struct SelectSizes {
 // y[o, i] = x[o, ids[i]]
 void select_rows(const View& x, const View& ids, const SelectSizes& sizes, const View& y);
 
-// The gradient: dx[o, v] is the sum of the rows dy[o, i] with ids[i] == v, in order. The scratch has
-// add_rows_bytes().
+// The gradient: dx[o, v] is the sum of the rows dy[o, i] with ids[i] == v, in order. The scratch
+// has add_rows_bytes().
 int64_t add_rows_bytes(int64_t size, int64_t ids);
 void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
               std::span<std::byte> scratch, const View& dx);

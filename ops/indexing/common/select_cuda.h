@@ -10,8 +10,8 @@ namespace plimsoll::cuda {
 void select_rows(const View& x, const View& ids, const SelectSizes& sizes, ThrowFault throw_fault,
                  const View& y);
 
-// The gradient: dx[o, v] is the sum of the rows dy[o, i] with ids[i] == v, in order. The scratch has
-// sort_bytes() (core/cuda/sort.h) of the number of ids.
+// The gradient: dx[o, v] is the sum of the rows dy[o, i] with ids[i] == v, in order. The scratch
+// has sort_bytes() (core/cuda/sort.h) of the number of ids.
 void add_rows(const View& dy, const View& ids, const SelectSizes& sizes, ThrowFault throw_fault,
               std::span<std::byte> scratch, const View& dx);
 

@@ -9,10 +9,10 @@
 namespace plimsoll {
 
 // In place: into[b, ids[t], ...] = rows[b, t, ...]; all other rows stay bit for bit. Any dtype; ids
-// i64 or i32, from 0 and below C. Of rows with the same id the last stays. The rows are read through
-// their strides where each is dense, such as those of a slice. Off the tape. Errors: IndexError
-// naming the first id that is out of range, on the CPU before anything is written; ShapeError,
-// DTypeError; StateError as for every op that writes in place.
+// i64 or i32, from 0 and below C. Of rows with the same id the last stays. The rows are read
+// through their strides where each is dense, such as those of a slice. Off the tape. Errors:
+// IndexError naming the first id that is out of range, on the CPU before anything is written;
+// ShapeError, DTypeError; StateError as for every op that writes in place.
 void write_rows(const Tensor& into, const Tensor& rows, const Tensor& ids);
 
 }  // namespace plimsoll

@@ -1,4 +1,5 @@
-// The formulas of bce_with_logits, for the kernels of all devices (ops/loss/common/pointwise_loss.h).
+// The formulas of bce_with_logits, for the kernels of all devices
+// (ops/loss/common/pointwise_loss.h).
 #pragma once
 
 #include "core/base/math.h"

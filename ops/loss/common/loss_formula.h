@@ -11,7 +11,8 @@ struct LossAttrs {
   bool operator==(const LossAttrs&) const = default;
 };
 
-// The kernels of a GPU, defined in ops/loss/common/pointwise_loss.cuh for the formulas that a .cu file names.
+// The kernels of a GPU, defined in ops/loss/common/pointwise_loss.cuh for the formulas that a .cu
+// file names.
 template <class F>
 PLIMSOLL_CUDA_KERNEL(loss_cuda);
 template <class F, int number>

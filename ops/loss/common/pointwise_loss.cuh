@@ -1,6 +1,6 @@
 // Pointwise losses on a GPU: the twin of ops/loss/common/pointwise_loss.h.
 //
-//   template void loss_cuda<loss_formulas::Mse>(const Call&);        // in ops/loss/regression_loss/*.cu
+//   template void loss_cuda<loss_formulas::Mse>(const Call&);  // in ops/loss/regression_loss/*.cu
 //   template void loss_grad_cuda<loss_formulas::Mse, 0>(const Call&);
 #pragma once
 

@@ -1,6 +1,6 @@
 // Losses of a prediction x and a target t of one shape are one struct each, in a header that the
-// kernels of a GPU share (ops/loss/common/pointwise_loss.cuh); the driver here makes the CPU's kernels, both
-// gradients and the OpDefs.
+// kernels of a GPU share (ops/loss/common/pointwise_loss.cuh); the driver here makes the CPU's
+// kernels, both gradients and the OpDefs.
 //
 //   struct Mse {
 //     static constexpr const char *name = "mse_loss", *dx_name = "mse_loss_dx",

@@ -13,7 +13,8 @@ namespace plimsoll {
 // [..., I], w [C, I], bias [C] or undefined, labels [...] i64. The tape keeps these and one number
 // a row; one pass, which computes the logits again, gives the gradients of x, w and bias. That
 // makes four matrix products where the two ops take three, and no tensor of [..., C] numbers where
-// they take two. Logits of 16-bit tensors stay in f32, on a GPU not their gradient. Errors: of the two.
+// they take two. Logits of 16-bit tensors stay in f32, on a GPU not their gradient. Errors: of the
+// two.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& bias,
                             const Tensor& labels, const CrossEntropyOptions& options = {});
 

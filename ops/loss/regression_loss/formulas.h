@@ -1,4 +1,5 @@
-// The formulas of regression_loss, for the kernels of all devices (ops/loss/common/pointwise_loss.h).
+// The formulas of regression_loss, for the kernels of all devices
+// (ops/loss/common/pointwise_loss.h).
 #pragma once
 
 #include <cmath>

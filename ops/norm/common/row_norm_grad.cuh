@@ -51,8 +51,8 @@ struct RowNormInputs {
   const View& inverse;
 };
 
-// out: dx, which may take the memory of dy, dgamma and, with a mean, dbeta. The workspace is that of
-// parameter_gradients().
+// out: dx, which may take the memory of dy, dgamma and, with a mean, dbeta. The workspace is that
+// of parameter_gradients().
 template <bool kCentred>
 void row_norm_grad(const RowNormInputs& in, std::span<const View> out,
                    std::span<std::byte> workspace) {

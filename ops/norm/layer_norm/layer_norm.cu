@@ -8,9 +8,9 @@ namespace {
 using namespace cuda;
 using layer_norm_detail::LayerNormAttrs, layer_norm_detail::Split;
 
-// As on the CPU, the mean of the deviations from a first mean corrects it and the variance. Products
-// are added by fma: left to the compiler, which of two products keeps its digits depends on how
-// loops are unrolled.
+// As on the CPU, the mean of the deviations from a first mean corrects it and the variance.
+// Products are added by fma: left to the compiler, which of two products keeps its digits depends
+// on how loops are unrolled.
 template <class C>
 __global__ void layer_norm_kernel(Elements<C> x, Elements<C> gamma, Elements<C> beta, Elements<C> y,
                                   double* means, C* inverses, int64_t n, double eps) {

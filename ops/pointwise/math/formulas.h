@@ -1,4 +1,5 @@
-// The functions of math.h as formulas, for the kernels of all devices: see Unary in ops/common/pointwise.h.
+// The functions of math.h as formulas, for the kernels of all devices: see Unary in
+// ops/common/pointwise.h.
 #pragma once
 
 #include <numbers>

@@ -185,7 +185,8 @@ OpCases pool2d_cases() {
                                 return std::vector{y};
                               }};
   return {
-      .good = {max_case("max", {2, 4, 6, 3}, {}), max_case("max_eight_channels", {1, 4, 6, 8}, {.window = 3, .stride = 1}),
+      .good = {max_case("max", {2, 4, 6, 3}, {}),
+               max_case("max_eight_channels", {1, 4, 6, 8}, {.window = 3, .stride = 1}),
                max_case("max_dilated", {1, 7, 8, 3},
                         {.window = {3, 2},
                          .stride = 1,
@@ -231,7 +232,9 @@ OpCases pool2d_cases() {
                max_case("max_large_window", {1, 18, 17, 2}, {.window = 17, .stride = 1}),
                max_case("max_many_channels", {1, 4, 4, 83}, {}),
                max_case("max_empty", {0, 4, 4, 3}, {}), max_case("max_one", {1, 2, 2, 1}, {}),
-               special, ties(), avg_case("avg_eight_channels", {1, 4, 6, 8}, {.window = 3, .stride = 1}), avg_case("avg", {2, 4, 4, 3}, {}),
+               special, ties(),
+               avg_case("avg_eight_channels", {1, 4, 6, 8}, {.window = 3, .stride = 1}),
+               avg_case("avg", {2, 4, 4, 3}, {}),
                avg_case("avg_overlapping", {2, 5, 4, 67}, {.window = 3, .stride = 2, .padding = 1}),
                avg_case("avg_gaps", {1, 7, 7, 2}, {.window = 2, .stride = 3}),
                avg_case("avg_empty", {2, 4, 4, 0}, {}), global},

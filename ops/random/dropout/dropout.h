@@ -4,8 +4,8 @@
 //   Tensor y = dropout(x, 0.1, key, /*site=*/3);      // another number for every layer
 //
 // The mask is a pure function of (seed, step, site, element), drawn by a counter-based generator
-// (core/base/philox.h): the gradient draws it again, and so do a recomputation and a replay, which makes
-// all of them agree without keeping a byte.
+// (core/base/philox.h): the gradient draws it again, and so do a recomputation and a replay, which
+// makes all of them agree without keeping a byte.
 #pragma once
 
 #include "core/tensor/tensor.h"

@@ -16,7 +16,8 @@ namespace plimsoll {
 
 enum class Keep { none, ones };  // what becomes of a reduced axis: dropped, or kept with size 1
 
-// Over the given axes; a mean of floating types only. ShapeError when an axis does not exist or is named twice.
+// Over the given axes; a mean of floating types only. ShapeError when an axis does not exist or is
+// named twice.
 Tensor sum(const Tensor& x, const Shape& axes, Keep keep = Keep::none);
 Tensor mean(const Tensor& x, const Shape& axes, Keep keep = Keep::none);
 

@@ -1,4 +1,5 @@
-// The rule of Adam and AMSGrad, as the drivers of ops/common/update.h and ops/common/update.cuh run it.
+// The rule of Adam and AMSGrad, as the drivers of ops/common/update.h and ops/common/update.cuh run
+// it.
 #pragma once
 
 #include <algorithm>

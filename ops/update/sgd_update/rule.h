@@ -1,5 +1,5 @@
-// The rule of gradient descent, without and with momentum, as the drivers of ops/common/update.h and
-// ops/common/update.cuh run it.
+// The rule of gradient descent, without and with momentum, as the drivers of ops/common/update.h
+// and ops/common/update.cuh run it.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A library with the functions of cuBLASLt (cublasLt.h). Its heuristic proposes one algorithm, which
-// takes all of the workspace that it may have.
+// A library with the functions of cuBLASLt (cublasLt.h). Its heuristic proposes one algorithm,
+// which takes all of the workspace that it may have.
 #include <cublasLt.h>
 
 #include <cstring>

@@ -57,8 +57,8 @@ Problem random_problem(uint32_t seed, int layers) {
     problem.ops.push_back(std::move(op));
   }
   problem.ops.push_back({.reads = {gradient}, .repeatable_before = 0});
-  // Something that an op reads changes later, or the op writes in place itself; now and then what is
-  // made is changed after it was made.
+  // Something that an op reads changes later, or the op writes in place itself; now and then what
+  // is made is changed after it was made.
   for (Op& op : problem.ops)
     if (random() % 5 == 0)
       op.repeatable_before = static_cast<int>(random() % (2 * problem.ops.size()));

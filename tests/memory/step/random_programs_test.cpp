@@ -1,7 +1,7 @@
-// Ten thousand random programs, each planned in three ways: as captured, with its updates early, and
-// in the fewest bytes that a short search finds. The plans run on an executor that shares no code
-// with the planner (memory_checker.h): every granule that is read still belongs to the value that is
-// meant, what nobody reads again is NaN, and the bits are those of the function itself.
+// Ten thousand random programs, each planned in three ways: as captured, with its updates early,
+// and in the fewest bytes that a short search finds. The plans run on an executor that shares no
+// code with the planner (memory_checker.h): every granule that is read still belongs to the value
+// that is meant, what nobody reads again is NaN, and the bits are those of the function itself.
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
 #include "memory/recompute/program.h"
