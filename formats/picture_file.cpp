@@ -17,6 +17,7 @@ using data::Picture;
 
 constexpr png_uint_32 kLongest = 1 << 15;  // side
 constexpr size_t kMostPacked = 1032;       // bytes that one byte of a deflate stream stands for
+constexpr int64_t kMostPixels = int64_t{1} << 26;
 
 struct Input {
   const Bytes& bytes;
@@ -86,6 +87,9 @@ Picture parse_png(const Bytes& bytes, const std::string& name) {
                   .width = png_get_image_width(reader.png, reader.info),
                   .channels = kind & PNG_COLOR_MASK_COLOR ? 3 : 1,
                   .pixels = {}};
+  check<DataError>(picture.height * picture.width <= kMostPixels,
+                   "png: the picture is too large: ", name, " has ", picture.height, " x ",
+                   picture.width, " pixels, and at most ", kMostPixels, " are read. Make it smaller.");
   const size_t row = static_cast<size_t>(picture.width * picture.channels);
   const size_t packed = png_get_rowbytes(reader.png, reader.info);
   check<DataError>(static_cast<size_t>(picture.height) * packed <= kMostPacked * bytes.size(),

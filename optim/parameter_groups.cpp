@@ -24,8 +24,9 @@ ParameterGroups::ParameterGroups(std::vector<ParameterGroup> groups,
     for (const Tensor& parameter : group.optimizer.parameters()) {
       const auto found = std::ranges::find_if(
           parameters, [&](const Tensor& other) { return same(parameter, other); });
-      check<ValueError>(found != parameters.end(), "parameter_groups: \"", group.name,
-                        "\" has a parameter that is not among those of all, ", parameter.shape(),
+      check<ValueError>(found != parameters.end(), "parameter_groups: ",
+                        group.name.empty() ? "the optimizer" : cat("\"", group.name, "\""),
+                        " has a parameter that is not among those of all, ", parameter.shape(),
                         ". Pass the parameters of the whole model.");
       const auto place = static_cast<size_t>(found - parameters.begin());
       places_.back().push_back(place);

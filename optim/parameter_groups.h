@@ -21,8 +21,8 @@ struct ParameterGroup {
 class ParameterGroups {
  public:
   // One for all of its parameters, with its state under its own names.
-  ParameterGroups(
-      Optimizer& optimizer);  // NOLINT(google-explicit-constructor): one is what most have
+  // NOLINTNEXTLINE(google-explicit-constructor): one is what most have
+  ParameterGroups(Optimizer& optimizer);
   // Optimizers that outlive this. ValueError unless each of `parameters`, in whatever order, is in
   // exactly one of them, and for no group.
   ParameterGroups(std::vector<ParameterGroup> groups, const std::vector<Tensor>& parameters);
@@ -30,6 +30,10 @@ class ParameterGroups {
   // grads[i] belongs to parameters()[i]. Otherwise as Optimizer::update().
   void update(std::span<const Tensor> grads, const Tensor& skip = {});
   const std::vector<Tensor>& parameters() const { return parameters_; }
+  // The same groups for gradients in another order. ValueError as above.
+  ParameterGroups in_order_of(const std::vector<Tensor>& parameters) const {
+    return {groups_, parameters};
+  }
 
   void set_learning_rate(double rate);
   void set(const ScheduledRate& rate) const;  // in a captured step

@@ -21,7 +21,8 @@ namespace plimsoll::train {
 
 struct Batches {
   // Batch `number`, from 0; those of an epoch follow those of the one before. Asked for in turn,
-  // but for a training that goes on: it begins anywhere.
+  // but a training that goes on begins anywhere, and without `kinds` the first and the last are
+  // asked for before all others.
   std::function<data::Batch(int64_t number)> at;
   int64_t count = 0;  // of an epoch, or of an evaluation; 0: there is no end and no epoch
   std::vector<Metas> kinds = {};  // {x, y} of every size of batch. Empty: of the first and the last

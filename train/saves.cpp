@@ -114,6 +114,18 @@ Restored restore_newest(const fs::path& folder, const State& state) {
   return restored;
 }
 
+void copy_best(const fs::path& from, const fs::path& to) {
+  const std::vector<Save> saves = list_saves(from);
+  const auto best = std::ranges::find_if(saves, &Save::best);
+  if (best == saves.end()) return;
+  data::write_atomically(to / best->file.filename(), [&](const fs::path& file) {
+    std::error_code error;
+    fs::copy_file(best->file, file, fs::copy_options::overwrite_existing, error);
+    check<DataError>(!error, "saves: the best state cannot be copied: ", best->file.string(), " (",
+                     error.message(), "). Look at the folder and the space on the disk.");
+  });
+}
+
 void set_aside(const Damaged& damaged) {
   std::error_code none;
   fs::rename(damaged.file, fs::path(damaged.file) += ".damaged", none);

@@ -72,6 +72,9 @@ struct Restored {
 // as State::restore().
 Restored restore_newest(const std::filesystem::path& folder, const State& state);
 
+// The newest best save of a folder into another, where there is one. DataError: the disk is full.
+void copy_best(const std::filesystem::path& from, const std::filesystem::path& to);
+
 // Renames it to "*.damaged", so that it is no save any more: a run that goes on does not keep it.
 void set_aside(const Damaged& damaged);
 

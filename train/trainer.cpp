@@ -5,6 +5,7 @@
 
 #include "data/atomic_file.h"
 #include "ops/ops.h"
+#include "train/checked.h"
 #include "train/find_nan.h"
 #include "train/pictures/pictures.h"
 
@@ -18,27 +19,6 @@ bool same_folder(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && fs::equivalent(a, b, none);
 }
 
-bool same_but_batch(Shape a, const Shape& b) {
-  if (a.rank() == 0 || a.rank() != b.rank()) return a == b;
-  a[0] = b[0];
-  return a == b;
-}
-
-TrainOptions checked(TrainOptions options) {
-  check<ValueError>((options.epochs > 0) != (options.steps > 0),
-                    "train: it is as long as its epochs or its steps say: ", options.epochs,
-                    " and ", options.steps, ". Give one of them.");
-  check<ValueError>(options.accumulate >= 1, "train: an update needs batches: ", options.accumulate,
-                    ". Accumulate 1 or more.");
-  check<ValueError>(options.prune >= 0 && options.prune < 1,
-                    "train: the share to prune is not in [0, 1): ", options.prune,
-                    ". Use one as 0.8.");
-  if (options.resume && options.resume_from.empty()) options.resume_from = options.run;
-  check<UsageError>(!options.resume || !options.resume_from.empty(),
-                    "train: there is no run to go on with. Name its folder.");
-  return options;
-}
-
 Windows windows_of(const TrainOptions& options, const Batches& training) {
   if (options.steps > 0) return {.most = options.accumulate};
   check<ValueError>(training.count > 0,
@@ -46,19 +26,35 @@ Windows windows_of(const TrainOptions& options, const Batches& training) {
   return {.most = std::min(options.accumulate, training.count), .epoch = training.count};
 }
 
-RunLength length_of(const TrainOptions& options, const Batches& training, const Batches& held_out) {
+RunLength length_of(const TrainOptions& options, const Batches& training, const Batches& held_out,
+                    const Windows& windows) {
+  check_data(training, held_out, options.objective);
   const bool epochs = options.epochs > 0;
   const int64_t unit = epochs ? training.count : options.accumulate;
-  const int64_t batches = unit * (epochs ? options.epochs : options.steps);
-  int64_t round = epochs ? unit : batches;
-  if (options.evaluate_every > 0) round = options.evaluate_every * options.accumulate;
   return {.unit = epochs ? "epoch" : "step",
           .unit_batches = unit,
-          .batches = batches,
-          .round = round,
+          .batches = unit * (epochs ? options.epochs : options.steps),
+          .windows = windows,
+          .evaluate_every = options.evaluate_every,
           .split = held_out.split,
           .item = training.item,
           .items = training.items};
+}
+
+// How many labels of a batch count for the mean loss; all of them on a GPU, where asking would make
+// the host wait.
+int64_t counted_labels(const Tensor& labels) {
+  if (labels.device() != Device::cpu || is_floating(labels.dtype())) return labels.count();
+  const auto values = labels.to_vector<int64_t>();
+  return labels.count() - std::ranges::count(values, Score::kIgnored);
+}
+
+// Nothing where no run is kept.
+std::unique_ptr<RunFolder> folder_of(const TrainOptions& options) {
+  if (options.run.empty() || options.plan_only) return nullptr;
+  const bool own = options.resume && (options.run == options.resume_from ||
+                                      same_folder(options.run, options.resume_from));
+  return std::make_unique<RunFolder>(options.run, own);
 }
 
 }  // namespace
@@ -80,29 +76,19 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       training_(completed(std::move(training))),
       held_out_(completed(std::move(held_out))),
       windows_(windows_of(options_, training_)),
-      length_(length_of(options_, training_, held_out_)),
-      optimizer_(std::move(optimizer)),
+      length_(length_of(options_, training_, held_out_, windows_)),
+      optimizer_(matched(optimizer, model)),
       device_(optimizer_.learning_rate().device()),
       pool_(*default_pool(device_)),
+      folder_(folder_of(options_)),
       pictures_(std::make_unique<Pictures>(options_)),
-      budget_(options_, pool_, training_.host_bytes),
+      budget_(options_, pool_, training_.host_bytes + held_out_.host_bytes),
       step_(model, optimizer_, options_, windows_, updates_of(options_, training_)),
       runner_(step_.train(options_.precision), options_.captured, budget_.step_options(),
               &step_.window(), step_.evaluate(options_.precision),
               options_.histograms > 0 ? step_.train(options_.precision, true) : StepFunction()),
       journal_(options_, length_, pool_),
       early_(options_.patience) {
-  check<ValueError>(held_out_.count > 0,
-                    "train: there is nothing to evaluate on: ", held_out_.count,
-                    " batches. Pass those of a data set.");
-  for (const Metas& kind : held_out_.kinds)
-    check<ShapeError>(same_but_batch(kind[0].shape, training_.kinds.front()[0].shape),
-                      "train: what it is evaluated on has another shape: ", kind[0].shape, " and ",
-                      training_.kinds.front()[0].shape, " in training. Use data of one shape.");
-  if (!options_.run.empty() && !options_.plan_only)
-    folder_.emplace(options_.run,
-                    options_.resume && (options_.run == options_.resume_from ||
-                                        same_folder(options_.run, options_.resume_from)));
   state_.number("run.batches", batches_)
       .number("run.round_loss.sum", round_loss_.sum)
       .number("run.round_loss.count", round_loss_.count)
@@ -118,7 +104,7 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
   state_.same("data", training_.identity)
       .same("seed", cat(options_.seed))
       .same("batch", cat(training_.kinds.front()[0].shape[0]))
-      .same("accumulate", cat(windows_.most))
+      .same("accumulate", windows_.text())
       .may_change("loss scale", loss_scale_of(options_), "loss_scaler.", "window.");
   step_.add_to(state_, [this] { return windows_.part(batches_) != 0; });
 }
@@ -133,9 +119,10 @@ Result Trainer::run() {
   first_ = batches_;
   result_.planned = plan();
   if (options_.plan_only) return result_;
+  const StopRequest stop;  // until now Ctrl-C ends the process: there is nothing to lose
   open(result_.planned);
-  train_all();
-  return finish();
+  train_all(stop);
+  return finish(stop);
 }
 
 void Trainer::restore() {
@@ -153,6 +140,7 @@ void Trainer::restore() {
   } else {
     changed = state_.restore(file);
   }
+  best_ = fs::path(file).stem().string().ends_with("-best");
   if (file.empty())
     std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
   else
@@ -197,6 +185,8 @@ void Trainer::open(const Planned& planned) {
     if (batches_ > 0 && saved_ != batches_) {  // another run's state: now it is this one's too
       save();
       saves_->finish();
+      if (!best_ && fs::is_directory(options_.resume_from))
+        copy_best(RunFolder::saves_of(options_.resume_from), folder_->saves());
     }
     if (!options_.config.empty()) data::write_atomically(folder_->config(), options_.config);
   }
@@ -207,29 +197,31 @@ void Trainer::open(const Planned& planned) {
                 folder_->saves().c_str(), bytes_text(state_.bytes()).c_str());
 }
 
-bool Trainer::running() const {
+bool Trainer::running(const StopRequest& stop) const {
   const bool enough = options_.stop_after > 0 && batches_ - first_ >= options_.stop_after;
-  return batches_ < length_.batches && !enough && !stop_.requested() && !early_.reached();
+  return batches_ < length_.batches && !enough && !stop.requested() && !early_.reached();
 }
 
-bool Trainer::evaluation_due() const {
-  return batches_ % length_.round == 0 || batches_ == length_.batches;
-}
-
-void Trainer::train_all() {
+void Trainer::train_all(const StopRequest& stop) {
   FindNan find_nan(options_, step_.scaler(), optimizer_.steps());
+  const Metas& kind = training_.kinds.front();
   if (evaluation_missing()) {
     evaluate();
     if (saves_) save();
   }
-  while (running()) {
+  while (running(stop)) {
     const int64_t number = batches_;
     step_.prepare(number);
     const bool last = windows_.ends_with(number);
+    const bool evaluation = length_.evaluation_after(number + 1);
     const bool drawn =
         last && options_.histograms > 0 && (windows_.before(number) + 1) % options_.histograms == 0;
     {  // no evaluation is planned beside the batch
       const data::Batch batch = training_.at(number);
+      check<ShapeError>(batch.x.meta() == kind[0] && batch.y.meta() == kind[1], "train: batch ",
+                        number, " is not like the others: ", batch.x.meta(), " and ",
+                        batch.y.meta(), ", not ", kind[0], " and ", kind[1],
+                        ". Make all of them alike.");
       const Tensor key = make_key(options_.seed, static_cast<uint64_t>(number), device_);
       const auto [loss, gradients] = find_nan.watch(number, last, [&] {
         return runner_.train(number, {batch.x, batch.y, key}, drawn);
@@ -237,7 +229,7 @@ void Trainer::train_all() {
       pictures_->draw_pool(pool_);
       ++batches_;
       best_ = false;
-      trained_.push_back({loss, batches_, batch.y.count(), step_.learning_rate()});
+      trained_.push_back({loss, batches_, counted_labels(batch.y), step_.learning_rate()});
       drain_losses(loss.known() ? 0 : kMostPendingLosses);
       if (!gradients.empty()) {
         drain_losses(0);
@@ -245,12 +237,12 @@ void Trainer::train_all() {
       }
     }
     if (windows_.part(batches_) == 0) look_at_updates();
-    if (evaluation_due()) {
+    if (evaluation) {
       if (saves_) save();  // whatever the evaluation comes to
       evaluate();
     }
     const bool due = options_.save_every > 0 && batches_ % options_.save_every == 0;
-    if (saves_ && (evaluation_due() || due)) save();
+    if (saves_ && (evaluation || due)) save();
   }
 }
 
@@ -309,11 +301,14 @@ void Trainer::evaluate() {
 }
 
 Evaluation Trainer::last() const {
-  Evaluation evaluation{.batches = batches_, .mean_loss = mean_loss_};
-  evaluation.figures.emplace_back("val_loss", score_.loss.value());
-  if (options_.objective.guess) evaluation.figures.emplace_back("accuracy", score_.accuracy());
+  const bool any = score_.loss.count > 0;  // else nothing was evaluated
+  const auto known = [&](double figure) { return any ? figure : std::nan(""); };
+  Evaluation evaluation{.batches = batches_, .mean_loss = known(mean_loss_)};
+  evaluation.figures.emplace_back("val_loss", known(score_.loss.value()));
+  if (options_.objective.guess)
+    evaluation.figures.emplace_back("accuracy", known(score_.accuracy()));
   if (options_.objective.perplexity)
-    evaluation.figures.emplace_back("perplexity", score_.perplexity());
+    evaluation.figures.emplace_back("perplexity", known(score_.perplexity()));
   return evaluation;
 }
 
@@ -323,8 +318,9 @@ void Trainer::save() {
   saved_ = batches_;
 }
 
-Result Trainer::finish() {
+Result Trainer::finish(const StopRequest& stop) {
   drain_losses(0);
+  result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
   if (saves_ && saved_ != batches_) save();
   if (saves_) saves_->finish();
   result_.evaluations = journal_.evaluations();
@@ -334,7 +330,7 @@ Result Trainer::finish() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   result_.over = batches_ >= length_.batches || early_.reached();
   const int64_t updates = windows_.before(batches_);
-  check<NumericError>(result_.skipped < updates || updates == 0,
+  check<NumericError>(!result_.over || result_.skipped < updates || updates == 0,
                       "train: no update was made: loss scaling left out all ", updates,
                       " of them. Lower the loss scale or the learning rate.");
   if (!result_.over) {
@@ -343,7 +339,7 @@ Result Trainer::finish() {
             saves_ ? cat("resume goes on from ", options_.run)
                    : std::string("nothing is kept, as there is no folder for the run"),
             ".");
-    if (stop_.requested()) throw Interrupted(stopped);
+    if (stop.requested()) throw Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());
   } else if (early_.reached()) {
     std::printf("stopped early: %lld evaluations without a lower loss than %.4f\n",

@@ -82,19 +82,18 @@ class Trainer {
   void restore();
   Planned plan();
   void open(const Planned& planned);
-  void train_all();
+  void train_all(const StopRequest& stop);
   void drain_losses(size_t most_left);
-  bool running() const;
-  bool evaluation_due() const;
+  bool running(const StopRequest& stop) const;
   // The state was saved before an evaluation that did not come to its end.
   bool evaluation_missing() const {
-    return batches_ > 0 && evaluation_due() && round_loss_.count > 0;
+    return batches_ > 0 && length_.evaluation_after(batches_) && round_loss_.count > 0;
   }
   void look_at_updates();
   void evaluate();
   Evaluation last() const;
   void save();
-  Result finish();
+  Result finish(const StopRequest& stop);
 
   nn::Module& model_;
   const TrainOptions options_;
@@ -104,14 +103,13 @@ class Trainer {
   optim::ParameterGroups optimizer_;
   const Device device_;
   PooledAllocator& pool_;
+  const std::unique_ptr<RunFolder> folder_;
   const std::unique_ptr<Pictures> pictures_;
   Budget budget_;
   TrainingStep step_;
   Runner runner_;
   Journal journal_;
-  std::optional<RunFolder> folder_;
   std::optional<Saves> saves_;
-  const StopRequest stop_;
 
   // What is saved and restored.
   int64_t batches_ = 0;   // trained, in all processes: the number of the next

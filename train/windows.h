@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
+
+#include "core/base/text.h"
 
 namespace plimsoll::train {
 
@@ -22,6 +25,10 @@ struct Windows {
   // Windows that ended before batch `number`.
   int64_t before(int64_t number) const {
     return epoch ? number / epoch * in_epoch() + number % epoch / most : number / most;
+  }
+  // What two runs must have in common, so that one goes on where the other ended.
+  std::string text() const {
+    return epoch % most == 0 ? cat(most) : cat(most, ", or the rest of ", epoch);
   }
   // The sizes there are, a shorter one first.
   std::vector<int64_t> sizes() const {

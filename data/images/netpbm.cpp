@@ -67,8 +67,8 @@ Picture parse_netpbm(const Bytes& bytes, const std::string& name) {
   picture.width = reader.number("width", kLongest);
   picture.height = reader.number("height", kLongest);
   const int64_t largest = reader.number("largest value", 65535);
-  check<DataError>(largest == 255, "netpbm: only values up to 255 are read, 8 bits: ", name,
-                   " has up to ", largest, ". Convert it.");
+  check<DataError>(largest == 255, "netpbm: only pictures of 8 bits are read, where 255 is the "
+                   "largest value: ", name, " has ", largest, ". Convert it.");
   check<DataError>(picture.width > 0 && picture.height > 0, "netpbm: it has no pixels: ", name,
                    " is ", picture.height, " x ", picture.width, ". Fetch it again.");
   const auto count = static_cast<size_t>(picture.height * picture.width * picture.channels);

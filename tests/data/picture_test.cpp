@@ -34,9 +34,11 @@ TEST(Netpbm, RefusesAllElse) {
   expect_refused("P4 8 1 a",
                  "only P2, P3, P5 and P6 are read: f.pnm is P4. Convert it to PGM or PPM.");
   expect_refused("P5 2 1 65535 aaaa",
-                 "only values up to 255 are read, 8 bits: f.pnm has up to 65535. Convert it.");
+                 "only pictures of 8 bits are read, where 255 is the largest value: f.pnm has "
+                 "65535. Convert it.");
   expect_refused("P5 2 1 15 aa",
-                 "only values up to 255 are read, 8 bits: f.pnm has up to 15. Convert it.");
+                 "only pictures of 8 bits are read, where 255 is the largest value: f.pnm has 15. "
+                 "Convert it.");
   expect_refused("P5 0 1 255 ", "it has no pixels: f.pnm is 1 x 0. Fetch it again.");
   expect_refused("P5 2 2 255 abc",
                  "header and content do not match: f.pnm claims 4 values and has 3 bytes of them. "

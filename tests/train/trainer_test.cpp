@@ -7,53 +7,18 @@
 
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
-#include "data/images/builtin_images.h"
-#include "data/loader.h"
 #include "nn/nn.h"
 #include "ops/ops.h"
-#include "optim/adam.h"
 #include "optim/clip.h"
 #include "optim/sgd.h"
 #include "tests/data/testing.h"
 #include "tests/support/errors.h"
+#include "tests/train/digits.h"
 
 namespace plimsoll::train {
 namespace {
 
 using data::TemporaryFolder;
-
-const data::ImageDataset& images(data::Split split) {
-  static const data::ImageDataset training = data::draw_images(data::Split::train, {.count = 200}),
-                                  test = data::draw_images(data::Split::test, {.count = 50});
-  return split == data::Split::train ? training : test;
-}
-
-// A net with dropout, its optimizer and its data: 12 batches of 16 an epoch.
-struct Digits {
-  nn::Initializer init{.seed = 3};
-  nn::Sequential model;
-  std::optional<optim::AdamW> optimizer;
-  data::Loader training{images(data::Split::train),
-                        {.batch = 16, .shuffle = true, .seed = 5, .drop_last = true}};
-  data::Loader test{images(data::Split::test), {.batch = 16}};
-
-  Digits() {
-    model.then<nn::Conv2d>(1, 4, 5, init).then<nn::ReLU>().then<nn::MaxPool2d>();
-    model.then<nn::Flatten>().then<nn::Dropout>(0.3, init).then<nn::Linear>(576, 10, init);
-    optimizer.emplace(model.parameters(), optim::AdamWOptions{.learning_rate = 2e-3});
-  }
-  Result train(const TrainOptions& options) {
-    return Trainer(model, *optimizer, batches(training), batches(test), options).run();
-  }
-  std::vector<float> weights() const {
-    std::vector<float> all;
-    for (const Tensor& p : model.parameters()) {
-      const std::vector<float> some = p.to_vector<float>();
-      all.insert(all.end(), some.begin(), some.end());
-    }
-    return all;
-  }
-};
 
 // What a person writes without the trainer.
 std::vector<float> by_hand(int epochs, int64_t window, double* test_loss) {
@@ -174,6 +139,109 @@ TEST(Trainer, SaysWhereNothingIsUpdated) {
             std::string::npos);
 }
 
+// A process that ends before the loss scale has settled is no failure.
+TEST(Trainer, MayEndBeforeTheFirstUpdate) {
+  Digits s;
+  const Result result =
+      s.train({.epochs = 2, .stop_after = 2, .precision = Precision::f16, .loss_scale = "1e30"});
+  EXPECT_FALSE(result.over);
+  EXPECT_EQ(result.skipped, 2);
+  EXPECT_GT(result.peak_bytes, 0);  // also where nothing was evaluated
+}
+
+// Gradients come in the order of the model's parameters, whatever the optimizer's is.
+TEST(Trainer, FindsTheParametersOfTheOptimizer) {
+  Digits s, other, reversed;
+  s.train({.epochs = 1});
+  std::vector<Tensor> parameters = reversed.model.parameters();
+  std::ranges::reverse(parameters);
+  reversed.optimizer.emplace(parameters, optim::AdamWOptions{.learning_rate = 2e-3});
+  reversed.train({.epochs = 1});
+  EXPECT_EQ(reversed.weights(), s.weights());
+  expect_error<ValueError>(
+      [&] {
+        Trainer(s.model, *other.optimizer, batches(s.training), batches(s.test), {.epochs = 1});
+      },
+      "parameter_groups: the optimizer has a parameter that is not among those of all, [4, 5, 5, "
+      "1]. Pass the parameters of the whole model.");
+}
+
+// Of 12 batches an epoch, an update of 5, 5 and 2.
+TEST(Trainer, EvaluatesAfterUpdates) {
+  const auto evaluated = [](const TrainOptions& options) {
+    Digits s;
+    std::vector<int64_t> after;
+    for (const Evaluation& evaluation : s.train(options).evaluations)
+      after.push_back(evaluation.batches);
+    return after;
+  };
+  using Numbers = std::vector<int64_t>;
+  EXPECT_EQ(evaluated({.epochs = 2, .evaluate_every = 3, .accumulate = 5}), (Numbers{12, 24}));
+  EXPECT_EQ(evaluated({.epochs = 2, .evaluate_every = 2, .accumulate = 5}), (Numbers{10, 17, 24}));
+  EXPECT_EQ(evaluated({.epochs = 2, .evaluate_every = 1, .accumulate = 100}), (Numbers{12, 24}));
+  EXPECT_EQ(evaluated({.steps = 4, .evaluate_every = 2, .accumulate = 5}), (Numbers{10, 20}));
+}
+
+// A batch of 8 labels and one in which 1 of 8 counts.
+TEST(Trainer, MeansAreOverLabelsThatCount) {
+  nn::Initializer init{.seed = 1};
+  nn::Sequential model;
+  model.then<nn::Linear>(2, 3, init);
+  optim::SGD optimizer(model.parameters(), {.learning_rate = 1e-30});
+  const auto at = [](int64_t number) {
+    const std::vector<int64_t> all{0, 1, 2, 0, 1, 2, 0, 1},
+        one{2, -100, -100, -100, -100, -100, -100, -100};
+    return data::Batch{uniform({8, 2}, -9, 9, static_cast<uint64_t>(number % 2)),
+                       Tensor::of(std::span(number % 2 == 0 ? all : one), {8})};
+  };
+  const Result result =
+      Trainer(model, optimizer, {.at = at}, {.at = at, .count = 2}, {.steps = 2}).run();
+  EXPECT_NEAR(result.last.mean_loss, result.last.at("val_loss"), 1e-6);
+}
+
+TEST(Trainer, AShorterRunShowsWhatWasMeasured) {
+  const TemporaryFolder dir;
+  TrainOptions options{.steps = 20, .stop_after = 10, .run = dir.text("run"), .resume = true};
+  Digits().train(options);
+  options.steps = 8;
+  options.stop_after = 0;
+  Digits s;
+  const Result result = s.train(options);
+  EXPECT_TRUE(result.over);
+  ASSERT_EQ(result.evaluations.size(), 1U);  // it was never evaluated, so it is now
+  EXPECT_GT(result.last.at("val_loss"), 0);
+  EXPECT_GT(result.last.mean_loss, 0);
+}
+
+// What an evaluation's loader prepares is memory of the host like that of the training's.
+TEST(Trainer, TheLoaderOfAnEvaluationIsWithinTheBudget) {
+  Digits s;
+  Batches test = batches(s.test);
+  test.host_bytes = int64_t{1} << 30;
+  TrainOptions options{.epochs = 1, .budget = int64_t{1} << 30};
+  options.planning = {.costs = CostModel::model, .search_seconds = 0.1};
+  EXPECT_THROW(Trainer(s.model, *s.optimizer, batches(s.training), test, options).run(),
+               UsageError);
+  default_pool(Device::cpu)->set_limit(PooledAllocator::kUnlimited);
+}
+
+// The best state of the run that another goes on from stays the best until there is a better one.
+TEST(Trainer, TheBestStateComesAlong) {
+  const TemporaryFolder dir;
+  TrainOptions options{.epochs = 3, .stop_after = 13, .run = dir.text("a")};
+  options.schedule = [](int64_t update) { return update < 12 ? 2e-3 : 10.; };  // worse and worse
+  Digits().train(options);
+  options.resume_from = dir.text("a");
+  options.run = dir.text("b");
+  options.resume = true;
+  options.stop_after = 0;
+  Digits().train(options);
+  const std::vector<Save> saves = list_saves(RunFolder::saves_of(options.run));
+  const auto best = std::ranges::find_if(saves, &Save::best);
+  ASSERT_NE(best, saves.end());
+  EXPECT_EQ(best->number, 12);
+}
+
 // A model that was there before the pool was exact: what was cut for it counts.
 TEST(Trainer, StaysWithinItsBudget) {
   PooledAllocator& pool = *default_pool(Device::cpu);
@@ -233,39 +301,6 @@ TEST(Trainer, TakesAnyLossAndAnyBatches) {
   EXPECT_GT(result.evaluations[0].at("largest"), result.evaluations[1].at("largest"));
   EXPECT_TRUE(std::isnan(result.last.at("accuracy")));
   EXPECT_EQ(read_log(dir / "run").back().batches, 200);
-}
-
-TEST(Trainer, RefusesWhatDoesNotGoTogether) {
-  Digits s;
-  const auto train = [&](const TrainOptions& options) { s.train(options); };
-  expect_error<ValueError>([&] { train({}); },
-                           "train: it is as long as its epochs or its steps say: 0 and 0. Give one "
-                           "of them.");
-  expect_error<ValueError>([&] { train({.epochs = 1, .accumulate = 0}); },
-                           "train: an update needs batches: 0. Accumulate 1 or more.");
-  expect_error<ValueError>([&] { train({.epochs = 1, .prune = 1}); },
-                           "train: the share to prune is not in [0, 1): 1. Use one as 0.8.");
-  expect_error<ValueError>([&] { train({.epochs = 1, .loss_scale = "1x"}); },
-                           "train: no such loss scale: 1x. Use dynamic, none or a number.");
-  expect_error<UsageError>([&] { train({.epochs = 1, .captured = false, .budget = 1 << 20}); },
-                           "train: only a captured step is planned, and this one is eager. Leave "
-                           "the budget out, or capture it.");
-  expect_error<UsageError>([&] { train({.epochs = 1, .resume = true}); },
-                           "train: there is no run to go on with. Name its folder.");
-  const auto of_kind = [&](const Metas& kind) {
-    Trainer(s.model, *s.optimizer, {.at = [](int64_t) { return data::Batch(); }, .kinds = {kind}},
-            batches(s.test), {.epochs = 1});
-  };
-  expect_error<ValueError>(
-      [&] {
-        of_kind({{{2, 28, 28, 1}}, {{2}, DType::i64}});
-      },
-      "train: these batches have no epochs. Say how many steps to train.");
-  expect_error<ValueError>([&] { of_kind({}); },
-                           "train: a kind of batch is {x, y}: 0 tensors. Give two, or none.");
-  expect_error<ValueError>(
-      [&] { Trainer(s.model, *s.optimizer, {}, batches(s.test), {.epochs = 1}); },
-      "train: there are no batches. Set Batches::at.");
 }
 
 }  // namespace

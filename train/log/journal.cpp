@@ -54,7 +54,7 @@ void Journal::trained(int64_t batches, double loss, double learning_rate, double
   board_.trained(batches, loss, learning_rate);
   progress_->update(batches, (batches - first_) * length_.items,
                     status_line(loss, accuracy, planned_bytes_, pool_.stats()));
-  const bool evaluation = batches % length_.round == 0 || batches == length_.batches;
+  const bool evaluation = length_.evaluation_after(batches);
   if (log_ && options_.log_every > 0 && batches % options_.log_every == 0 && !evaluation) {
     log_->row(batches, {{"loss", loss}, {"learning_rate", learning_rate}}, measured(batches));
     begin_row(batches);

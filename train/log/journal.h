@@ -15,6 +15,7 @@
 #include "train/log/progress.h"
 #include "train/log/tensorboard.h"
 #include "train/options.h"
+#include "train/windows.h"
 
 namespace plimsoll::train {
 
@@ -23,10 +24,18 @@ struct RunLength {
   const char* unit;      // "epoch", "step"
   int64_t unit_batches;  // batches in one
   int64_t batches;       // in all
-  int64_t round;         // batches between evaluations; there is one at the end too
-  std::string split;     // what evaluations are of: "test"
-  std::string item;      // what a batch has `items` of: "images"
+  Windows windows;
+  int64_t evaluate_every;  // updates; 0: where the unit ends
+  std::string split;       // what evaluations are of: "test"
+  std::string item;        // what a batch has `items` of: "images"
   int64_t items;
+
+  // Whether there is an evaluation after so many batches.
+  bool evaluation_after(int64_t done) const {
+    if (done >= batches) return true;
+    if (evaluate_every == 0) return windows.epoch > 0 && done % windows.epoch == 0;
+    return windows.part(done) == 0 && windows.before(done) % evaluate_every == 0;
+  }
 };
 
 // What an evaluation found. Means are over labels, not over batches.

@@ -57,9 +57,10 @@ std::vector<LogRow> read_log(const fs::path& folder) {
   std::ifstream lines(folder / kMetrics);
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("batches") || !json["batches"].is_number_integer())
-      continue;
-    LogRow& row = rows.emplace_back(LogRow{json["batches"], {}});
+    if (!json.is_object() || !json.contains("batches")) continue;
+    const auto& batches = json["batches"];
+    if (!batches.is_number_integer() || batches.get<int64_t>() < 0) continue;
+    LogRow& row = rows.emplace_back(LogRow{batches, {}});
     for (const auto& [name, value] : json.items()) {
       if (name == "batches" || name == "time") continue;
       Figures& figures =

@@ -51,7 +51,14 @@ SavedModel read_saved_model(const fs::path& run, const nn::Module& model,
         saved.damaged.push_back({save.file, e.what()});
         continue;
       }
-      read_tensors(save.file, model, same);
+      try {
+        read_tensors(save.file, model, same);
+      } catch (const DataError&) {
+        std::error_code none;
+        removed = !fs::exists(save.file, none);
+        if (!removed) throw;
+        break;
+      }
       saved.file = save.file;
       saved.batches = save.number;
       return saved;
