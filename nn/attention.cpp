@@ -34,6 +34,9 @@ Tensor MultiHeadAttention::forward(const Tensor& x, const Mode& mode) const {
   const auto [q, k, v] = split_into<3>(all, 2);
   Tensor mixed;
   if (mode.cache) {
+    check<StateError>(!k.needs_grad(),
+                      "attention: what is in a cache has no gradient, and its keys want one. Read "
+                      "under NoGrad.");
     const auto& [keys, values] = mode.cache->of(*this);
     write_rows(keys, k, mode.positions);
     write_rows(values, v, mode.positions);

@@ -2,6 +2,7 @@
 
 #include "nn/expect.h"
 #include "nn/init.h"
+#include "nn/key_value_cache.h"
 #include "ops/indexing/embedding/embedding.h"
 #include "ops/pointwise/arithmetic/arithmetic.h"
 #include "ops/pointwise/copy/copy.h"
@@ -15,7 +16,13 @@ constexpr double kLongestWave = 10000;  // the wavelengths run from 2 pi to 2 pi
 
 Tensor add_positions(const Tensor& x, const Tensor& table, const Mode& mode) {
   check_sequence("positions", x, table.size(1));
-  if (mode.cache) return x + cast(embedding(table, mode.positions), x.dtype());
+  if (mode.cache) {
+    const int64_t context = mode.cache->options().context;
+    check<ShapeError>(context <= table.size(0), "positions: the cache has room for ", context,
+                      ", and there are ", table.size(0),
+                      ". Use a smaller context, or build the module with a larger length.");
+    return x + cast(embedding(table, mode.positions), x.dtype());
+  }
   check<ShapeError>(x.size(1) <= table.size(0), "positions: the sequence is longer than ",
                     table.size(0), ": got ", x.shape(), ". Build the module with a larger length.");
   return x + cast(slice(table, 0, 0, x.size(1)), x.dtype());

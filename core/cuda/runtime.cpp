@@ -6,6 +6,7 @@
 
 #include "core/cuda/copy.h"
 #include "core/cuda/faults.h"
+#include "core/cuda/fetch.h"
 #include "core/cuda/finite.h"
 
 namespace plimsoll::cuda {
@@ -121,12 +122,12 @@ void copy(void* to, const void* from, int64_t bytes, CudaCopy kind) {
   check<DeviceError>(
       kind == CudaCopy::within || !diverted,
       "cuda: a step that is recorded copies from or to the host. Do so between steps.");
-  const cudaMemcpyKind direction =
-      kind == CudaCopy::in
-          ? cudaMemcpyHostToDevice  // the driver has read what is not pinned when it returns
-          : (kind == CudaCopy::out ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice);
-  check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), direction, stream()),
-             "cudaMemcpyAsync");
+  if (kind == CudaCopy::in) return copy_in(to, from, bytes);
+  check_cuda(
+      cudaMemcpyAsync(to, from, static_cast<size_t>(bytes),
+                      kind == CudaCopy::out ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice,
+                      stream()),
+      "cudaMemcpyAsync");
   if (kind == CudaCopy::out) synchronize();
 }
 

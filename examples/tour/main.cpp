@@ -3,7 +3,6 @@
 #include "examples/tour/tour.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -46,15 +45,15 @@ int main(int argc, char** argv) try {
   using namespace plimsoll::tour;
   plimsoll::set_num_threads(1);  // some kernels have scratch memory for each thread
   const std::span<const Chapter> all = chapters();
-  const size_t number = argc == 2 ? std::strtoul(argv[1], nullptr, 10) : 0;
-  if (number >= 1 && number <= all.size()) {
-    all[number - 1].print();
-    return 0;
-  }
+  for (size_t i = 0; i < all.size(); ++i)
+    if (argc == 2 && argv[1] == std::to_string(i + 1)) {
+      all[i].print();
+      return 0;
+    }
   for (size_t i = 0; i < all.size(); ++i) std::printf("tour %-3zu %s\n", i + 1, all[i].title);
   if (argc == 1) return 0;
   std::fprintf(stderr, "tour: there is no such chapter: %s. Give one of the numbers above.\n",
-               argv[1]);
+               argc == 2 ? argv[1] : "several");
   return 2;
 } catch (const plimsoll::Error& e) {
   std::fprintf(stderr, "%s\n", e.what());

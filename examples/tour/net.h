@@ -116,6 +116,5 @@ inline Batch make_batch(int64_t batch) {
 }
 
 inline double kib(int64_t bytes) { return static_cast<double>(bytes) / 1024; }
-inline double mib(int64_t bytes) { return kib(bytes) / 1024; }
 
 }  // namespace plimsoll::tour

@@ -83,9 +83,10 @@ void Generator::plan_reads() {
   }
   const int64_t each = plan_.cache / options_.context;
   const int64_t fits = (budget - plan_.total() + plan_.cache) / each;
+  const int64_t longest = options_.reads.empty() ? 1 : std::ranges::max(options_.reads);
   fail<BudgetError>("generator: the budget is too small: ", budget, " bytes, and a context of ",
                     options_.context, " tokens takes ", plan_.total(), ". Allow that many",
-                    fits > 0 ? cat(", or use a context of ", fits) : "", ".");
+                    fits >= longest ? cat(", or use a context of ", fits) : "", ".");
 }
 
 std::vector<float> Generator::read(std::span<const int64_t> tokens) {
@@ -98,7 +99,7 @@ std::vector<float> Generator::read(std::span<const int64_t> tokens) {
   for (int64_t begin = 0; begin < n; begin += plan_.together) {
     const int64_t run = std::min(plan_.together, n - begin);
     std::vector<int64_t> places(static_cast<size_t>(run));
-    std::iota(places.begin(), places.end(), position_);
+    std::iota(places.begin(), places.end(), position_ + begin);
     const MemoryScope scope(MemoryClass::input);
     const Metas metas = inputs(run, device_);
     const Tensor ids = Tensor::of(tokens.subspan(static_cast<size_t>(begin), places.size()),
@@ -106,8 +107,8 @@ std::vector<float> Generator::read(std::span<const int64_t> tokens) {
     const Tensor positions = Tensor::of(std::span<const int64_t>(places), metas[1].shape, device_);
     const Tensor result = step_(ids, positions);
     if (begin + run == n) logits = result.to_vector<float>();
-    position_ += run;
   }
+  position_ += n;  // when all of it was read: rows behind the position do not count
   return logits;
 }
 

@@ -10,8 +10,8 @@
 //   }
 //
 // To read is one captured step with a program for each number of tokens that are read together: one
-// for a single token, whatever its position, and those of the prompt. A budget does not change what
-// is written, by no bit: it decides how many tokens of a prompt are read together.
+// for a single token, whatever its position, and those of the prompt. A budget decides how many tokens
+// of a prompt are read together; on the CPU that does not change one bit of what is written.
 #pragma once
 
 #include "memory/step/step.h"
@@ -50,7 +50,8 @@ class Generator {
 
   // Reads tokens behind those that were read before: their number becomes position(). Returns the
   // logits [V] of the token that follows the last. Errors: ValueError for none and where there is
-  // no room for so many; IndexError for a token that the model does not know; OutOfMemory.
+  // no room for so many; IndexError for a token that the model does not know; OutOfMemory. After an
+  // error the position is what it was.
   std::vector<float> read(std::span<const int64_t> tokens);
   int64_t position() const { return position_; }
   void restart() { position_ = 0; }  // forgets what was read

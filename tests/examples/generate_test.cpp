@@ -109,8 +109,22 @@ TEST(Generate, ABudgetDecidesHowAPromptIsReadAndNotWhatIsWritten) {
   EXPECT_EQ(refused, cat("generator: the budget is too small: ", reads.budget,
                          " bytes, and a context of 250 tokens takes ", smallest,
                          ". Allow that many, or use a context of 249."));
+  reads.reads = {250};  // a shorter context would have no room for them
+  EXPECT_TRUE(
+      error_of<BudgetError>([&] { Generator(*model, reads); }).ends_with(". Allow that many."));
   reads.budget = smallest;
   EXPECT_EQ(Generator(*model, reads).plan().total(), smallest);
+}
+
+TEST(Generate, AnErrorForgetsWhatWasReadBeforeIt) {
+  const auto model = lively_gpt(kSmall);
+  const nn::GenerationPlan plan = Generator(*model, {.context = 9}).plan();
+  Generator generator(*model, {.context = 9, .budget = plan.weights + plan.cache + plan.writing});
+  const std::vector<float> expected = generator.read(Ids{1, 2, 3});
+  generator.restart();
+  EXPECT_THROW(generator.read(Ids{1, 2, 97}), IndexError);
+  EXPECT_EQ(generator.position(), 0);
+  EXPECT_EQ(generator.read(Ids{1, 2, 3}), expected);
 }
 
 TEST(Generate, HoldsWhatWasPlannedToTheByte) {

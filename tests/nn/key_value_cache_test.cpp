@@ -6,6 +6,8 @@
 
 #include "autograd/no_grad.h"
 #include "memory/pool/pooled_allocator.h"
+#include "nn/checkpointed.h"
+#include "nn/embedding.h"
 #include "ops/shape/view/view.h"
 #include "tests/nn/testing.h"
 
@@ -49,7 +51,7 @@ TEST(KeyValueCache, GivesTheBitsOfTheWholeSequence) {
     shake(model, 5);
     const Tensor x = cast(draw({2, 300, 24}, 3), dtype);
     const Doubles whole = values(model(x));
-    const KeyValueCache cache(model, {.batch = 2, .context = 310});
+    const KeyValueCache cache(model, {.batch = 2, .context = 300});
     for (const auto& runs : cuts)  // what is there of the one before does not matter
       EXPECT_EQ(read_in_runs(model, cache, x, runs), whole) << cat(dtype) << ", " << runs.size();
     std::vector<int64_t> ones(300, 1);
@@ -65,13 +67,39 @@ TEST(KeyValueCache, PositionsOfAnyKindGoOn) {
   const Tensor x = cast(draw({1, 12, 6}, 3), DType::f32);
   const Doubles whole = values(block(positions(x)));
   Doubles parts;
+  const NoGrad scope;
   for (int64_t t = 0; t < 12; t += 3) {
     const Mode mode = going_on(cache, places(t, 3));
     const Tensor part = contiguous(slice(x, 1, t, t + 3));
-    const Doubles y = values(block(positions(part, mode), mode).detach());
+    const Doubles y = values(block(positions(part, mode), mode));
     parts.insert(parts.end(), y.begin(), y.end());
   }
   EXPECT_EQ(parts, whole);
+}
+
+TEST(KeyValueCache, GivesTheBitsForEveryWidthOfAHead) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16})
+    for (int64_t width = 1; width <= 40; ++width) {
+      Initializer init{.seed = 1, .placement = {.dtype = dtype}};
+      const MultiHeadAttention attention(width, init, {.heads = 1, .causal = true});
+      const Tensor x = cast(draw({1, 70, width}, 3), dtype);
+      const KeyValueCache cache(attention, {.context = 70});
+      EXPECT_EQ(read_in_runs(attention, cache, x, std::vector<int64_t>(70, 1)),
+                values(attention(x)))
+          << cat(dtype) << ", " << width;
+    }
+}
+
+TEST(KeyValueCache, IsReadByCheckpointedBlocksToo) {
+  Initializer init{.seed = 1};
+  const TransformerBlock block(8, init, {.heads = 2, .causal = true});
+  const KeyValueCache cache(block, {.context = 5});
+  const Tensor x = cast(draw({1, 5, 8}, 3), DType::f32);
+  const NoGrad scope;
+  checkpointed(block, contiguous(slice(x, 1, 0, 4)), going_on(cache, places(0, 4)));
+  const Tensor last = contiguous(slice(x, 1, 4, 5));
+  EXPECT_EQ(values(checkpointed(block, last, going_on(cache, places(4, 1)))),
+            values(slice(block(x), 1, 4, 5)));
 }
 
 TEST(KeyValueCache, TakesTheBytesItSays) {
@@ -103,8 +131,11 @@ TEST(KeyValueCache, RefusesWhatItCannotRemember) {
                            "key_value_cache: the batch and context are not all positive: [1, 0]. "
                            "Use sizes of at least 1.");
   const KeyValueCache cache(one, {.context = 3});
-  const NoGrad scope;
   const Tensor x = cast(draw({1, 2, 4}, 3), DType::f32);
+  expect_error<StateError>(
+      [&] { one(x, going_on(cache, places(0, 2))); },
+      "attention: what is in a cache has no gradient, and its keys want one. Read under NoGrad.");
+  const NoGrad scope;
   expect_error<StateError>(
       [&] { other(x, going_on(cache, places(0, 2))); },
       "attention: the cache was made for another model: it has 1 parts, and none for this module. "
@@ -112,6 +143,10 @@ TEST(KeyValueCache, RefusesWhatItCannotRemember) {
   expect_error<IndexError>([&] { one(x, going_on(cache, places(2, 2))); },
                            "write_rows: an id is out of range: 3 at position 1 for a size of 3. "
                            "Use ids from 0 and below 3.");
+  const LearnedPositions positions(2, 4, init);
+  expect_error<ShapeError>([&] { positions(x, going_on(cache, places(0, 2))); },
+                           "positions: the cache has room for 3, and there are 2. Use a smaller "
+                           "context, or build the module with a larger length.");
 }
 
 }  // namespace

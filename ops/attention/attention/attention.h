@@ -43,8 +43,8 @@ struct AttentionResult {
 // along the last axis are neighbours in memory. K divides H: head h of the queries reads head
 // h K / H of the keys (Ainslie et al., "GQA", arXiv 2305.13245). Causal and T != S: query 0 sees
 // key 0, as with is_causal of PyTorch's scaled_dot_product_attention; with .past = S - T the last
-// query sees them all. On the CPU a query gets the same bits whichever others are beside it, and
-// whether the past is an attribute or a tensor.
+// query sees them all. On the CPU, where all values are finite, a query gets the same bits
+// whichever others are beside it, and whether the past is an attribute or a tensor.
 //
 // The mask broadcasts to [B, H, T, S]. Boolean: only keys with true count. Of q's dtype: added to
 // the scores, -infinity hides a key. A query without any key, all hidden, has out 0, log_sum_exp

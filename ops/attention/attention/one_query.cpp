@@ -1,6 +1,8 @@
 // Attention of one query, as when a text is written token by token. A block has lanes for 32
 // queries, of which 31 would be of no account; here keys and values are read once and little else
 // is done. Every sum is taken in the order of forward.cpp: the bits are the same.
+#include <cmath>
+
 #include "core/base/math.h"
 #include "core/cpu/gemm/gemv.h"
 #include "ops/attention/attention/blocks.h"
@@ -19,6 +21,16 @@ struct Area {
         scores(scratch.take<C>(std::min(kKeys, sizes.keys))),
         sum(scratch.take<C>(sizes.values)) {}
 };
+
+// a b + sum, rounded once where the target can, as products of matrices are. Of vectors the compiler
+// makes that itself; of a chain of scalars it may take products and sums apart.
+template <class V, class C>
+V multiply_add(V a, C b, V sum) {
+#ifdef __FP_FAST_FMA
+  if constexpr (std::is_same_v<V, C>) return std::fma(a, b, sum);
+#endif
+  return sum + a * b;
+}
 
 template <class T>
 class OneQuery {
@@ -70,7 +82,7 @@ class OneQuery {
       V block[W] = {};
       for (int64_t c = 0; c < m; ++c)
         for (int w = 0; w < W; ++w)
-          block[w] += load_column<V>(v + c * stride + e, w) * area_.scores[c];
+          block[w] = multiply_add(load_column<V>(v + c * stride + e, w), area_.scores[c], block[w]);
       for (int w = 0; w < W; ++w)
         store_column(area_.sum + e, w, load_column<V>(area_.sum + e, w) + block[w]);
     });

@@ -38,8 +38,8 @@ struct GroupNormal {
   }
 };
 
-// Sums of d and d^2 in double, d being the deviation from the group's first element: of as many
-// numbers as there are no more is lost than that many times the last digit.
+// Sums of d and d^2 in double, d being the deviation from the group's first element: a mean far
+// from 0 costs no digits of the variance.
 template <class C>
 __global__ void group_norm_kernel(Elements<C> x, const C* gamma, const C* beta, Elements<C> y,
                                   double* means, C* inverses, Sizes sizes, double eps) {

@@ -112,6 +112,12 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return cudaSuccess;
 }
 
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard lock(mutex);
+  const bool waiting = streams.contains(event->stream) && event->stream->done < event->position;
+  return waiting ? cudaErrorNotReady : cudaSuccess;
+}
+
 // On a boundary of 256 bytes, as the real one.
 cudaError_t cudaMalloc(void** data, size_t bytes) {
   if (forbidden()) return cudaErrorStreamCaptureUnsupported;
@@ -138,16 +144,12 @@ cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
   return status;
 }
 
-// What is not pinned is read now, and written before this returns.
+// What is not pinned is written before this returns, and read only when the stream comes to it: CUDA
+// promises no more.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   const bool in = kind == cudaMemcpyHostToDevice, out = kind == cudaMemcpyDeviceToHost;
   if ((in || out) && forbidden()) return cudaErrorStreamCaptureUnsupported;
-  if (in && !is_pinned(from)) {
-    const auto first = static_cast<const char*>(from);
-    const std::vector<char> values(first, first + bytes);
-    return queue(stream, [=] { std::memcpy(to, values.data(), bytes); });
-  }
   const cudaError_t status = queue(stream, [=] { std::memmove(to, from, bytes); });
   if (out && !is_pinned(to)) run_all(*stream);
   return status;
