@@ -49,6 +49,13 @@ int64_t counted_labels(const Tensor& labels) {
   return labels.count() - std::ranges::count(values, Score::kIgnored);
 }
 
+// What batches in preparation take at most. When an epoch ends, its loader has none left.
+int64_t host_bytes(const TrainOptions& options, const Batches& training, const Batches& held_out) {
+  const bool between_epochs = options.epochs > 0 && options.evaluate_every == 0;
+  return between_epochs ? std::max(training.host_bytes, held_out.host_bytes)
+                        : training.host_bytes + held_out.host_bytes;
+}
+
 // Nothing where no run is kept.
 std::unique_ptr<RunFolder> folder_of(const TrainOptions& options) {
   if (options.run.empty() || options.plan_only) return nullptr;
@@ -82,7 +89,7 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       pool_(*default_pool(device_)),
       folder_(folder_of(options_)),
       pictures_(std::make_unique<Pictures>(options_)),
-      budget_(options_, pool_, training_.host_bytes + held_out_.host_bytes),
+      budget_(options_, pool_, host_bytes(options_, training_, held_out_)),
       step_(model, optimizer_, options_, windows_, updates_of(options_, training_)),
       runner_(step_.train(options_.precision), options_.captured, budget_.step_options(),
               &step_.window(), step_.evaluate(options_.precision),
