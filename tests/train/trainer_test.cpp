@@ -29,7 +29,7 @@ const data::ImageDataset& images(data::Split split) {
 }
 
 // A net with dropout, its optimizer and its data: 12 batches of 16 an epoch.
-struct Digits {
+struct Figures {
   nn::Initializer init{.seed = 3};
   nn::Sequential model;
   std::optional<optim::AdamW> optimizer;
@@ -37,7 +37,7 @@ struct Digits {
                         {.batch = 16, .shuffle = true, .seed = 5, .drop_last = true}};
   data::Loader test{images(data::Split::test), {.batch = 16}};
 
-  Digits() {
+  Figures() {
     model.then<nn::Conv2d>(1, 4, 5, init).then<nn::ReLU>().then<nn::MaxPool2d>();
     model.then<nn::Flatten>().then<nn::Dropout>(0.3, init).then<nn::Linear>(576, 10, init);
     optimizer.emplace(model.parameters(), optim::AdamWOptions{.learning_rate = 2e-3});
@@ -57,7 +57,7 @@ struct Digits {
 
 // What a person writes without the trainer.
 std::vector<float> by_hand(int epochs, int64_t window, double* test_loss) {
-  Digits s;
+  Figures s;
   const std::vector<Tensor> parameters = s.model.parameters();
   const optim::Schedule schedule = optim::cosine(2e-3, 2e-4, 20);
   for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -96,7 +96,7 @@ TEST(Trainer, DoesWhatALoopDoes) {
     double expected_loss = 0;
     const std::vector<float> expected = by_hand(2, window, &expected_loss);
     for (const bool captured : {true, false}) {
-      Digits s;
+      Figures s;
       const Result result = s.train({.epochs = 2,
                                      .accumulate = window,
                                      .clip_norm = 0.5,
@@ -120,12 +120,12 @@ TEST(Trainer, GoesOnWithTheSameBits) {
       const TemporaryFolder dir;
       TrainOptions options{.epochs = 2, .precision = precision, .accumulate = 3};
       options.captured = captured;
-      Digits whole;
+      Figures whole;
       whole.train(options);
       options.run = dir.text("run");
       options.resume = true;
       for (int64_t part : {7, 1, 100}) {  // in the middle of an update too
-        Digits s;                         // another process would have no more
+        Figures s;                        // another process would have no more
         options.stop_after = part;
         const Result result = s.train(options);
         EXPECT_EQ(result.over, part == 100);
@@ -139,10 +139,10 @@ TEST(Trainer, GoesOnWithTheSameBits) {
 // What was trained before an evaluation is kept, and the evaluation made up for.
 TEST(Trainer, GoesOnAfterAnEvaluationThatFailed) {
   const TemporaryFolder dir;
-  Digits whole;
+  Figures whole;
   const Result expected = whole.train({.epochs = 2});
   for (const bool fails : {true, false}) {
-    Digits s;
+    Figures s;
     Batches test = batches(s.test);
     if (fails)
       test.at = [](int64_t) -> data::Batch { fail<DataError>("the disk is gone. Find it."); };
@@ -163,7 +163,7 @@ TEST(Trainer, GoesOnAfterAnEvaluationThatFailed) {
 }
 
 TEST(Trainer, SaysWhereNothingIsUpdated) {
-  Digits s;
+  Figures s;
   testing::internal::CaptureStdout();
   expect_error<NumericError>(
       [&] { s.train({.epochs = 2, .precision = Precision::f16, .loss_scale = "1e30"}); },
@@ -184,7 +184,7 @@ TEST(Trainer, StaysWithinItsBudget) {
     options.budget = 1000;
     std::string refused;
     try {
-      Digits().train(options);
+      Figures().train(options);
     } catch (const UsageError& e) {
       refused = e.what();
     }
@@ -194,14 +194,14 @@ TEST(Trainer, StaysWithinItsBudget) {
     options.budget = std::stoll(refused.substr(refused.find(words) + words.size()));
     std::vector<float> tight;
     {
-      Digits s;
+      Figures s;
       const Result result = s.train(options);
       EXPECT_LE(result.planned.training, options.budget);
       EXPECT_LE(result.peak_bytes, options.budget);
       tight = s.weights();
     }
     pool.set_limit(PooledAllocator::kUnlimited);
-    Digits free;
+    Figures free;
     free.train({.epochs = 1});
     EXPECT_EQ(tight, free.weights());
   }
@@ -236,7 +236,7 @@ TEST(Trainer, TakesAnyLossAndAnyBatches) {
 }
 
 TEST(Trainer, RefusesWhatDoesNotGoTogether) {
-  Digits s;
+  Figures s;
   const auto train = [&](const TrainOptions& options) { s.train(options); };
   expect_error<ValueError>([&] { train({}); },
                            "train: it is as long as its epochs or its steps say: 0 and 0. Give one "
