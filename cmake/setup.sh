@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages="g++ cmake ninja-build libeigen3-dev zlib1g-dev libgtest-dev libcli11-dev
-          nlohmann-json3-dev libutf8proc-dev libpng-dev curl ca-certificates
+          nlohmann-json3-dev libutf8proc-dev libpng-dev libjpeg-dev curl ca-certificates
           ${extra_packages:-}"
 missing=""
 for package in $packages; do

@@ -37,8 +37,8 @@ Loader::Loader(const ImageDataset& dataset, LoaderAttrs attrs) : dataset_(datase
                    dataset.name, " has ", dataset.count(), ". Use a smaller batch.");
   for (int64_t channel = 0; channel < dataset.channels; ++channel)
     for (int byte = 0; byte < 256; ++byte)
-      normalized_.push_back((static_cast<float>(byte) / 255 - dataset.normalization.mean[channel]) /
-                            dataset.normalization.stddev[channel]);
+      normalized_.push_back((static_cast<float>(byte) / 255 - normalization().mean[channel]) /
+                            normalization().stddev[channel]);
 }
 
 // Memory of the host, which any thread may fill.
@@ -52,6 +52,10 @@ struct Loader::Epoch {
 };
 
 Loader::~Loader() = default;
+
+const Normalization& Loader::normalization() const {
+  return attrs_.normalization ? *attrs_.normalization : dataset_.normalization;
+}
 
 int64_t Loader::batches() const {
   const int64_t n = dataset_.count();

@@ -26,6 +26,8 @@ struct LoaderAttrs {
   int64_t workers = 1;          // threads that prepare batches; 0: none
   int64_t prefetch = 2;         // batches prepared ahead by each; 0: none, and no thread
   Device device = Device::cpu;  // where the batches lie
+  // What a net was trained with; nothing: the dataset's own.
+  std::optional<Normalization> normalization = {};
 };
 
 // The order of epoch `epoch`: a permutation of 0 ... n - 1, a pure function of its arguments
@@ -45,6 +47,7 @@ class Loader {
 
   const ImageDataset& dataset() const { return dataset_; }
   const LoaderAttrs& attrs() const { return attrs_; }
+  const Normalization& normalization() const;  // in effect
   // Batches in an epoch.
   int64_t batches() const;
 

@@ -32,6 +32,9 @@ ImageDataset load_images(const std::string& source, Split split) {
   if (source == "builtin") return draw_images(split);
   for (const auto& [prefix, load] : kImageFormats)
     if (const std::string dir = after(source, prefix); !dir.empty()) return load(dir, split);
+  check<UsageError>(after(source, "folder:").empty(),
+                    "data: pictures in files are not read here: ", source,
+                    ". Use formats::load_images().");
   fail<UsageError>("data: this names no images: \"", source, "\". Use ", kImageSources, ".");
 }
 

@@ -12,8 +12,10 @@
 
 namespace plimsoll::data {
 
-// What the two functions accept, for --help.
-constexpr const char* kImageSources = "builtin | mnist:DIR | fashion:DIR | cifar10:DIR";
+// What the functions accept, for --help. Pictures in files need libraries that the engine does not
+// link: "folder:DIR" is read by formats::load_images() (formats/image_folder.h), which reads all.
+constexpr const char* kImageSources =
+    "builtin | mnist:DIR | fashion:DIR | cifar10:DIR | folder:DIR";
 constexpr const char* kTextSources = "builtin | text:FILE";
 constexpr const char* kTokenSources = "builtin | text:FILE | tokens:FILE";
 

@@ -1,4 +1,4 @@
-// Trains LeNet on MNIST: mnist data/mnist, and without a folder on digits the program draws.
+// Trains LeNet on MNIST: mnist data/mnist, and without a folder on figures the program draws.
 #include "formats/safetensors.h"
 #include "nn/torch_layout.h"
 #include "plimsoll.h"

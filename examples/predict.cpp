@@ -33,8 +33,10 @@ void predict(const CommandLine& app, PredictOptions& options) {
                                    .budget = options.budget,
                                    .device = open_device(options.device)};
   std::optional<Classifier> of_asked, of_split;
-  if (!asked.names.empty()) of_asked.emplace(*trained.model, asked.images, how);
-  if (options.whole_split()) of_split.emplace(*trained.model, trained.test, how);
+  if (!asked.names.empty())
+    of_asked.emplace(*trained.model, trained.normalization, asked.images, how);
+  if (options.whole_split() || asked.names.empty())
+    of_split.emplace(*trained.model, trained.normalization, trained.test, how);
   int64_t planned = 0, host = 0, peak = 0;
   for (const auto& each : {&of_asked, &of_split})
     if (*each) {
@@ -57,11 +59,12 @@ void predict(const CommandLine& app, PredictOptions& options) {
     peak = std::max(peak, classified.peak_bytes);
     json["evaluation"] = evaluation(trained.test, classified);
     if (options.confusion)
-      json["confusion"] = confusion_matrix(train::Confusion(classified, trained.test.labels));
+      json["confusion"] =
+          confusion_matrix(train::Confusion(classified, trained.test.labels, trained.class_names));
     if (page && options.worst == 0) options.worst = kShownMistakes;
     const auto mistakes = train::worst_mistakes(classified, trained.test.labels, options.worst);
-    if (options.worst > 0) json["worst"] = worst(trained.test, mistakes);
-    if (page) page->write(page_of(trained.file, trained.test, classified, mistakes));
+    if (options.worst > 0) json["worst"] = worst(trained, mistakes);
+    if (page) page->write(page_of(trained, classified, mistakes));
   }
   std::printf("  measured %s (%lld bytes)\n", bytes_text(peak).c_str(),
               static_cast<long long>(peak));

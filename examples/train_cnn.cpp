@@ -3,6 +3,7 @@
 //   train_cnn                                             images the program draws itself
 //   train_cnn --model lenet --data mnist:data/mnist --epochs 5
 //   train_cnn --model resnet8 --data cifar10:data/cifar10 --augment crop,flip
+//   train_cnn --model resnet8 --data folder:pictures --image-size 32      a folder for each class
 //   train_cnn --model resnet50 --data synthetic --batch 256 --precision f16 --device cuda
 #include "data/images/augment.h"
 #include "data/source.h"
@@ -32,8 +33,7 @@ void train_on_images(Options& options) {
   const int64_t updates = train::updates_of(options, data.training);
   options.schedule = optim::warmup_cosine(options.learning_rate, options.learning_rate / 100,
                                           updates / options.epochs / 10, updates);
-  options.same = {
-      {"model", options.model}, {"augment", options.augment}, {"prune", cat(options.prune)}};
+  options.same = {{"model", options.model}, {"prune", cat(options.prune)}};
   train::Trainer trainer(*model, optimizer, data.training, data.test, options);
   const train::Result result = trainer.run();
   if (options.plan_only) return;
@@ -64,9 +64,11 @@ int main(int argc, char** argv) {
                  plimsoll::cat(plimsoll::data::kImageSources, " | ", kSynthetic))
       ->capture_default_str();
   app.add_option("--image-size", options.image_size,
-                 "Height and width of synthetic images; 0: the model's own")
+                 "Height and width: of synthetic images; 0: the model's own. Or what the pictures "
+                 "of a folder are stretched to; 0: they are all of one size")
       ->check(whole_number(0, 4096))
       ->capture_default_str();
+  app.add_flag("--grey", options.grey, "Make the pictures of a folder grey");
   app.add_option("--epochs", options.epochs, "Times through the training images")
       ->check(whole_number(1, kMany))
       ->capture_default_str();

@@ -129,8 +129,10 @@ Picture read_picture(const std::filesystem::path& file) {
   constexpr int64_t kMost = int64_t{1} << 28;
   const Bytes bytes = data::read_file(file, kMost);
   if (data::is_netpbm(bytes)) return data::parse_netpbm(bytes, file.string());
+  const bool jpeg = bytes.size() >= 3 && bytes[0] == 0xFF && bytes[1] == 0xD8 && bytes[2] == 0xFF;
+  if (jpeg) return parse_jpeg(bytes, file.string());
   const bool png = bytes.size() >= 8 && png_sig_cmp(bytes.data(), 0, 8) == 0;
-  check<DataError>(png, "picture: this is neither PNG nor PGM nor PPM: ", file.string(),
+  check<DataError>(png, "picture: this is neither PNG nor JPEG nor PGM nor PPM: ", file.string(),
                    ". Convert it to one of them.");
   return parse_png(bytes, file.string());
 }

@@ -1,17 +1,79 @@
 #include "train/batches.h"
 
+#include <charconv>
+
 #include "core/base/hash.h"
 #include "data/loader.h"
 
 namespace plimsoll::train {
 namespace {
 
-constexpr size_t kHashed = size_t{1} << 22;  // bytes: all pixels of a large set would take a while
+constexpr std::string_view kFingerprint = "fingerprint ";
 
-std::string hash_of(const data::ImageDataset& images) {
-  const uint64_t hash =
-      fnv1a(std::as_bytes(std::span(images.pixels).first(std::min(images.pixels.size(), kHashed))));
-  return cat(fnv1a(std::as_bytes(std::span(images.labels)), hash));
+// "crop=4,flip", as --augment takes it.
+std::string augment_text(const data::AugmentAttrs& attrs) {
+  std::string text;
+  if (attrs.crop > 0) text += cat(",crop=", attrs.crop);
+  if (attrs.flip) text += ",flip";
+  if (attrs.cutout > 0) text += cat(",cutout=", attrs.cutout);
+  return text.empty() ? "none" : text.substr(1);
+}
+
+Identity identity_of(const data::Loader& loader) {
+  const data::ImageDataset& set = loader.dataset();
+  const data::LoaderAttrs& attrs = loader.attrs();
+  const std::string seed = cat(" by seed ", attrs.seed);
+  Identity identity{
+      {"data", cat(set.count(), " images of ", set.height, " x ", set.width, " x ", set.channels,
+                   " in ", set.classes, " classes")},
+      {"pixels", fingerprint(std::as_bytes(std::span(set.pixels)))},
+      {"labels", fingerprint(std::as_bytes(std::span(set.labels)))},
+      {kNormalization, text_of(loader.normalization(), set.channels)},
+      {"shuffle", attrs.shuffle ? cat("yes,", seed) : "no"},
+      {"last batch", attrs.drop_last ? "left out where it is smaller" : "kept"},
+      {"augment", cat(augment_text(attrs.augment), attrs.augment.any() ? cat(",", seed) : "")}};
+  std::string names;
+  for (const std::string& name : set.class_names) names += (names.empty() ? "" : "/") + name;
+  if (!names.empty()) identity.emplace_back(kClassNames, names);
+  return identity;
+}
+
+}  // namespace
+
+std::string fingerprint(std::span<const std::byte> bytes, const std::string& before) {
+  return cat(kFingerprint, fnv1a(bytes, fnv1a(before)));
+}
+
+bool is_fingerprint(const std::string& value) { return value.starts_with(kFingerprint); }
+
+std::string text_of(const data::Normalization& normalization, int64_t channels) {
+  std::string mean = "mean", stddev = "stddev";
+  for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
+    mean += cat(" ", normalization.mean[c]);
+    stddev += cat(" ", normalization.stddev[c]);
+  }
+  return cat(mean, ", ", stddev);
+}
+
+data::Normalization parse_normalization(const std::string& text) {
+  data::Normalization result;
+  std::string_view rest = text;
+  int64_t channels = 0;
+  const auto take = [&](std::string_view word, std::array<float, 3>& values) {
+    if (!rest.starts_with(word)) return false;
+    rest.remove_prefix(word.size());
+    for (channels = 0; channels < 3 && rest.starts_with(' '); ++channels) {
+      const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(),
+                                                values[static_cast<size_t>(channels)]);
+      if (error != std::errc()) return false;
+      rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+    }
+    return true;
+  };
+  const bool good = take("mean", result.mean) && take(", stddev", result.stddev) && channels > 0;
+  check<DataError>(good && text == text_of(result, channels), "train: this is no normalization: \"",
+                   text, "\". Give it as in \"mean 0.1307, stddev 0.3081\".");
+  return result;
 }
 
 std::vector<Metas> kinds_of(const data::Loader& loader) {
@@ -27,8 +89,6 @@ std::vector<Metas> kinds_of(const data::Loader& loader) {
   }
   return kinds;
 }
-
-}  // namespace
 
 Batches batches(data::Loader& loader) {
   return batches(std::shared_ptr<data::Loader>(std::shared_ptr<void>(), &loader));
@@ -48,7 +108,7 @@ Batches batches(std::shared_ptr<data::Loader> owned) {
           .count = count,
           .kinds = kinds_of(loader),
           .name = cat(set.name, ", ", set.count(), " images"),
-          .identity = cat(set.name, " of ", set.count(), ", ", hash_of(set)),
+          .identity = identity_of(loader),
           .item = "images",
           .items = loader.attrs().batch,
           .data_bytes = std::ssize(set.pixels) + std::ssize(set.labels) * int64_t{sizeof(int64_t)},

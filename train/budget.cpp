@@ -69,7 +69,8 @@ Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor>
         std::printf("  batches in preparation take %s of host memory besides\n", host.c_str());
       return planned;
     }
-    std::string inside = cat("  evaluation takes ", bytes_text(planned.evaluation), " of it");
+    std::string inside = cat("  budget ", bytes_, " bytes, of which ", step_budget(),
+                             " for the step; evaluation takes ", bytes_text(planned.evaluation));
     std::string outside = cat("; outside of it are ", bytes_text(work.data_bytes), " of data");
     if (host_bytes_ > 0)
       (host_share() > 0 ? inside : outside) += cat(", and batches in preparation ", host);
@@ -78,11 +79,11 @@ Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor>
     return planned;
   } catch (const BudgetError&) {
     const int64_t smallest = smallest_for(step.capture_all(work, window), options_.planning);
-    fail<UsageError>("train: the budget is too small: ", bytes_,
-                     " bytes, and the smallest plan found takes ", smallest + host_share() + cut_,
-                     host_share() > 0 ? cat(" with batches in preparation of ", host) : "",
-                     ". Allow that many, or search longer.",
-                     advice(work, parameters, window, functions));
+    fail<UsageError>(
+        "train: the budget is too small: ", bytes_, " bytes, and the smallest plan found takes ",
+        smallest + host_share() + cut_,
+        host_share() > 0 ? cat(", of which ", host, " for batches in preparation") : "",
+        ". Allow that many, or search longer.", advice(work, parameters, window, functions));
   }
 }
 

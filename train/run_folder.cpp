@@ -15,6 +15,11 @@ namespace plimsoll::train {
 
 RunFolder::RunFolder(std::filesystem::path path, bool resume) : path_(std::move(path)) {
   std::error_code error;
+  for (std::filesystem::path part = std::filesystem::absolute(path_, error).lexically_normal();
+       !error && !std::filesystem::exists(part, error) && part.has_relative_path();
+       part = part.parent_path())
+    if (part.has_filename()) made_.push_back(part);
+  error.clear();
   std::filesystem::create_directories(path_, error);
   if (!error) {
     lock_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -34,6 +39,10 @@ RunFolder::RunFolder(std::filesystem::path path, bool resume) : path_(std::move(
     data::remove_unfinished(path_, name);
 }
 
-RunFolder::~RunFolder() { close(lock_); }
+RunFolder::~RunFolder() {
+  std::error_code not_empty;
+  for (const std::filesystem::path& folder : made_) std::filesystem::remove(folder, not_empty);
+  close(lock_);
+}
 
 }  // namespace plimsoll::train

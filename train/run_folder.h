@@ -6,14 +6,15 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 namespace plimsoll::train {
 
 class RunFolder {
  public:
   // Makes the folder where there is none, and keeps other processes out of it until this object is
-  // gone or the process is. UsageError when it cannot be made, another process has it, or it has
-  // saves already and is not to be resumed.
+  // gone or the process is; folders it made go with it while they are empty. UsageError when it
+  // cannot be made, another process has it, or it has saves already and is not to be resumed.
   RunFolder(std::filesystem::path path, bool resume);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -30,6 +31,7 @@ class RunFolder {
 
  private:
   std::filesystem::path path_;
+  std::vector<std::filesystem::path> made_;  // the innermost first
   int lock_ = -1;
 };
 

@@ -9,6 +9,7 @@
 
 #include "core/engine/transfer.h"
 #include "memory/pool/pooled_allocator.h"
+#include "train/batches.h"
 
 namespace plimsoll::train {
 namespace {
@@ -62,8 +63,7 @@ std::string value_of(const formats::Metadata& metadata, const std::string& name)
 }
 
 void check_whole(const formats::Safetensors& state, const fs::path& file) {
-  check<DataError>(value_of(state.metadata(), "format") == kFormat,
-                   "state: this file is no training state: ", file.string(),
+  check<DataError>(is_state(state), "state: this file is no training state: ", file.string(),
                    ". Name one that a run has saved.");
   Checksum checksum;  // one tensor after another: no more memory than the largest takes
   const std::set<std::string> names(state.names().begin(), state.names().end());
@@ -177,6 +177,9 @@ std::vector<Changed> State::restore(const fs::path& file) const {
   check_whole(state, file);
   for (const auto& [name, value] : same_) {
     const std::string saved = value_of(state.metadata(), name);
+    check<UsageError>(saved == value || !is_fingerprint(value) || !is_fingerprint(saved),
+                      "state: ", file.string(), " was saved with other ", name,
+                      ". Give the same, or begin anew.");
     check<UsageError>(saved == value, "state: ", file.string(), " was saved with ", name, " ",
                       saved, ", not with ", value, ". Give the same, or begin anew.");
   }
@@ -215,6 +218,10 @@ void write_state(const fs::path& file, const StateCopy& copy) {
   metadata["format"] = kFormat;
   metadata["crc32"] = checksum.text();
   formats::write_safetensors(file, copy.tensors, metadata);
+}
+
+bool is_state(const formats::Safetensors& file) {
+  return value_of(file.metadata(), "format") == kFormat;
 }
 
 void check_whole(const fs::path& file) {

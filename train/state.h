@@ -49,7 +49,8 @@ class State {
   // Kept by reference.
   State& number(const std::string& name, int64_t& value) { return add({name, &value, {}}); }
   State& number(const std::string& name, double& value) { return add({name, &value, {}}); }
-  // What the file must have been saved with too, and what to call it.
+  // What the file must have been saved with too, and what to call it. Of fingerprints
+  // (train/batches.h) only the name is said.
   State& same(const std::string& name, std::string value);
   // What may be another than in the file. The tensors under the prefix `anew` then stay as they
   // are, whether the file has such or not, and restore() says what has changed. Only a file with
@@ -88,6 +89,9 @@ class State {
 
 // Not atomically: see Saves. DataError.
 void write_state(const std::filesystem::path& file, const StateCopy& copy);
+
+// Whether that is what write_state() writes, by its metadata.
+bool is_state(const formats::Safetensors& file);
 
 // DataError unless `file` is a state that write_state() wrote, to the last bit.
 void check_whole(const std::filesystem::path& file);

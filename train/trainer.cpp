@@ -108,8 +108,10 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       .number("run.lowest_loss", early_.best)
       .number("run.evaluations_without_lower", early_.waited);
   for (const auto& [name, value] : options_.same) state_.same(name, value);
-  state_.same("data", training_.identity)
-      .same("seed", cat(options_.seed))
+  for (const auto& [name, value] : training_.identity) state_.same(name, value);
+  for (const auto& [name, value] : held_out_.identity)
+    state_.same(cat(held_out_.split, " ", name), value);
+  state_.same("seed", cat(options_.seed))
       .same("batch", cat(training_.kinds.front()[0].shape[0]))
       .same("accumulate", windows_.text())
       .may_change("loss scale", loss_scale_of(options_), "loss_scaler.", "window.");
@@ -124,9 +126,11 @@ Result Trainer::run() {
               options_.captured ? "captured" : "eager", name_of(options_.precision));
   if (options_.resume && !options_.plan_only) restore();
   first_ = batches_;
-  result_.planned = plan();
+  if (!over() || evaluation_missing() || options_.plan_only) result_.planned = plan();
   if (options_.plan_only) return result_;
-  const StopRequest stop;  // until now Ctrl-C ends the process: there is nothing to lose
+  const StopRequest stop;            // until now Ctrl-C ends the process: there is nothing to lose
+  if (options_.resume && !resumed_)  // nothing is refused any more
+    std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
   open(result_.planned);
   train_all(stop);
   return finish(stop);
@@ -148,16 +152,17 @@ void Trainer::restore() {
     changed = state_.restore(file);
   }
   best_ = fs::path(file).stem().string().ends_with("-best");
-  if (file.empty())
-    std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
-  else
+  resumed_ = !file.empty();
+  if (resumed_)
     std::printf("resumed after %lld batches from %s\n", static_cast<long long>(batches_),
                 file.c_str());
   for (const auto& [name, before, now] : changed)
     std::printf("  %s %s from here on; it was %s\n", name.c_str(), now.c_str(), before.c_str());
-  if (batches_ >= length_.batches)
-    std::printf("training is over: all of its %lld batches were made\n",
-                static_cast<long long>(length_.batches));
+  if (over() && !evaluation_missing())
+    std::printf("training is over: %s; nothing is planned and nothing trained\n",
+                early_.reached()
+                    ? "evaluations had no lower loss any more"
+                    : cat("all of its ", length_.batches, " batches were made").c_str());
   if (own && !file.empty()) saved_ = batches_;
 }
 
@@ -199,7 +204,7 @@ void Trainer::open(const Planned& planned) {
   }
   journal_.open(folder_ ? folder_->path() : fs::path(), batches_,
                 batches_ - (evaluation_missing() ? 1 : 0), planned.training);
-  if (folder_)
+  if (folder_ && running())
     std::printf("  saves into %s; a copy of %s of the state is outside of any plan and budget\n",
                 folder_->saves().c_str(), bytes_text(state_.bytes()).c_str());
 }
@@ -271,9 +276,7 @@ void Trainer::drain_losses(size_t most_left) {
     const Trained& batch = trained_.front();
     const double loss = batch.loss.value();
     round_loss_.add(loss, batch.labels);
-    const bool guesses = options_.objective.guess && score_.loss.count > 0;
-    journal_.trained(batch.batches, loss, batch.learning_rate.value(),
-                     guesses ? score_.accuracy() : -1);
+    journal_.trained(batch.batches, loss, batch.learning_rate.value());
   }
 }
 
@@ -335,7 +338,7 @@ Result Trainer::finish(const StopRequest& stop) {
   result_.skipped = step_.skipped(batches_);
   result_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  result_.over = batches_ >= length_.batches || early_.reached();
+  result_.over = over();
   const int64_t updates = windows_.before(batches_);
   check<NumericError>(!result_.over || result_.skipped < updates || updates == 0,
                       "train: no update was made: loss scaling left out all ", updates,

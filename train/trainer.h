@@ -84,6 +84,7 @@ class Trainer {
   void open(const Planned& planned);
   void train_all(const StopRequest& stop);
   void drain_losses(size_t most_left);
+  bool over() const { return batches_ >= length_.batches || early_.reached(); }
   bool running(const StopRequest& stop) const;
   // The state was saved before an evaluation that did not come to its end.
   bool evaluation_missing() const {
@@ -123,6 +124,7 @@ class Trainer {
   int64_t made_ = 0, left_out_in_a_row_ = 0;   // updates
   std::deque<Trained> trained_;                // whose losses were not looked at
   int64_t first_ = 0;                          // batch of this process
+  bool resumed_ = false;                       // from a save
   int64_t saved_ = -1;                         // batches at the last save of this run; -1: none
   bool best_ = false;                          // whether the last evaluation, just made, was
   Result result_;

@@ -186,6 +186,7 @@ ImageDataset draw_images(Split split, DrawAttrs attrs) {
                        .normalization = kBuiltinNormalization,
                        .pixels = {},
                        .labels = {}};
+  for (const Figure& figure : kFigureTable) dataset.class_names.emplace_back(figure.name);
   constexpr int64_t kMost = 100'000'000;  // 78 GB
   check<ValueError>(count <= kMost, "draw_images: there are too many images: ", count,
                     " of at most ", kMost, ". Draw fewer.");

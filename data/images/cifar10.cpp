@@ -104,7 +104,9 @@ ImageDataset load_cifar10(const fs::path& dir, Split split) {
                        .classes = 10,
                        .normalization = kCifar10Normalization,
                        .pixels = {},
-                       .labels = {}};
+                       .labels = {},
+                       .class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog",
+                                       "frog", "horse", "ship", "truck"}};
   if (train && found < kTrainBatches)
     dataset.name += cat(" (", found, " of ", kTrainBatches, " batches)");
   for (const auto& [name, file] : files) {

@@ -32,6 +32,8 @@ class Tokens {
 
   int64_t size() const { return size_; }
   int64_t bytes() const { return size_ * bytes_each_; }
+  // The ids as they lie in memory.
+  std::span<const std::byte> raw() const { return {data_, static_cast<size_t>(bytes())}; }
 
   // Ids number begin ... end - 1. 0 <= begin <= end <= size().
   Tokens part(int64_t begin, int64_t end) const;

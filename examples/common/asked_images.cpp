@@ -49,10 +49,12 @@ AskedImages asked_images(const PredictOptions& options, const TrainedModel& trai
                                .classes = test.classes,
                                .normalization = test.normalization,
                                .pixels = {},
-                               .labels = {}},
+                               .labels = {},
+                               .class_names = trained.class_names},
                     .names = {},
                     .entry = {}};
-  auto& [name, height, width, channels, classes, normalization, pixels, labels] = asked.images;
+  auto& [name, height, width, channels, classes, normalization, pixels, labels, classes_named] =
+      asked.images;
   for (const std::string& file : options.pictures) {
     const data::Picture picture =
         data::fitted(formats::read_picture(file), file, trained.size(), options.fit);

@@ -40,6 +40,23 @@ class ConfigFile : public CLI::ConfigTOML {
   }
 };
 
+// How many letters are to be left out, put in, replaced or swapped with the next.
+size_t changes(const std::string& from, const std::string& to) {
+  std::vector<std::vector<size_t>> of(from.size() + 1, std::vector<size_t>(to.size() + 1));
+  for (size_t i = 0; i <= from.size(); ++i)
+    for (size_t j = 0; j <= to.size(); ++j) {
+      if (i == 0 || j == 0) {
+        of[i][j] = i + j;
+        continue;
+      }
+      of[i][j] = std::min({of[i - 1][j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1), of[i - 1][j] + 1,
+                           of[i][j - 1] + 1});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+        of[i][j] = std::min(of[i][j], of[i - 2][j - 2] + 1);
+    }
+  return of.back().back();
+}
+
 }  // namespace
 
 int Exit::print() const {
@@ -113,8 +130,31 @@ void CommandLine::parse_complete_callback(std::function<void()> f) {
   app_->parse_complete_callback(std::move(f));
 }
 
+std::string CommandLine::unknown_option(const std::string& word) const {
+  const std::string written = word.substr(0, word.find('='));
+  std::string nearest;
+  std::pair<size_t, size_t> least{3, 0};  // with more changes it is another word
+  for (const auto& [name, option] : options_) {
+    const size_t longer = std::max(name.size(), written.size());
+    const std::pair distance{changes(written, name),
+                             longer - std::min(name.size(), written.size())};
+    if (distance >= least) continue;
+    least = distance;
+    nearest = name;
+  }
+  return cat(written, ": there is no such option. ",
+             nearest.empty() ? std::string("--help lists those that there are.")
+                             : cat("Did you mean ", nearest, "?"));
+}
+
 void CommandLine::parse(int argc, char** argv, const std::string& config) {
   std::vector<std::string> words(argv + 1, argv + argc);
+  // CLI11 would take the next word for the value of "--prompt=".
+  for (size_t i = 0; i < words.size(); ++i)
+    if (words[i].starts_with("--") && words[i].ends_with('=')) {
+      words[i].pop_back();
+      words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, "");
+    }
   if (!config.empty()) words.insert(words.begin(), "--config=" + config);
   std::ranges::reverse(words);  // as CLI11 wants them
   app_->name(argv[0]);
@@ -127,6 +167,9 @@ void CommandLine::parse(int argc, char** argv, const std::string& config) {
                        ". --print-config lists them.");
     std::ostringstream said;
     const int code = app_->exit(e, said, said);
+    if (dynamic_cast<const CLI::ExtrasError*>(&e))
+      for (const std::string& word : app_->remaining())
+        if (word.starts_with("--")) throw Exit{2, unknown_option(word) + "\n"};
     throw Exit{code == 0 ? 0 : 2, said.str()};
   }
 }

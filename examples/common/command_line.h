@@ -75,6 +75,7 @@ class CommandLine {
 
  private:
   Option* keep(const std::string& name, CLI::Option* option);
+  std::string unknown_option(const std::string& word) const;  // a sentence
 
   std::unique_ptr<CLI::App> app_;
   std::map<std::string, Option> options_;

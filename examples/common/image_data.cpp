@@ -1,8 +1,8 @@
 #include "examples/common/image_data.h"
 
 #include "data/loader.h"
-#include "data/source.h"
 #include "examples/common/synthetic.h"
+#include "formats/image_folder.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -32,6 +32,9 @@ ImageData synthetic_data(const Options& options, Device device) {
   check<UsageError>(options.augment == "none",
                     "--augment: synthetic images are not augmented: ", options.augment,
                     ". Leave it out.");
+  check<UsageError>(!options.grey,
+                    "--grey: only pictures of a folder can be made grey: ", options.data,
+                    ". Leave it out.");
   ImageSize size = own_images(options.model);
   if (options.image_size > 0) size.height = size.width = options.image_size;
   train::Batches test = synthetic_batches(
@@ -43,13 +46,23 @@ ImageData synthetic_data(const Options& options, Device device) {
 
 }  // namespace
 
+formats::FolderAttrs folder_attrs(const Options& options) {
+  const bool folder = options.data.starts_with("folder:");
+  check<UsageError>(folder || options.image_size == 0, "--image-size: only synthetic images and ",
+                    "pictures of a folder have any size: ", options.image_size, " with --data ",
+                    options.data, ". Leave it out.");
+  check<UsageError>(folder || !options.grey,
+                    "--grey: only pictures of a folder can be made grey: ", options.data,
+                    ". Leave it out.");
+  return {.side = options.image_size, .grey = options.grey};
+}
+
 ImageData image_data(const Options& options, Device device) {
   if (options.data == kSynthetic) return synthetic_data(options, device);
-  check<UsageError>(options.image_size == 0,
-                    "--image-size: only synthetic images have any size: ", options.image_size,
-                    " with --data ", options.data, ". Leave it out.");
   const auto all = std::make_shared<Loaded>(
-      naming_data(options, [&] { return data::load_images(options.data); }), options, device);
+      naming_data(options,
+                  [&] { return formats::load_images(options.data, folder_attrs(options)); }),
+      options, device);
   const data::ImageDataset &set = all->images.train, &test = all->images.test;
   check<DataError>(
       test.height == set.height && test.width == set.width && test.channels == set.channels,

@@ -7,6 +7,7 @@
 
 #include "examples/common/options.h"
 #include "examples/models/cnn_models.h"
+#include "formats/image_folder.h"
 #include "train/batches.h"
 
 namespace plimsoll::examples {
@@ -18,5 +19,8 @@ struct ImageData {
 
 // UsageError for options that the source does not have.
 ImageData image_data(const Options& options, Device device);
+
+// What becomes of the pictures of a folder. UsageError for options that other data do not have.
+formats::FolderAttrs folder_attrs(const Options& options);
 
 }  // namespace plimsoll::examples

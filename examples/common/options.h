@@ -21,7 +21,8 @@ struct Options : train::TrainOptions {
   std::string data = "builtin";
   std::string augment = "none";  // of training images
   int64_t workers = 1;           // threads that prepare batches of images
-  int64_t image_size = 0;        // of synthetic images; 0: the model's own
+  int64_t image_size = 0;        // of synthetic images; 0: the model's own. Or of a folder's
+  bool grey = false;             // pictures of a folder
   int64_t batch = 0;             // examples
   double learning_rate = 0;      // the highest
   bool checkpoint = false;       // at each block
@@ -57,12 +58,14 @@ void takes_none(const CommandLine& app, const std::string& model, const char* ha
                 std::initializer_list<const char*> names);
 
 // read(), with the option in front of what is wrong with its data: "--data text:a.txt: text: ...".
+// `of_run`: the command line does not say it, but a run, which may have begun in another folder.
 template <class Read>
-auto naming_data(const Options& options, const Read& read) {
+auto naming_data(const Options& options, const Read& read, bool of_run = false) {
   try {
     return read();
   } catch (const DataError& e) {
-    fail<DataError>("--data ", options.data, ": ", e.what());
+    fail<DataError>("--data ", options.data, ": ", e.what(),
+                    of_run ? " The run read it there: say with --data where it lies now." : "");
   }
 }
 

@@ -22,7 +22,7 @@ Json about(const PredictOptions& options, const TrainedModel& trained) {
   std::string line = cat("  images ", set.height, " x ", set.width, " x ", set.channels,
                          "; of a byte p the net sees");
   for (size_t c = 0; c < static_cast<size_t>(set.channels); ++c) {
-    const auto& [m, s] = std::pair(set.normalization.mean[c], set.normalization.stddev[c]);
+    const auto& [m, s] = std::pair(trained.normalization.mean[c], trained.normalization.stddev[c]);
     line += cat(c == 0 ? " (p / 255 - " : ", (p / 255 - ", m, ") / ", s);
     mean.push_back(shortest(m));
     stddev.push_back(shortest(s));
@@ -33,27 +33,30 @@ Json about(const PredictOptions& options, const TrainedModel& trained) {
           {"data", options.data},
           {"image", {set.height, set.width, set.channels}},
           {"classes", set.classes},
+          {"class_names", trained.class_names},
           {"normalization", {{"mean", mean}, {"stddev", stddev}}},
           {"precision", options.precision_name}};
 }
 
 Json predictions(const AskedImages& asked, const train::Classified& classified, int64_t most) {
   Json rows = Json::array();
+  const std::vector<std::string>& names = asked.images.class_names;
   for (size_t i = 0; i < asked.names.size(); ++i) {
     Json row, best = Json::array();
     std::string line = asked.names[i] + ":";
     for (const auto& [label, probability] :
          train::top(classified.of(static_cast<int64_t>(i)), most)) {
       char text[64];
-      std::snprintf(text, sizeof text, "  %lld (%.4f)", static_cast<long long>(label),
-                    static_cast<double>(probability));
-      line += text;
-      best.push_back({{"class", label}, {"probability", shortest(probability)}});
+      std::snprintf(text, sizeof text, " (%.4f)", static_cast<double>(probability));
+      line += cat("  ", train::class_name(names, label), text);
+      best.push_back({{"class", label},
+                      {"name", train::class_name(names, label)},
+                      {"probability", shortest(probability)}});
     }
     row["image"] = asked.names[i];
     if (asked.entry[i]) {
       const int64_t label = asked.images.labels[i];
-      line += cat("  it is ", label);
+      line += cat("  it is ", train::class_name(names, label));
       row["entry"] = *asked.entry[i];
       row["label"] = label;
     }
@@ -87,12 +90,14 @@ Json confusion_matrix(const train::Confusion& confusion) {
   return rows;
 }
 
-Json worst(const data::ImageDataset& images, std::span<const train::Mistake> mistakes) {
+Json worst(const TrainedModel& trained, std::span<const train::Mistake> mistakes) {
   Json rows = Json::array();
   for (const auto& [image, label, guess, probability] : mistakes) {
-    std::printf("%s %lld: it is %lld (%.3g), and taken for %lld (%.4f)\n", images.name.c_str(),
-                static_cast<long long>(image), static_cast<long long>(label),
-                static_cast<double>(probability), static_cast<long long>(guess.label),
+    std::printf("%s %lld: it is %s (%.3g), and taken for %s (%.4f)\n", trained.test.name.c_str(),
+                static_cast<long long>(image),
+                train::class_name(trained.class_names, label).c_str(),
+                static_cast<double>(probability),
+                train::class_name(trained.class_names, guess.label).c_str(),
                 static_cast<double>(guess.probability));
     rows.push_back({{"entry", image},
                     {"label", label},
@@ -103,9 +108,10 @@ Json worst(const data::ImageDataset& images, std::span<const train::Mistake> mis
   return rows;
 }
 
-std::string page_of(const std::string& title, const data::ImageDataset& images,
-                    const train::Classified& classified, std::span<const train::Mistake> mistakes) {
-  const train::Confusion confusion(classified, images.labels);
+std::string page_of(const TrainedModel& trained, const train::Classified& classified,
+                    std::span<const train::Mistake> mistakes) {
+  const data::ImageDataset& images = trained.test;
+  const train::Confusion confusion(classified, images.labels, trained.class_names);
   std::vector<train::PicturedMistake> pictured;
   for (const train::Mistake& mistake : mistakes) {
     const auto first = images.pixels.begin() + mistake.image * images.image_bytes();
@@ -113,7 +119,7 @@ std::string page_of(const std::string& title, const data::ImageDataset& images,
         images.height, images.width, images.channels, {first, first + images.image_bytes()}};
     pictured.push_back({mistake, formats::png_of(picture)});
   }
-  return train::mistakes_page(title, images.name, confusion, classified.score, pictured);
+  return train::mistakes_page(trained.file, images.name, confusion, classified.score, pictured);
 }
 
 }  // namespace plimsoll::examples

@@ -23,10 +23,10 @@ Json evaluation(const data::ImageDataset& images, const train::Classified& class
 Json confusion_matrix(const train::Confusion& confusion);
 
 // A line and an element for each.
-Json worst(const data::ImageDataset& images, std::span<const train::Mistake> mistakes);
+Json worst(const TrainedModel& trained, std::span<const train::Mistake> mistakes);
 
 // A page with the pictures of the mistakes.
-std::string page_of(const std::string& title, const data::ImageDataset& images,
-                    const train::Classified& classified, std::span<const train::Mistake> mistakes);
+std::string page_of(const TrainedModel& trained, const train::Classified& classified,
+                    std::span<const train::Mistake> mistakes);
 
 }  // namespace plimsoll::examples

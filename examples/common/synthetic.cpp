@@ -41,7 +41,7 @@ train::Batches synthetic_batches(const data::Batch& batch, const char* item, int
   return {.at = [batch](int64_t) { return batch; },
           .count = 1,
           .name = cat("one synthetic batch, ", batch.x.shape(), ", in every step"),
-          .identity = cat("synthetic, ", batch.x.shape()),
+          .identity = {{"data", cat("synthetic, ", batch.x.shape())}},
           .item = item,
           .items = items};
 }

@@ -1,19 +1,11 @@
 #include "examples/common/text_data.h"
 
-#include "core/base/hash.h"
 #include "data/source.h"
 #include "data/text/passages.h"
 #include "examples/common/synthetic.h"
 
 namespace plimsoll::examples {
 namespace {
-
-// Of the first tokens: all of a large file would have to come from the disk.
-uint64_t hash_of(const data::Tokens& tokens) {
-  std::vector<int64_t> first(static_cast<size_t>(std::min<int64_t>(tokens.size(), 1 << 18)));
-  tokens.copy(0, std::ssize(first), first.data());
-  return fnv1a(std::as_bytes(std::span(first)));
-}
 
 // The size of the model, but for its vocabulary, and how long its windows are.
 GptSize size_of(const TextOptions& options, int64_t context) {
@@ -75,8 +67,7 @@ TextTask gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Init
   task.training.at = [text, window, seed = options.seed](int64_t number) {
     return data::random_windows(text->train, window, seed, static_cast<uint64_t>(number));
   };
-  task.training.identity =
-      cat(text->train.size(), " tokens of ", text->vocabulary, ", ", hash_of(text->train));
+  task.training.identity = identity_of(text->train, text->validation, text->vocabulary);
   task.training.data_bytes = text->train.bytes() + text->validation.bytes();
   task.validation.at = [text, window](int64_t index) {
     return data::evaluation_windows(text->validation, window, index);
@@ -96,17 +87,17 @@ TextTask passage_task(const TextOptions& options, data::WindowAttrs window, nn::
   const auto passages = std::make_shared<data::PassageDataset>(
       data::make_passages(data::load_text(options.data), {.vocabulary = size.vocabulary}));
   int64_t words = 0;
-  uint64_t hash = kFnvStart;
+  std::string hash;
   for (const auto* parts : {&passages->train, &passages->test})
     for (const auto& part : *parts) {
       words += std::ssize(part);
-      hash = fnv1a(std::as_bytes(std::span(part)), hash);
+      hash = train::fingerprint(std::as_bytes(std::span(part)), hash);
     }
   TextTask task = task_of(std::move(model), options, size.context);
   task.training.at = [passages, window, seed = options.seed](int64_t number) {
     return data::random_passages(*passages, window, seed, static_cast<uint64_t>(number));
   };
-  task.training.identity = cat(words, " words, ", hash);
+  task.training.identity = {{"data", cat(words, " words")}, {kTokens, hash}};
   task.training.data_bytes = words * int64_t{sizeof(int32_t)};
   task.validation.at = [passages, window](int64_t index) {
     return data::test_passages(*passages, window, index);
@@ -116,6 +107,12 @@ TextTask passage_task(const TextOptions& options, data::WindowAttrs window, nn::
 }
 
 }  // namespace
+
+train::Identity identity_of(const data::Tokens& train, const data::Tokens& validation,
+                            int64_t vocabulary) {
+  return {{"data", cat(train.size(), " tokens of ", vocabulary)},
+          {kTokens, train::fingerprint(validation.raw(), train::fingerprint(train.raw()))}};
+}
 
 bool is_gpt(const TextOptions& options) { return options.model != "textcls"; }
 

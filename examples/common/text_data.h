@@ -5,6 +5,7 @@
 //   train::Trainer trainer(*task.model, groups, task.training, task.validation, options);
 #pragma once
 
+#include "data/text/tokens.h"
 #include "examples/common/options.h"
 #include "examples/models/transformer_models.h"
 #include "train/batches.h"
@@ -25,6 +26,12 @@ struct TextTask {
   int64_t context;
   nn::TorchLayout layout = {};  // of its weights in files
 };
+
+// What a run tells one text from another by: the size of the part to train on, of how many
+// different tokens it is, and under the name kTokens a fingerprint of all of both parts.
+constexpr const char* kTokens = "tokens";
+train::Identity identity_of(const data::Tokens& train, const data::Tokens& validation,
+                            int64_t vocabulary);
 
 bool is_gpt(const TextOptions& options);
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "data/source.h"
+#include "examples/common/image_data.h"
 #include "examples/common/synthetic.h"
 #include "examples/models/weights.h"
 #include "train/budget.h"
@@ -33,6 +33,12 @@ void read_config(const CommandLine& app, PredictOptions& options) {
                     options.model, ". Leave it out.");
   options.model = model;
   if (app.count("--data") == 0) options.data = value("data");
+  if (options.data.starts_with("folder:")) {  // its pictures as they were then
+    const std::string side = value("image-size");
+    if (app.count("--image-size") == 0)
+      std::from_chars(side.data(), side.data() + side.size(), options.image_size);
+    options.grey = value("grey") == "true";
+  }
   if (app.count("--precision") == 0) options.precision_name = value("precision");
   if (app.count("--batch") == 0)
     std::from_chars(batch.data(), batch.data() + batch.size(), options.batch);
@@ -55,7 +61,8 @@ void check_words(const CommandLine& app, const PredictOptions& options) {
   check<UsageError>(options.weights.empty() || !options.best,
                     "--best: there is one set of weights in a file: ", options.weights,
                     ". Leave it out.");
-  check<UsageError>(!options.pictures.empty() || !options.entries.empty() || options.whole_split(),
+  check<UsageError>(!options.pictures.empty() || !options.entries.empty() ||
+                        options.whole_split() || options.plan_only,
                     "predict: there is nothing to predict: no pictures. Name some, or give "
                     "--entry, --evaluate, --confusion, --worst or --report.");
 }
@@ -63,7 +70,7 @@ void check_words(const CommandLine& app, const PredictOptions& options) {
 }  // namespace
 
 void add_predict_options(CommandLine& app, PredictOptions& options) {
-  app.add_option("pictures", options.pictures, "Pictures: PNG, PGM or PPM files of 8 bits");
+  app.add_option("pictures", options.pictures, "Pictures: PNG, JPEG, PGM or PPM files of 8 bits");
   app.add_option("--run", options.run, "Folder of the run of train_cnn that trained the net")
       ->check(not_empty());
   app.add_flag("--best", options.best, "Its best save, not its newest");
@@ -73,6 +80,9 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
   app.add_option("--data", options.data,
                  cat("What the net was trained on, for its normalisation and --entry: ",
                      data::kImageSources, " [as the run says]"));
+  app.add_option("--image-size", options.image_size,
+                 "What the pictures of a folder were stretched to [as the run says]")
+      ->check(whole_number(0, 4096));
   app.add_option("--entry", options.entries, "Images of its test split too, as in 17,30-35")
       ->check(not_empty());
   app.add_option("--top", options.top, "Classes to name for each image")
@@ -105,17 +115,28 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
 
 TrainedModel trained_model(const CommandLine& app, PredictOptions& options) {
   check_words(app, options);
-  if (!options.run.empty()) read_config(app, options);
+  if (!options.run.empty())
+    read_config(app, options);
+  else
+    options.grey = options.fit.grey && options.data.starts_with("folder:");
   check<UsageError>(options.data != kSynthetic,
                     "--data: synthetic images show nothing, and have no normalisation: ",
                     options.run, ". Name a run on pictures.");
   const Device device = open_device(options.device);
   if (options.budget != 0) train::make_exact(*default_pool(device));
-  TrainedModel trained{
-      .file = options.weights,
-      .test =
-          naming_data(options, [&] { return data::load_images(options.data, data::Split::test); }),
-      .model = nullptr};
+  TrainedModel trained{.file = options.weights,
+                       .test = naming_data(
+                           options,
+                           [&] {
+                             return formats::load_images(options.data, data::Split::test,
+                                                         folder_attrs(options));
+                           },
+                           /*of_run=*/app.count("--data") == 0),
+                       .normalization = {},
+                       .class_names = {},
+                       .model = nullptr};
+  trained.normalization = trained.test.normalization;
+  trained.class_names = trained.test.class_names;
   const ImageSize size{trained.test.height, trained.test.width, trained.test.channels,
                        trained.test.classes};
   nn::Initializer init{.placement = {.device = device}};
@@ -128,6 +149,8 @@ TrainedModel trained_model(const CommandLine& app, PredictOptions& options) {
                                                           {{"model", options.model}}, options.best);
   for (const train::Damaged& damaged : saved.damaged) std::printf("%s\n", damaged.why.c_str());
   trained.file = saved.file.string();
+  trained.normalization = saved.normalization();
+  if (auto names = saved.class_names(); !names.empty()) trained.class_names = std::move(names);
   return trained;
 }
 

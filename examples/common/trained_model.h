@@ -28,8 +28,10 @@ struct PredictOptions : Options {
 void add_predict_options(CommandLine& app, PredictOptions& options);
 
 struct TrainedModel {
-  std::string file;         // of the weights
-  data::ImageDataset test;  // the test split of what it was trained on
+  std::string file;                      // of the weights
+  data::ImageDataset test;               // the test split of what it was trained on
+  data::Normalization normalization;     // that it was trained with
+  std::vector<std::string> class_names;  // empty: they have numbers alone
   std::unique_ptr<Staged> model;
 
   data::PictureSize size() const { return {test.height, test.width, test.channels}; }

@@ -4,6 +4,7 @@
 #include "data/output_file.h"
 #include "examples/common/run_options.h"
 #include "formats/safetensors.h"
+#include "train/state.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -42,6 +43,10 @@ void Weights::read(const nn::Module& model) const {
   try {
     std::vector<NamedTensor> state;
     const formats::Safetensors file(from_);
+    check<UsageError>(
+        !train::is_state(file), "--weights ", from_, ": this is a save of a run, not ",
+        "weights that --export has written. Name its folder with --run for predict and "
+        "generate, and with --resume to train on.");
     for (const std::string& name : file.names()) {
       const std::string bare = name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
       if (!is_mask(bare)) state.push_back({bare, file.tensor(name)});

@@ -20,8 +20,8 @@ class Weights {
 
   // Reads --weights, if there is one, into the model; not where training goes on: the state that
   // --resume restores has them all. A prefix "transformer." of all names and the masks among
-  // GPT-2's tensors (h.0.attn.bias) are left out. DataError, with the option in front, for a file
-  // that is not there, damaged or of another model.
+  // GPT-2's tensors (h.0.attn.bias) are left out. UsageError for a save of a run; DataError, with
+  // the option in front, for a file that is not there, damaged or of another model.
   void read(const nn::Module& model) const;
   // Writes --export, if there is one: for when training is over; nothing after --plan-only.
   // DataError when the disk does not take it.

@@ -3,11 +3,11 @@
 #include <charconv>
 #include <cstdio>
 
-#include "core/base/hash.h"
 #include "core/engine/transfer.h"
 #include "data/source.h"
 #include "data/text/bpe_files.h"
 #include "examples/common/command_line.h"
+#include "examples/common/text_data.h"
 #include "examples/models/weights.h"
 #include "formats/safetensors.h"
 #include "memory/pool/pooled_allocator.h"
@@ -38,15 +38,6 @@ fs::path newest_save(const fs::path& run) {
 std::string value_of(const formats::Metadata& metadata, const std::string& name) {
   const auto found = metadata.find(name);
   return found == metadata.end() ? "" : found->second;
-}
-
-// What train_transformer tells one text from another by.
-std::string identity(const data::TextDataset& text) {
-  const data::Tokens tokens(text.train);
-  std::vector<int64_t> first(static_cast<size_t>(std::min<int64_t>(tokens.size(), 1 << 18)));
-  tokens.copy(0, std::ssize(first), first.data());
-  return cat(tokens.size(), " tokens of ", text.vocabulary.size(), ", ",
-             fnv1a(std::as_bytes(std::span(first))));
 }
 
 // The size of a model of train_transformer, from the shapes and names of its tensors.
@@ -96,9 +87,9 @@ void SavedGpt::open_run(const GptSource& source) {
   if (!is_folder) train::check_whole(weights_);
   const formats::Safetensors file(weights_);
   name_ = value_of(file.metadata(), "model");
-  check<DataError>((name_ == "gpt" || name_ == kPublished) && file.has(kTable), "--run ",
-                   source.run, ": it trained ", name_.empty() ? "no model" : name_,
-                   ", which writes no text. Name a run of gpt or ", kPublished, ".");
+  check<UsageError>((name_ == "gpt" || name_ == kPublished) && file.has(kTable), "--run ",
+                    source.run, ": it trained ", name_.empty() ? "no model" : name_,
+                    ", which writes no text. Name a run of gpt or ", kPublished, ".");
   size_ = size_in(file, name_);
   if (!source.tokenizer.empty()) return open_tokenizer(source.tokenizer);
 
@@ -111,7 +102,7 @@ void SavedGpt::open_run(const GptSource& source) {
       data.empty() ? "data that no config names" : data,
       ", which does not say what text a token is. Add --tokenizer, or --data with its "
       "text.");
-  open_text(data, value_of(file.metadata(), "data"));
+  open_text(data, source.data.empty(), file.metadata());
 }
 
 void SavedGpt::open_tokenizer(const std::string& path) {
@@ -124,11 +115,21 @@ void SavedGpt::open_tokenizer(const std::string& path) {
   tokens_ = std::move(bpe);
 }
 
-void SavedGpt::open_text(const std::string& source, const std::string& trained_on) {
-  const data::TextDataset text = data::load_text(source);
-  check<DataError>(identity(text) == trained_on, "--data ", source,
-                   ": the text has changed since the training: now it has ", identity(text),
-                   ", then it had ", trained_on, ". Bring the old one back.");
+void SavedGpt::open_text(const std::string& source, bool of_run,
+                         const formats::Metadata& trained_on) {
+  Options options;
+  options.data = source;
+  const data::TextDataset text = naming_data(
+      options, [&] { return data::load_text(source); }, of_run);
+  for (const auto& [name, now] : identity_of(text.train, text.validation, text.vocabulary.size())) {
+    const std::string then = value_of(trained_on, name);
+    check<DataError>(now == then, "--data ", source, ": the text has changed since the training: ",
+                     train::is_fingerprint(now)
+                         ? std::string("it is as long as it was, and other characters stand in it")
+                         : cat("its first 90 %, which are trained on, are ", now,
+                               " characters, and were ", then),
+                     ". Bring the old one back.");
+  }
   tokens_ = text.vocabulary;
 }
 

@@ -14,6 +14,7 @@
 #include "data/text/bpe.h"
 #include "data/text/text.h"
 #include "examples/models/transformer_models.h"
+#include "formats/safetensors.h"
 
 namespace plimsoll::examples {
 
@@ -30,9 +31,9 @@ struct GptSource {
 class SavedGpt {
  public:
   // Reads everything but the weights. Errors, naming the option: UsageError for a source that is
-  // not one of the two, for a run that is not there and a tokenizer that is missing; DataError for
-  // a run without a save, of another model or on data that are no text, for a text that has changed
-  // since the training, a tokenizer of another vocabulary, and for files that are damaged.
+  // not one of the two, for a run that is not there or of another model and a tokenizer that is
+  // missing; DataError for a run without a save, on no text or on one that has changed since the
+  // training, for a tokenizer of another vocabulary, and for files that are damaged.
   explicit SavedGpt(const GptSource& source);
 
   const std::string& name() const { return name_; }
@@ -50,7 +51,7 @@ class SavedGpt {
   void open_run(const GptSource& source);
   void open_published(const GptSource& source);
   void open_tokenizer(const std::string& path);
-  void open_text(const std::string& source, const std::string& trained_on);
+  void open_text(const std::string& source, bool of_run, const formats::Metadata& trained_on);
   void read_save(const Staged& model) const;
   void read_published(const Staged& model) const;
 

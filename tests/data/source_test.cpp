@@ -42,7 +42,9 @@ TEST(DataSource, RefusesEverythingElse) {
   for (const std::string source : {"", "mnist", "mnist:", "imagenet:x", "text:x", " builtin"})
     EXPECT_EQ(error_of<UsageError>([&] { load_images(source); }),
               "data: this names no images: \"" + source +
-                  "\". Use builtin | mnist:DIR | fashion:DIR | cifar10:DIR.");
+                  "\". Use builtin | mnist:DIR | fashion:DIR | cifar10:DIR | folder:DIR.");
+  EXPECT_EQ(error_of<UsageError>([&] { load_images("folder:x"); }),
+            "data: pictures in files are not read here: folder:x. Use formats::load_images().");
   for (const std::string source : {"", "text:", "mnist:x", "file"})
     EXPECT_EQ(error_of<UsageError>([&] { load_text(source); }),
               "data: this names no text: \"" + source + "\". Use builtin | text:FILE.");

@@ -154,6 +154,17 @@ TEST(ExamplesBudget, TrainingAndEvaluationFitIntoTheSmallest) {
   }
 }
 
+TEST(ExamplesBudget, ARefusedOneLeavesNoFolder) {
+  const data::TemporaryFolder dir;
+  const Outcome refused =
+      run(cat("train_cnn --model lenet --batch 16 --cost model --plan-seconds 0.1 --budget 1MiB "
+              "--resume --run ",
+              dir.text("runs/a")));
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_EQ(refused.output.find("training begins"), std::string::npos) << refused.output;
+  EXPECT_TRUE(data::names_in(dir.path()).empty());
+}
+
 // What workers prepare ahead counts: two batches for each more.
 TEST(ExamplesBudget, HoldsBatchesInPreparation) {
   const std::string train =
@@ -163,7 +174,7 @@ TEST(ExamplesBudget, HoldsBatchesInPreparation) {
   const auto least = [&](int64_t workers) {
     const Outcome outcome = run(cat(train, workers, " --budget 1kB"));
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_NE(outcome.output.find(" with batches in preparation of "), std::string::npos)
+    EXPECT_NE(outcome.output.find(" for batches in preparation. Allow "), std::string::npos)
         << outcome.output;
     return number_after(outcome.output, "the smallest plan found takes ");
   };

@@ -159,6 +159,10 @@ TEST_F(GenerateProgram, RefusesOptionsInOneSentence) {
 TEST_F(GenerateProgram, RefusesPromptsInOneSentence) {
   const std::string go = "generate --run " + path("run") + " ";
   expect_refusal(go, 2, "--prompt: it is empty: there is nothing to go on from. Give some text.\n");
+  for (const char* none :
+       {"--prompt= --tokens 3", "--prompt '' --tokens 3"})  // no word is swallowed
+    expect_refusal("generate --run " + path("run") + " " + none, 2,
+                   "--prompt: it is empty: there is nothing to go on from. Give some text.\n");
   expect_refusal(go + "--prompt ''", 2, "--prompt: it is empty: ");
   expect_refusal(go + "--prompt-file - </dev/null", 2, "--prompt-file: it is empty: ");
   expect_refusal(go + "--prompt-file " + path("none"), 3, path("none"));
@@ -182,7 +186,7 @@ TEST_F(GenerateProgram, RefusesRunsInOneSentence) {
 
   const std::string train = "train_transformer --steps 1 --batch 1 --context 8 ";
   ASSERT_EQ(run(train + "--model textcls --data synthetic --run " + path("classes")).code, 0);
-  expect_refusal(from("classes"), 3,
+  expect_refusal(from("classes"), 2,
                  "--run " + path("classes") +
                      ": it trained textcls, which writes no text. Name a run "
                      "of gpt or gpt2-124M.\n");
@@ -195,10 +199,20 @@ TEST_F(GenerateProgram, RefusesRunsInOneSentence) {
                  "--tokenizer, or --data with its text.\n");
 
   std::filesystem::rename(*dir_ / "text", *dir_ / "moved");
-  expect_refusal(from_run(), 3, path("text"));
+  expect_refusal(from_run(), 3, " The run read it there: say with --data where it lies now.\n");
   EXPECT_EQ(run(from_run() + "--data text:" + path("moved")).code, 0);
   dir_->write("text", small_text() + "!");
-  expect_refusal(from_run(), 3, ": the text has changed since the training: now it has ");
+  expect_refusal(from_run(), 3,
+                 ": the text has changed since the training: its first 90 %, which are trained on, "
+                 "are ");
+  std::string other = small_text();
+  std::swap(other[other.size() - 3], other[other.size() - 4]);  // as long, of the same characters
+  dir_->write("text", other);
+  expect_refusal(
+      from_run(), 3,
+      "--data text:" + path("text") +
+          ": the text has changed since the training: it is as long as it was, and other "
+          "characters stand in it. Bring the old one back.\n");
   std::filesystem::rename(*dir_ / "moved", *dir_ / "text");
 }
 

@@ -1,4 +1,4 @@
-// The program of docs/using.md, on the digits that it draws: it learns, and what it saved is what
+// The program of docs/using.md, on the figures that it draws: it learns, and what it saved is what
 // it trained.
 #include "data/loader.h"
 #include "data/source.h"

@@ -206,6 +206,14 @@ TEST_F(Predict, RefusesWhatItCannotUse) {
   const std::string png = write_png("p.png", entry(7));
   expect_refused("predict " + png, 2, "predict: it takes the weights of a run or of a file: ");
   expect_refused(of_run(), 2, "predict: there is nothing to predict: no pictures.");
+  const Json planned = json_of(of_run() + " --plan-only");  // what a batch takes
+  EXPECT_EQ(planned["planned_bytes"], json_of(of_run() + " --evaluate")["planned_bytes"]);
+  const std::string save =
+      train::list_saves(train::RunFolder::saves_of(dir->text("r")))[0].file.string();
+  expect_refused("predict --weights " + save + " --model lenet " + png, 2,
+                 "--weights " + save +
+                     ": this is a save of a run, not weights that --export has "
+                     "written. Name its folder with --run ");
   expect_refused(of_run() + " --model vgg " + png, 2,
                  "--model: the run has another one: " + dir->text("r") + " has lenet, not vgg.");
   expect_refused("predict --run /nowhere " + png, 2, "--run: this is no run: /nowhere has no ");
@@ -222,7 +230,7 @@ TEST_F(Predict, RefusesWhatItCannotUse) {
   dir->write("cut.png", data::read_text(png).substr(0, 100));
   expect_refused(of_run() + " " + dir->text("cut.png"), 3, "png: the file is broken: ");
   expect_refused(of_run() + " " + dir->text("w.safetensors"), 3,
-                 "picture: this is neither PNG nor PGM nor PPM: ");
+                 "picture: this is neither PNG nor JPEG nor PGM nor PPM: ");
   fs::create_directory(*dir / "text");
   dir->write("text/config.toml", std::string("model=\"gpt\"\n"));
   expect_refused("predict --entry 1 --run " + dir->text("text"), 2,

@@ -189,10 +189,28 @@ TEST(OwnModel, TrainsWithinItsBudgetAndGoesOn) {
   const Outcome first = run("own_model", there);
   ASSERT_EQ(first.code, 0) << first.output;
   EXPECT_NE(first.output.find("\nepoch 3/3  mean loss "), std::string::npos) << first.output;
+  EXPECT_NE(
+      first.output.find("\n  budget 10485760 bytes, of which 9278464 for the step; evaluation "),
+      std::string::npos)
+      << first.output;
   const Outcome again = run("own_model", there);
   ASSERT_EQ(again.code, 0) << again.output;
   EXPECT_NE(again.output.find("resumed after "), std::string::npos) << again.output;
-  EXPECT_EQ(again.output.find("\nepoch "), std::string::npos) << again.output;
+  EXPECT_NE(again.output.find("\ntraining is over: "), std::string::npos) << again.output;
+  for (const char* done : {"\nepoch ", "plan: ", "budget "})
+    EXPECT_EQ(again.output.find(done), std::string::npos) << again.output;
+}
+
+TEST(OwnModel, SavesAndExitsWith130WhereItIsStopped) {
+  const data::TemporaryFolder dir;
+  const std::string program = PLIMSOLL_BIN_DIR "/own_model";
+  const Outcome stopped =
+      run_shell(cat("cd ", dir.path().string(), " && { ", program,
+                    " > log 2>&1 & p=$!; until grep -q '^batch ' log; do sleep 0.1; done; "
+                    "kill -TERM $p; wait $p; echo code $?; cat log; }"));
+  EXPECT_NE(stopped.output.find("code 130\n"), std::string::npos) << stopped.output;
+  EXPECT_NE(stopped.output.find("; resume goes on from runs/figures.\n"), std::string::npos)
+      << stopped.output;
 }
 
 TEST(TrainCnn, StopsAtANonFiniteLossAndNamesTheOpOnRequest) {

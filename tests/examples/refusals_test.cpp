@@ -28,6 +28,10 @@ TEST(ExamplesRefuse, Options) {
   const Refusal refusals[] = {
       {"train_cnn --model alexnet", 2,
        "--model: alexnet not in {lenet,sepcnn,resnet8,vgg,resnet50,resnet18-cifar}"},
+      {"train_cnn --modle lenet", 2, "--modle: there is no such option. Did you mean --model?\n"},
+      {"train_cnn --modle=lenet", 2, "--modle: there is no such option. Did you mean --model?\n"},
+      {"train_cnn --width 3", 2, "--width: there is no such option. --help lists those that"},
+      {"train_cnn --model= --epochs 1", 2, "--model:  not in {lenet"},
       {"train_cnn --mode lazy", 2, "--mode: lazy not in {eager,captured}"},
       {"train_cnn --batch 0", 2, "--batch: not a whole number from 1 to 1000000: 0\n"},
       {"train_cnn --batch many", 2, "--batch: not a whole number from 1 to 1000000: many\n"},
@@ -93,7 +97,8 @@ TEST(ExamplesRefuse, Options) {
       {"train_transformer --model gpt2-124M --context 1025", 2,
        "--context: gpt2-124M has 1024 positions: 1025. Use at most as many."},
       {"train_cnn --image-size 64", 2,
-       "--image-size: only synthetic images have any size: 64 with --data builtin. Leave it out."},
+       "--image-size: only synthetic images and pictures of a folder have any size: 64 with --data "
+       "builtin. Leave it out."},
       {"train_cnn --data synthetic --augment flip", 2,
        "--augment: synthetic images are not augmented: flip. Leave it out."},
       {"train_cnn --data synthetic --image-size 4", 2,

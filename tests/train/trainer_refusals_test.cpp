@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/errors.h"
-#include "tests/train/digits.h"
+#include "tests/train/small_training.h"
 
 namespace plimsoll::train {
 namespace {
 
 TEST(Trainer, RefusesWhatDoesNotGoTogether) {
-  Digits s;
+  SmallTraining s;
   const auto train = [&](const TrainOptions& options) { s.train(options); };
   expect_error<ValueError>([&] { train({}); },
                            "train: it is as long as its epochs or its steps say: 0 and 0. Give one "

@@ -13,7 +13,7 @@
 #include "optim/sgd.h"
 #include "tests/data/testing.h"
 #include "tests/support/errors.h"
-#include "tests/train/digits.h"
+#include "tests/train/small_training.h"
 
 namespace plimsoll::train {
 namespace {
@@ -22,7 +22,7 @@ using data::TemporaryFolder;
 
 // What a person writes without the trainer.
 std::vector<float> by_hand(int epochs, int64_t window, double* test_loss) {
-  Digits s;
+  SmallTraining s;
   const std::vector<Tensor> parameters = s.model.parameters();
   const optim::Schedule schedule = optim::cosine(2e-3, 2e-4, 20);
   for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -61,7 +61,7 @@ TEST(Trainer, DoesWhatALoopDoes) {
     double expected_loss = 0;
     const std::vector<float> expected = by_hand(2, window, &expected_loss);
     for (const bool captured : {true, false}) {
-      Digits s;
+      SmallTraining s;
       const Result result = s.train({.epochs = 2,
                                      .accumulate = window,
                                      .clip_norm = 0.5,
@@ -85,12 +85,12 @@ TEST(Trainer, GoesOnWithTheSameBits) {
       const TemporaryFolder dir;
       TrainOptions options{.epochs = 2, .precision = precision, .accumulate = 3};
       options.captured = captured;
-      Digits whole;
+      SmallTraining whole;
       whole.train(options);
       options.run = dir.text("run");
       options.resume = true;
       for (int64_t part : {7, 1, 100}) {  // in the middle of an update too
-        Digits s;                         // another process would have no more
+        SmallTraining s;                  // another process would have no more
         options.stop_after = part;
         const Result result = s.train(options);
         EXPECT_EQ(result.over, part == 100);
@@ -104,10 +104,10 @@ TEST(Trainer, GoesOnWithTheSameBits) {
 // What was trained before an evaluation is kept, and the evaluation made up for.
 TEST(Trainer, GoesOnAfterAnEvaluationThatFailed) {
   const TemporaryFolder dir;
-  Digits whole;
+  SmallTraining whole;
   const Result expected = whole.train({.epochs = 2});
   for (const bool fails : {true, false}) {
-    Digits s;
+    SmallTraining s;
     Batches test = batches(s.test);
     if (fails)
       test.at = [](int64_t) -> data::Batch { fail<DataError>("the disk is gone. Find it."); };
@@ -128,7 +128,7 @@ TEST(Trainer, GoesOnAfterAnEvaluationThatFailed) {
 }
 
 TEST(Trainer, SaysWhereNothingIsUpdated) {
-  Digits s;
+  SmallTraining s;
   testing::internal::CaptureStdout();
   expect_error<NumericError>(
       [&] { s.train({.epochs = 2, .precision = Precision::f16, .loss_scale = "1e30"}); },
@@ -141,7 +141,7 @@ TEST(Trainer, SaysWhereNothingIsUpdated) {
 
 // A process that ends before the loss scale has settled is no failure.
 TEST(Trainer, MayEndBeforeTheFirstUpdate) {
-  Digits s;
+  SmallTraining s;
   const Result result =
       s.train({.epochs = 2, .stop_after = 2, .precision = Precision::f16, .loss_scale = "1e30"});
   EXPECT_FALSE(result.over);
@@ -151,7 +151,7 @@ TEST(Trainer, MayEndBeforeTheFirstUpdate) {
 
 // Gradients come in the order of the model's parameters, whatever the optimizer's is.
 TEST(Trainer, FindsTheParametersOfTheOptimizer) {
-  Digits s, other, reversed;
+  SmallTraining s, other, reversed;
   s.train({.epochs = 1});
   std::vector<Tensor> parameters = reversed.model.parameters();
   std::ranges::reverse(parameters);
@@ -169,7 +169,7 @@ TEST(Trainer, FindsTheParametersOfTheOptimizer) {
 // Of 12 batches an epoch, an update of 5, 5 and 2.
 TEST(Trainer, EvaluatesAfterUpdates) {
   const auto evaluated = [](const TrainOptions& options) {
-    Digits s;
+    SmallTraining s;
     std::vector<int64_t> after;
     for (const Evaluation& evaluation : s.train(options).evaluations)
       after.push_back(evaluation.batches);
@@ -202,10 +202,10 @@ TEST(Trainer, MeansAreOverLabelsThatCount) {
 TEST(Trainer, AShorterRunShowsWhatWasMeasured) {
   const TemporaryFolder dir;
   TrainOptions options{.steps = 20, .stop_after = 10, .run = dir.text("run"), .resume = true};
-  Digits().train(options);
+  SmallTraining().train(options);
   options.steps = 8;
   options.stop_after = 0;
-  Digits s;
+  SmallTraining s;
   const Result result = s.train(options);
   EXPECT_TRUE(result.over);
   ASSERT_EQ(result.evaluations.size(), 1U);  // it was never evaluated, so it is now
@@ -215,7 +215,7 @@ TEST(Trainer, AShorterRunShowsWhatWasMeasured) {
 
 // What an evaluation's loader prepares is memory of the host like that of the training's.
 TEST(Trainer, TheLoaderOfAnEvaluationIsWithinTheBudget) {
-  Digits s;
+  SmallTraining s;
   Batches test = batches(s.test);
   test.host_bytes = int64_t{1} << 30;
   TrainOptions options{.epochs = 1, .budget = int64_t{1} << 30};
@@ -230,12 +230,12 @@ TEST(Trainer, TheBestStateComesAlong) {
   const TemporaryFolder dir;
   TrainOptions options{.epochs = 3, .stop_after = 13, .run = dir.text("a")};
   options.schedule = [](int64_t update) { return update < 12 ? 2e-3 : 10.; };  // worse and worse
-  Digits().train(options);
+  SmallTraining().train(options);
   options.resume_from = dir.text("a");
   options.run = dir.text("b");
   options.resume = true;
   options.stop_after = 0;
-  Digits().train(options);
+  SmallTraining().train(options);
   const std::vector<Save> saves = list_saves(RunFolder::saves_of(options.run));
   const auto best = std::ranges::find_if(saves, &Save::best);
   ASSERT_NE(best, saves.end());
@@ -252,7 +252,7 @@ TEST(Trainer, StaysWithinItsBudget) {
     options.budget = 1000;
     std::string refused;
     try {
-      Digits().train(options);
+      SmallTraining().train(options);
     } catch (const UsageError& e) {
       refused = e.what();
     }
@@ -262,14 +262,14 @@ TEST(Trainer, StaysWithinItsBudget) {
     options.budget = std::stoll(refused.substr(refused.find(words) + words.size()));
     std::vector<float> tight;
     {
-      Digits s;
+      SmallTraining s;
       const Result result = s.train(options);
       EXPECT_LE(result.planned.training, options.budget);
       EXPECT_LE(result.peak_bytes, options.budget);
       tight = s.weights();
     }
     pool.set_limit(PooledAllocator::kUnlimited);
-    Digits free;
+    SmallTraining free;
     free.train({.epochs = 1});
     EXPECT_EQ(tight, free.weights());
   }

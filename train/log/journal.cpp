@@ -48,12 +48,12 @@ void Journal::open(const std::filesystem::path& folder, int64_t done, int64_t ev
   }
 }
 
-void Journal::trained(int64_t batches, double loss, double learning_rate, double accuracy) {
+void Journal::trained(int64_t batches, double loss, double learning_rate) {
   loss_ = loss;
   rate_ = learning_rate;
   board_.trained(batches, loss, learning_rate);
   progress_->update(batches, (batches - first_) * length_.items,
-                    status_line(loss, accuracy, planned_bytes_, pool_.stats()));
+                    status_line(loss, planned_bytes_, pool_.stats()));
   const bool evaluation = length_.evaluation_after(batches);
   if (log_ && options_.log_every > 0 && batches % options_.log_every == 0 && !evaluation) {
     log_->row(batches, {{"loss", loss}, {"learning_rate", learning_rate}}, measured(batches));

@@ -3,7 +3,7 @@
 //
 //   Journal journal(options, length, pool);
 //   journal.open(run_folder, batches, planned.training);
-//   journal.trained(120, 2.31, 1e-3, accuracy);
+//   journal.trained(120, 2.31, 1e-3);
 //   journal.evaluated(evaluation);
 #pragma once
 
@@ -56,8 +56,7 @@ class Journal {
   void open(const std::filesystem::path& folder, int64_t done, int64_t evaluated,
             int64_t planned_bytes);
 
-  // After so many batches. `accuracy`: of the last evaluation; below 0: there was none.
-  void trained(int64_t batches, double loss, double learning_rate, double accuracy);
+  void trained(int64_t batches, double loss, double learning_rate);  // after so many batches
   // Every value of these parameters and their gradients.
   void histograms(int64_t batches, const std::vector<NamedTensor>& parameters,
                   std::span<const Tensor> gradients);

@@ -74,14 +74,11 @@ std::string fit_line(std::string line, int columns) {
   return line;
 }
 
-std::string status_line(double loss, double accuracy, int64_t planned_bytes,
-                        const MemoryStats& stats) {
-  char number[32], acc[16] = "-";
+std::string status_line(double loss, int64_t planned_bytes, const MemoryStats& stats) {
+  char number[32];
   std::snprintf(number, sizeof number, "%.3g", loss);
-  if (accuracy >= 0) std::snprintf(acc, sizeof acc, "%.3f", accuracy);
-  return cat("loss ", number, "  acc ", acc, "  ", mebibytes(stats.in_use), "/",
-             mebibytes(stats.peak.bytes),
-             planned_bytes > 0 ? cat("/", mebibytes(planned_bytes)) : "", " MiB");
+  return cat("loss ", number, "  peak ", mebibytes(stats.peak.bytes),
+             planned_bytes > 0 ? cat(" plan ", mebibytes(planned_bytes)) : "", " MiB");
 }
 
 }  // namespace plimsoll::train

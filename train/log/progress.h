@@ -1,9 +1,9 @@
-// One line that says how training goes: rate, loss, accuracy, memory, time left. On a terminal it
+// One line that says how training goes: rate, loss, memory, time left. On a terminal it
 // is redrawn in place, and therefore never wider than that; into a file or pipe it becomes plain
 // lines, about ten per epoch.
 //
 //   Progress progress("batch", batches, "images/s");
-//   progress.update(number, number * batch, status_line(loss, accuracy, planned, pool.stats()));
+//   progress.update(number, number * batch, status_line(loss, planned, pool.stats()));
 //   progress.finish();
 #pragma once
 
@@ -38,10 +38,8 @@ class Progress {
 // where that is needed, and the words that are still too much are left out at the end.
 std::string fit_line(std::string line, int columns);
 
-// "loss 0.012  acc 0.987  80.4/80.4/80.4 MiB": the accuracy of the last evaluation, "-" before
-// there is one (below 0), and of a pool what is in use, its peak and what was planned; a plan of 0
-// bytes is left out.
-std::string status_line(double loss, double accuracy, int64_t planned_bytes,
-                        const MemoryStats& stats);
+// "loss 0.012  peak 80.4 plan 80.4 MiB": of a pool its peak, and what was planned, left out where
+// that is 0 bytes.
+std::string status_line(double loss, int64_t planned_bytes, const MemoryStats& stats);
 
 }  // namespace plimsoll::train

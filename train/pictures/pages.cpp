@@ -174,12 +174,13 @@ std::string comparison_page(const Json& rows, int steps) {
 std::string mistakes_page(const std::string& title, const std::string& about,
                           const Confusion& confusion, const Score& score,
                           std::span<const PicturedMistake> mistakes) {
-  Json matrix = Json::array(), shown = Json::array();
+  Json matrix = Json::array(), shown = Json::array(), names = Json::array();
   for (int64_t label = 0; label < confusion.classes(); ++label) {
     Json row = Json::array();
     for (int64_t guess = 0; guess < confusion.classes(); ++guess)
       row.push_back(confusion.at(label, guess));
     matrix.push_back(std::move(row));
+    names.push_back(confusion.name(label));
   }
   for (const auto& [mistake, png] : mistakes)
     shown.push_back({{"entry", mistake.image},
@@ -197,6 +198,7 @@ std::string mistakes_page(const std::string& title, const std::string& about,
   return page_with(kMistakesPage, {{"title", title},
                                    {"about", about},
                                    {"tiles", tiles},
+                                   {"names", names},
                                    {"confusion", matrix},
                                    {"mistakes", shown}});
 }

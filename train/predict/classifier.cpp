@@ -15,11 +15,13 @@ namespace {
 // Other bytes than these can hardly be had: nothing of a forward pass is kept.
 constexpr BudgetOptions kPlanning{.costs = CostModel::model, .search_seconds = 0.5};
 
-data::LoaderAttrs batches_of(const data::ImageDataset& images, const ClassifyOptions& options) {
+data::LoaderAttrs batches_of(const data::Normalization& normalization,
+                             const data::ImageDataset& images, const ClassifyOptions& options) {
   return {.batch = std::min(options.batch, images.count()),
           .workers = 0,
           .prefetch = 0,
-          .device = options.device};
+          .device = options.device,
+          .normalization = normalization};
 }
 
 // x, y -> {loss, guesses, probabilities [N, classes]}
@@ -34,13 +36,13 @@ StepFunction classify(const nn::Module& model, Precision precision) {
 
 }  // namespace
 
-Classifier::Classifier(const nn::Module& model, const data::ImageDataset& images,
-                       const ClassifyOptions& options)
+Classifier::Classifier(const nn::Module& model, const data::Normalization& normalization,
+                       const data::ImageDataset& images, const ClassifyOptions& options)
     : options_(options),
       pool_(*default_pool(options.device)),
-      loader_(images, batches_of(images, options)),
+      loader_(images, batches_of(normalization, images, options)),
       function_(classify(model, options.precision)),
-      kinds_(batches(loader_).kinds),
+      kinds_(kinds_of(loader_)),
       host_share_(options.device == Device::cpu ? loader_.host_bytes() : 0),
       step_(function_, {.budget = options.budget == StepOptions::kNoBudget
                                       ? StepOptions::kNoBudget
@@ -95,6 +97,10 @@ Classified Classifier::run() {
   all.peak_bytes = pool_.stats().peak.bytes;
   step_.release_arena();
   return all;
+}
+
+std::string class_name(const std::vector<std::string>& names, int64_t label) {
+  return 0 <= label && label < std::ssize(names) ? names[static_cast<size_t>(label)] : cat(label);
 }
 
 std::vector<Prediction> top(std::span<const float> probabilities, int64_t k) {

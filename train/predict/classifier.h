@@ -1,7 +1,8 @@
 // Classifier: what a trained net says of images. One captured step, whose bytes are known before
 // the first image is seen.
 //
-//   train::Classifier classifier(model, images.test, {.batch = 100});
+//   const train::SavedModel saved = train::read_saved_model("runs/a", model);
+//   train::Classifier classifier(model, saved.normalization(), images.test, {.batch = 100});
 //   classifier.planned_bytes();
 //   const train::Classified result = classifier.run();
 //   result.score.accuracy();
@@ -42,12 +43,13 @@ struct Classified {
 
 class Classifier {
  public:
-  // By reference: both outlive it. Plans, and takes no memory. Under a budget call make_exact()
-  // (train/budget.h) before the first tensor; from here on it is the pool's limit, less what a
-  // batch takes in host memory before it is tensors. UsageError, naming the smallest that would do,
-  // for a budget that is too small; as Loader for images that do not fit together.
-  Classifier(const nn::Module& model, const data::ImageDataset& images,
-             const ClassifyOptions& options);
+  // `normalization` is the one that the net was trained with, whatever the images say: a run has it
+  // (train/predict/saved_model.h). Model and images by reference: both outlive it. Plans, and takes
+  // no memory. Under a budget call make_exact() (train/budget.h) before the first tensor; from here
+  // on it is the pool's limit, less a batch in host memory before it is tensors. UsageError, naming
+  // the smallest, for a budget that is too small; as Loader for images that do not fit together.
+  Classifier(const nn::Module& model, const data::Normalization& normalization,
+             const data::ImageDataset& images, const ClassifyOptions& options = {});
 
   // Of parameters, a batch, and all that is made of it: run() takes so many bytes of the pool, if
   // nothing else is in it.
@@ -72,6 +74,9 @@ class Classifier {
   Step step_;
   int64_t planned_;
 };
+
+// "cross", or "2" where classes have no names.
+std::string class_name(const std::vector<std::string>& names, int64_t label);
 
 struct Prediction {
   int64_t label;

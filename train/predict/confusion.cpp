@@ -5,8 +5,10 @@
 
 namespace plimsoll::train {
 
-Confusion::Confusion(const Classified& classified, std::span<const int64_t> labels)
+Confusion::Confusion(const Classified& classified, std::span<const int64_t> labels,
+                     std::vector<std::string> names)
     : Confusion(classified.classes) {
+  names_ = std::move(names);
   for (size_t i = 0; i < labels.size(); ++i) add(labels[i], classified.guesses[i]);
 }
 
@@ -30,8 +32,17 @@ int64_t Confusion::right() const {
 
 std::string Confusion::text() const {
   const size_t width = std::max<size_t>(5, cat(total()).size() + 2);
-  std::string text = "label \\ guess";
+  std::vector<std::string> rows{"label \\ guess"};
+  for (int64_t label = 0; label < classes_; ++label)
+    rows.push_back(names_.empty() ? cat(label) : cat(label, " ", name(label)));
+  size_t first = 0;
+  for (const std::string& row : rows) first = std::max(first, row.size());
+  std::string text;
   char cell[64];
+  const auto begin = [&](const std::string& row) {
+    text += row + std::string(first - row.size(), ' ');
+  };
+  begin(rows[0]);
   const auto add = [&](int64_t number) {
     const std::string digits = cat(number);
     text += std::string(width - digits.size(), ' ') + digits;
@@ -39,8 +50,7 @@ std::string Confusion::text() const {
   for (int64_t guess = 0; guess < classes_; ++guess) add(guess);
   text += "  right\n";
   for (int64_t label = 0; label < classes_; ++label) {
-    std::snprintf(cell, sizeof cell, "%-13lld", static_cast<long long>(label));
-    text += cell;
+    begin(rows[static_cast<size_t>(label + 1)]);
     for (int64_t guess = 0; guess < classes_; ++guess) add(at(label, guess));
     const int64_t all = of_class(label);
     std::snprintf(cell, sizeof cell, all > 0 ? "  %.3f\n" : "  -\n",

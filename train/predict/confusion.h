@@ -15,8 +15,9 @@ class Confusion {
  public:
   explicit Confusion(int64_t classes)
       : classes_(classes), counts_(static_cast<size_t>(classes * classes)) {}
-  // Of all images against `labels`.
-  Confusion(const Classified& classified, std::span<const int64_t> labels);
+  // Of all images against `labels`. `names`: of the classes, or none.
+  Confusion(const Classified& classified, std::span<const int64_t> labels,
+            std::vector<std::string> names = {});
 
   // IndexError for what is no class.
   void add(int64_t label, int64_t guess) { ++counts_[place(label, guess)]; }
@@ -25,6 +26,9 @@ class Confusion {
   int64_t of_class(int64_t label) const;  // images
   int64_t total() const;
   int64_t right() const;
+
+  // "cross", or "2" where classes have no names.
+  std::string name(int64_t label) const { return class_name(names_, label); }
 
   // A row for each class, a column for each guess, and last which share of the class was right.
   std::string text() const;
@@ -39,6 +43,7 @@ class Confusion {
 
   int64_t classes_;
   std::vector<int64_t> counts_;  // [label, guess]
+  std::vector<std::string> names_ = {};
 };
 
 struct Mistake {

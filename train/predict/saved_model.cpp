@@ -1,6 +1,9 @@
 #include "train/predict/saved_model.h"
 
+#include <sstream>
+
 #include "memory/pool/pooled_allocator.h"
+#include "train/batches.h"
 #include "train/run_folder.h"
 
 namespace plimsoll::train {
@@ -8,8 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// All or nothing.
-void read_tensors(const fs::path& path, const nn::Module& model, const formats::Metadata& same) {
+// All or nothing. What the file says of the run.
+formats::Metadata read_tensors(const fs::path& path, const nn::Module& model,
+                               const formats::Metadata& same) {
   const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));  // in no plan
   const formats::Safetensors file(path);
   for (const auto& [name, value] : same) {
@@ -29,9 +33,29 @@ void read_tensors(const fs::path& path, const nn::Module& model, const formats::
                      ". It was saved by another model, or for images of another size.");
   }
   for (const auto& [name, tensor] : tensors) file.read_into(name, tensor);
+  return file.metadata();
+}
+
+std::string value_of(const formats::Metadata& metadata, const char* name) {
+  const auto found = metadata.find(name);
+  return found == metadata.end() ? "" : found->second;
 }
 
 }  // namespace
+
+data::Normalization SavedModel::normalization() const {
+  const std::string text = value_of(metadata, kNormalization);
+  check<DataError>(!text.empty(), "saved model: the run says no normalization: ", file.string(),
+                   ". Name one that was trained on images of a loader.");
+  return parse_normalization(text);
+}
+
+std::vector<std::string> SavedModel::class_names() const {
+  std::vector<std::string> names;
+  std::istringstream all(value_of(metadata, kClassNames));
+  for (std::string name; std::getline(all, name, '/');) names.push_back(name);
+  return names;
+}
 
 SavedModel read_saved_model(const fs::path& run, const nn::Module& model,
                             const formats::Metadata& same, bool best) {
@@ -52,7 +76,7 @@ SavedModel read_saved_model(const fs::path& run, const nn::Module& model,
         continue;
       }
       try {
-        read_tensors(save.file, model, same);
+        saved.metadata = read_tensors(save.file, model, same);
       } catch (const DataError&) {
         std::error_code none;
         removed = !fs::exists(save.file, none);

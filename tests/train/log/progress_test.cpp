@@ -24,10 +24,11 @@ TEST(Progress, LinesFitTheTerminal) {
   EXPECT_EQ(fit_line(line, 0), "");
   // The longest usual one keeps its end on 80 columns.
   const std::string usual =
-      "epoch 1/5 78/78  2345 images/s  loss 0.123  acc 0.987  80.4/80.4/80.4 MiB  ETA 12:34";
-  EXPECT_EQ(fit_line(usual, 80),
-            "epoch 1/5 78/78 2345 images/s loss 0.123 acc 0.987 80.4/80.4/80.4 MiB ETA 12:34");
-  EXPECT_TRUE(fit_line(usual, 78).ends_with("80.4 MiB ETA"));  // no half of a number
+      "batch 2340/4680  2345 images/s  loss 0.123  peak 80.4 plan 80.4 MiB  ETA 12:34";
+  EXPECT_EQ(fit_line(usual, 80), usual);
+  EXPECT_EQ(fit_line(usual, 75),
+            "batch 2340/4680 2345 images/s loss 0.123 peak 80.4 plan 80.4 MiB ETA 12:34");
+  EXPECT_TRUE(fit_line(usual, 74).ends_with("80.4 MiB ETA"));  // no half of a number
 }
 
 // What a Progress writes to a terminal of so many columns; 0: it does not say.

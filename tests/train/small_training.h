@@ -18,7 +18,7 @@ inline const data::ImageDataset& images(data::Split split) {
 }
 
 // A net with dropout, its optimizer and its data: 12 batches of 16 an epoch.
-struct Digits {
+struct SmallTraining {
   nn::Initializer init{.seed = 3};
   nn::Sequential model;
   std::optional<optim::AdamW> optimizer;
@@ -26,7 +26,7 @@ struct Digits {
                         {.batch = 16, .shuffle = true, .seed = 5, .drop_last = true}};
   data::Loader test{images(data::Split::test), {.batch = 16}};
 
-  Digits() {
+  SmallTraining() {
     model.then<nn::Conv2d>(1, 4, 5, init).then<nn::ReLU>().then<nn::MaxPool2d>();
     model.then<nn::Flatten>().then<nn::Dropout>(0.3, init).then<nn::Linear>(576, 10, init);
     optimizer.emplace(model.parameters(), optim::AdamWOptions{.learning_rate = 2e-3});
