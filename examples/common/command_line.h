@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "examples/common/checks.h"
+#include "examples/common/config_file.h"
 
 namespace CLI {
 class App;
@@ -65,7 +66,8 @@ class CommandLine {
   void parse_complete_callback(std::function<void()> f);
 
   // Sets the variables. With `config`, the path of such a file, its options count least. Throws
-  // Exit; UsageError for a config with a name that is no option.
+  // Exit; UsageError, with the file and the line, for a config that cannot be read, sets a name
+  // twice or one that is no option.
   void parse(int argc, char** argv, const std::string& config = "");
 
   bool has(const std::string& name) const { return options_.contains(name); }
@@ -75,6 +77,7 @@ class CommandLine {
 
  private:
   Option* keep(const std::string& name, CLI::Option* option);
+  void refuse_setting(const std::vector<Setting>& settings) const;
 
   std::unique_ptr<CLI::App> app_;
   std::map<std::string, Option> options_;
