@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/cpu/parallel.h"
 #include "memory/step/passes.h"
 
 namespace plimsoll::train {
@@ -27,6 +28,15 @@ int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& 
   return pinned + most;
 }
 
+// On the CPU the process has more than is planned: code, heap and the planner, and for each thread a
+// stack and the operands that it packs (docs/budget.md).
+int64_t all_but_outside(int64_t available, Device device) {
+  if (device != Device::cpu) return available;
+  constexpr int64_t kProcess = int64_t{16} << 20, kThread = int64_t{10} << 20;
+  constexpr int64_t kHelpers = 2;  // one that prepares batches, one that saves
+  return available - std::max(kProcess, available / 100) - (num_threads() + kHelpers) * kThread;
+}
+
 }  // namespace
 
 void make_exact(PooledAllocator& pool) { pool.set_limit(PooledAllocator::kUnlimited - 1); }
@@ -40,7 +50,8 @@ Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_
   if (options.budget == TrainOptions::kNoBudget) return;
   bytes_ = options.budget;
   if (bytes_ == TrainOptions::kWhatIsFree)
-    bytes_ = provider_of(pool.device()).available() + pool.stats().reserved;
+    bytes_ = all_but_outside(provider_of(pool.device()).available(), pool.device()) +
+             pool.stats().reserved;
   check<ValueError>(bytes_ > 0, "train: a budget has to have bytes: ", bytes_,
                     ". Allow as many as training may take.");
   pool_.trim();

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "core/cpu/pages.h"
 #include "data/atomic_file.h"
 #include "ops/ops.h"
 #include "train/find_nan.h"
@@ -70,6 +71,7 @@ int64_t updates_of(const TrainOptions& options, const Batches& training) {
 
 void prepare(PooledAllocator& pool, const TrainOptions& options) {
   if (options.budget != TrainOptions::kNoBudget) make_exact(pool);
+  if (options.budget == TrainOptions::kWhatIsFree) share_one_heap();
   keep_history(options, pool);
 }
 
@@ -132,6 +134,7 @@ Result Trainer::run() {
   if (options_.resume && !options_.plan_only) restore();
   first_ = batches_;
   result_.planned = plan();
+  std::fflush(stdout);  // whatever becomes of the first step
   if (options_.plan_only) return result_;
   open(result_.planned);
   train_all();
