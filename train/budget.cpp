@@ -28,6 +28,12 @@ int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& 
   return pinned + most;
 }
 
+struct OneThread {
+  OneThread() { set_num_threads(1); }
+  ~OneThread() { set_num_threads(before); }
+  const int before = num_threads();
+};
+
 // On the CPU the process has more than is planned: code, heap and the planner, and for each thread a
 // stack and the operands that it packs (docs/budget.md).
 int64_t all_but_outside(int64_t available, Device device) {
@@ -144,6 +150,10 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
         largest(halves, [&](int64_t b) { return fits(b, accumulate, Precision::bf16); });
     if (shorter > smaller)
       ways.push_back(cat("bf16", shorter < batch ? cat(" and a batch of ", shorter) : ""));
+  }
+  if (pool_.device() == Device::cpu && num_threads() > 1) {
+    const OneThread scope;  // workspaces are for the threads that a program is captured with
+    if (fits(batch, accumulate, options_.precision)) ways.emplace_back("one thread");
   }
   if (ways.empty()) return " No smaller batch fits either.";
   std::string text = " By a short search it would do with ";

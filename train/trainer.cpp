@@ -117,6 +117,7 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       .number("run.lowest_loss", early_.best)
       .number("run.evaluations_without_lower", early_.waited);
   for (const auto& [name, value] : options_.same) state_.same(name, value);
+  for (const auto& [name, value] : options_.noted) state_.noted(name, value);
   state_.same("data", training_.identity)
       .same("seed", cat(options_.seed))
       .same("batch", cat(training_.kinds.front()[0].shape[0]))
@@ -193,6 +194,7 @@ Planned Trainer::plan() {
 
 // Nothing will be refused any more. Peaks and times count from here.
 void Trainer::open(const Planned& planned) {
+  stop_.emplace();
   start_ = std::chrono::steady_clock::now();
   pool_.reset_peak();
   if (folder_) {
@@ -212,7 +214,7 @@ void Trainer::open(const Planned& planned) {
 
 bool Trainer::running() const {
   const bool enough = options_.stop_after > 0 && batches_ - first_ >= options_.stop_after;
-  return batches_ < length_.batches && !enough && !stop_.requested() && !early_.reached();
+  return batches_ < length_.batches && !enough && !stop_->requested() && !early_.reached();
 }
 
 bool Trainer::evaluation_due() const {
@@ -221,10 +223,7 @@ bool Trainer::evaluation_due() const {
 
 void Trainer::train_all() {
   FindNan find_nan(options_, step_.scaler(), optimizer_.steps());
-  if (evaluation_missing()) {
-    evaluate();
-    if (saves_) save();
-  }
+  if (evaluation_missing() && evaluate() && saves_) save();
   while (running()) {
     const int64_t number = batches_;
     step_.prepare(number);
@@ -250,7 +249,7 @@ void Trainer::train_all() {
     if (windows_.part(batches_) == 0) look_at_updates();
     if (evaluation_due()) {
       if (saves_) save();  // whatever the evaluation comes to
-      evaluate();
+      if (!evaluate()) return;
     }
     const bool due = options_.save_every > 0 && batches_ % options_.save_every == 0;
     if (saves_ && (evaluation_due() || due)) save();
@@ -281,7 +280,7 @@ void Trainer::drain_losses(size_t most_left) {
   }
 }
 
-void Trainer::evaluate() {
+bool Trainer::evaluate() {
   drain_losses(0);
   result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
   journal_.evaluating(batches_);
@@ -291,6 +290,7 @@ void Trainer::evaluate() {
   score_ = {};
   std::vector<Mean> means(objective.metrics.size());
   for (int64_t i = 0; i < held_out_.count; ++i) {
+    if (stop_->requested()) return false;  // made when training goes on
     const data::Batch batch = held_out_.at(i);
     const std::vector<Tensor> results = runner_.evaluate({batch.x, batch.y});
     const int64_t counted =
@@ -309,6 +309,7 @@ void Trainer::evaluate() {
   for (size_t m = 0; m < means.size(); ++m)
     evaluation.figures.emplace_back(objective.metrics[m].name, means[m].value());
   journal_.evaluated(evaluation);
+  return true;
 }
 
 Evaluation Trainer::last() const {
@@ -335,7 +336,7 @@ Result Trainer::finish() {
   result_.skipped = step_.skipped(batches_);
   result_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  result_.over = batches_ >= length_.batches || early_.reached();
+  result_.over = (batches_ >= length_.batches && !evaluation_missing()) || early_.reached();
   const int64_t updates = windows_.before(batches_);
   check<NumericError>(result_.skipped < updates || updates == 0,
                       "train: no update was made: loss scaling left out all ", updates,
@@ -346,7 +347,7 @@ Result Trainer::finish() {
             saves_ ? cat("resume goes on from ", options_.run)
                    : std::string("nothing is kept, as there is no folder for the run"),
             ".");
-    if (stop_.requested()) throw Interrupted(stopped);
+    if (stop_->requested()) throw Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());
   } else if (early_.reached()) {
     std::printf("stopped early: %lld evaluations without a lower loss than %.4f\n",

@@ -91,7 +91,7 @@ class Trainer {
     return batches_ > 0 && evaluation_due() && round_loss_.count > 0;
   }
   void look_at_updates();
-  void evaluate();
+  bool evaluate();  // false: it was left, as a stop was asked for
   Evaluation last() const;
   void save();
   Result finish();
@@ -111,7 +111,7 @@ class Trainer {
   Journal journal_;
   std::optional<RunFolder> folder_;
   std::optional<Saves> saves_;
-  const StopRequest stop_;
+  std::optional<StopRequest> stop_;  // while there is something to save: before, a signal ends it
 
   // What is saved and restored.
   int64_t batches_ = 0;   // trained, in all processes: the number of the next

@@ -117,11 +117,14 @@ Option* Option::configurable(bool in_config) {
 }
 
 CommandLine::CommandLine(const std::string& description)
-    : app_(std::make_unique<CLI::App>(description)) {}
+    : app_(std::make_unique<CLI::App>(description)) {
+  app_->set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION, "Print the version and stop");
+}
 
 CommandLine::~CommandLine() = default;
 
 Option* CommandLine::keep(const std::string& name, CLI::Option* option) {
+  option->group(group_);
   return &options_.emplace(name, Option(option)).first->second;
 }
 
@@ -133,7 +136,8 @@ Option* CommandLine::add_flag(const std::string& name, bool& value,
 void CommandLine::add_config_option() {
   app_->config_formatter(std::make_shared<Config>());
   app_->set_config("--config", "",
-                   "Read options from a TOML file: as on the command line, no dashes");
+                   "Read options from a TOML file: as on the command line, no dashes")
+      ->group(group_);
   app_->allow_config_extras(CLI::config_extras_mode::error);
 }
 

@@ -1,4 +1,4 @@
-// The command line of a program: its options, what they accept, --help and a file of options.
+// The command line of a program: its options, what they accept, --help, --version and a file of options.
 //
 //   CommandLine app{"Trains a net on images."};
 //   app.add_option("--steps", steps, "Training steps")->check(whole_number(1, kMany))->required();
@@ -59,6 +59,8 @@ class CommandLine {
   template <class T>
   Option* add_option(const std::string& name, T& value, const std::string& description = "");
   Option* add_flag(const std::string& name, bool& value, const std::string& description = "");
+  // Where --help shows the options that are added from here on.
+  void group(const std::string& name) { group_ = name; }
   // --config FILE: options as TOML, which count less than those of the command line.
   void add_config_option();
 
@@ -80,6 +82,7 @@ class CommandLine {
   void refuse_setting(const std::vector<Setting>& settings) const;
 
   std::unique_ptr<CLI::App> app_;
+  std::string group_ = "Options";
   std::map<std::string, Option> options_;
 };
 

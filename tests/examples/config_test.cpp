@@ -175,6 +175,30 @@ TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
   EXPECT_EQ(setting(all.output, "width"), "width=16");
 }
 
+// A config that was edited is compared with the state, and one that is gone is named.
+TEST(ExamplesConfig, ResumingSaysWhatIsNotAsItWas) {
+  const TemporaryFolder dir;
+  const std::string folder = dir.text("run"), resume = "train_transformer --resume " + folder;
+  const std::string train =
+      "train_transformer --layers 1 --width 16 --heads 2 --context 8 --batch 2 --steps 8 "
+      "--eval-every 8 --stop-after 2 ";
+  ASSERT_EQ(run(train + "--lr 0.25 --run " + folder).code, 0);
+  EXPECT_EQ(run(resume + " --stop-after 1").output.find("from here on"), std::string::npos);
+  std::string config = data::read_text(dir / "run" / "config.toml");
+  config.replace(config.find("lr=0.25"), 7, "lr=0.5");
+  dir.write("run/config.toml", config);
+  const Outcome edited = run(resume + " --stop-after 1 --precision bf16 --steps 9");
+  for (const char* said :
+       {"  lr 0.5 from here on; it was 0.25\n", "  precision bf16 from here on; it was f32\n",
+        "  steps 9 from here on; it was 8\n"})
+    EXPECT_NE(edited.output.find(said), std::string::npos) << edited.output;
+  std::filesystem::remove(dir / "run" / "config.toml");
+  const Outcome lost = run(train + "--resume " + folder);
+  EXPECT_EQ(lost.code, 0) << lost.output;
+  EXPECT_TRUE(lost.output.starts_with("--resume: this run has lost its config: there is no "))
+      << lost.output;
+}
+
 TEST(ExamplesConfig, PatienceEndsATraining) {
   const TemporaryFolder dir;
   const Outcome outcome =
