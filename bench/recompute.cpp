@@ -149,7 +149,7 @@ void print_table(const Subject& subject, const Options& options) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const PlannedProgram keeps = planner.plan_within(planner.largest());
   const Plan& all = keeps.plan;
-  const double base = all.recompute.step_seconds;
+  const double base = planner.keep_seconds();
   const int64_t outside = planner.largest() - all.arena_bytes;
   std::printf("\n%s: %zu instructions, arena %.1f MiB, planned in %.1f s, %.0f ms a step\n",
               subject.name.c_str(), keep.instructions.size(),
@@ -159,7 +159,7 @@ void print_table(const Subject& subject, const Options& options) {
     try {
       const PlannedProgram planned = planner.plan_within(outside + arena);
       const Recompute& r = planned.plan.recompute;
-      const auto percent = [&](double seconds) { return 100 * seconds / r.step_seconds; };
+      const auto percent = [&](double seconds) { return 100 * seconds / base; };
       std::printf("  at %.2f: again %5.1f %%", ratio, percent(r.repeated_seconds));
       if (options.rounds == 0) {
         std::printf(", at least %4.1f  added %5.1f %%\n", percent(r.least_repeated_seconds),
@@ -183,7 +183,7 @@ void print_table(const Subject& subject, const Options& options) {
     const Recompute ours = planner.plan_within(outside + arena).plan.recompute;
     std::printf("  %-22s at %.2f: +%5.1f %%, ours there +%5.1f %%\n", what.c_str(),
                 static_cast<double>(arena) / static_cast<double>(all.arena_bytes), 100 * added,
-                100 * ours.added_seconds / ours.step_seconds);
+                100 * ours.added_seconds / base);
   };
   const auto by_hand = [&](const std::string& what, size_t group) {
     const Program other = update_early(program(group));

@@ -55,24 +55,22 @@ class Inflater {
 // zlib counts in 32 bits: hand it this much at a time.
 constexpr int64_t kChunk = int64_t{1} << 30;
 
-Bytes gunzip(Bytes packed, const std::string& name, int64_t limit) {
+// Unpacks all members into `place`; without one, into scratch memory that is used again and again.
+// Returns their bytes, which are at most `limit`.
+int64_t unpack(Bytes& packed, const std::string& name, int64_t limit, Bytes* place) {
   Inflater inflater;
   z_stream& stream = inflater.stream;
-  Bytes bytes;
+  Bytes scratch(place ? 0 : size_t{1} << 16);
   int64_t read = 0, written = 0;
   const auto packed_size = static_cast<int64_t>(packed.size());
   for (;;) {
-    if (written == static_cast<int64_t>(bytes.size())) {
-      // Doubling, so memory follows what was really unpacked; one byte past the limit tells "just
-      // fits" from "too much".
-      const int64_t grown = std::max<int64_t>(4 * packed_size, 2 * written);
-      bytes.resize(static_cast<size_t>(std::clamp<int64_t>(grown, 1, limit + 1)));
-    }
+    Bytes& into = place ? *place : scratch;
+    const int64_t begin = place ? written : 0;
     const int64_t in = std::min(packed_size - read, kChunk);
-    const int64_t out = std::min(static_cast<int64_t>(bytes.size()) - written, kChunk);
+    const int64_t out = std::min(std::ssize(into) - begin, kChunk);
     stream.next_in = packed.data() + read;
     stream.avail_in = static_cast<uInt>(in);
-    stream.next_out = bytes.data() + written;
+    stream.next_out = into.data() + begin;
     stream.avail_out = static_cast<uInt>(out);
     const int status = inflate(&stream, Z_NO_FLUSH);
     read += in - stream.avail_in;
@@ -80,7 +78,7 @@ Bytes gunzip(Bytes packed, const std::string& name, int64_t limit) {
     check<DataError>(written <= limit, "read_file: the gzip file unpacks to more than ", limit,
                      " bytes: ", name, " of ", packed_size, " bytes. Use a smaller file.");
     if (status == Z_STREAM_END) {
-      if (read == packed_size) break;
+      if (read == packed_size) return written;
       inflateReset(&stream);  // another member follows; garbage fails its header check
       continue;
     }
@@ -91,7 +89,14 @@ Bytes gunzip(Bytes packed, const std::string& name, int64_t limit) {
                      "damaged: ", name, " at byte ", read, " of ", packed_size, ": ",
                      stream.msg ? stream.msg : zError(status), ". Fetch it again.");
   }
-  bytes.resize(static_cast<size_t>(written));
+}
+
+// Twice: a file that is made to fill the memory is refused before it has taken any.
+Bytes gunzip(Bytes packed, const std::string& name, int64_t limit) {
+  const int64_t size = unpack(packed, name, limit, nullptr);
+  Bytes bytes(static_cast<size_t>(size) + 1);  // zlib asks for room even where nothing comes
+  unpack(packed, name, limit, &bytes);
+  bytes.resize(static_cast<size_t>(size));
   return bytes;
 }
 

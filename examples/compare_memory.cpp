@@ -49,12 +49,22 @@ void compare(const Sweep& sweep, const Options& options) {
   std::vector<Line> lines;
   std::printf("MiB; %d steps each\n", sweep.steps);
   print_head();
+  int failed = 0;
   for (const std::string& model : sweep.models)
     for (const int64_t batch : sweep.batches)
       for (const std::string& precision : sweep.precisions) {
         std::optional<Measured> first;
         for (const Case& c : cases(model, batch, precision_named(precision), sweep.budgets)) {
-          const Measured row = measure(c, device, sweep.steps, options.seed);
+          Measured row;
+          try {
+            row = measure(c, device, sweep.steps, options.seed);
+          } catch (const UsageError&) {
+            throw;  // no row would come
+          } catch (const std::exception& e) {
+            ++failed;
+            print_failed(c, e.what());
+            continue;
+          }
           if (!first) first = row;
           lines.push_back({c, row, row.ms_per_step / first->ms_per_step,
                            row.digest == first->digest && row.loss == first->loss});
@@ -65,6 +75,8 @@ void compare(const Sweep& sweep, const Options& options) {
   for (const Line& line : lines) rows.push_back(to_json(line));
   report.write(rows);
   if (page) page->write(train::comparison_page(rows, sweep.steps));
+  check<Error>(failed == 0, "compare_memory: ", failed,
+               " rows could not be measured. See the table; a smaller batch takes less memory.");
   check<StateError>(
       std::ranges::all_of(lines, keeps_promises),
       "compare_memory: a row differs in its bits, its plan from what was measured, or "

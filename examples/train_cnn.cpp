@@ -34,6 +34,7 @@ void train_on_images(Options& options) {
   options.schedule = optim::warmup_cosine(options.learning_rate, options.learning_rate / 100,
                                           updates / options.epochs / 10, updates);
   options.same = {{"model", options.model}, {"prune", cat(options.prune)}};
+  options.noted = noted_of(options);
   train::Trainer trainer(*model, optimizer, data.training, data.test, options);
   const train::Result result = trainer.run();
   if (options.plan_only) return;
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
   add_memory_options(app, options);
   add_run_options(app, options);
   add_weight_options(app, options);
+  app.group("Data and model");
   app.add_option("--data", options.data,
                  plimsoll::cat(plimsoll::data::kImageSources, " | ", kSynthetic))
       ->capture_default_str();

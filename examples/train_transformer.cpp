@@ -43,6 +43,7 @@ void train_on_text(TextOptions& options) {
   options.same = {{"model", options.model},
                   {"context", cat(task.context)},
                   {"heads", options.model == "gpt" ? cat(options.gpt.heads) : "the model's own"}};
+  options.noted = noted_of(options);
   train::Trainer trainer(*task.model, {{{"matrices", matrices}, {"vectors", vectors}}, parameters},
                          task.training, task.validation, options);
   const train::Result result = trainer.run();
@@ -66,6 +67,7 @@ int main(int argc, char** argv) {
   add_memory_options(app, options);
   add_run_options(app, options);
   add_weight_options(app, options);
+  app.group("Data and model");
   app.add_option("--steps", options.steps, "Training steps")
       ->check(whole_number(1, kMany))
       ->capture_default_str();

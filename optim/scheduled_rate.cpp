@@ -1,7 +1,7 @@
 #include "optim/scheduled_rate.h"
 
 #include <array>
-#include <cmath>
+#include <limits>
 
 #include "core/engine/trace.h"
 #include "ops/random/full/full.h"
@@ -36,8 +36,10 @@ void ScheduledRate::next() {
   for (int64_t i = 0; i < kRates; ++i) {
     const int64_t step = first + i;
     const double rate = rates[static_cast<size_t>(i)] = schedule_(step);
-    check<ValueError>(std::isfinite(rate) && rate >= 0, "scheduled_rate: the rate of update ", step,
-                      " is not a number from 0: ", rate, ". Use a schedule of such numbers.");
+    check<ValueError>(rate >= 0 && rate <= std::numeric_limits<float>::max(),
+                      "scheduled_rate: the rate of update ", step,
+                      " is not a number from 0 that f32 has: ", rate,
+                      ". Use a schedule of such numbers.");
   }
   rates_.write(std::span<const double>(rates));
   first_.write(std::span<const int64_t>(&first, 1));

@@ -26,6 +26,12 @@ void tokenize(const TokenizeOptions& options) {
   check<UsageError>(!options.separate || end,
                     "--separate: the tokenizer has no token <|endoftext|>: ", options.tokenizer,
                     ". Leave it out.");
+  for (const std::string& input : options.inputs) {
+    std::error_code none;
+    check<UsageError>(!std::filesystem::equivalent(input, options.output, none),
+                      "--output: it is the text itself, which would be lost: ", input,
+                      ". Name another file.");
+  }
   data::TokenWriter writer(options.output, bpe.size());
   int64_t bytes = 0;
   for (const std::string& input : options.inputs) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/cpu/parallel.h"
 #include "memory/step/passes.h"
 
 namespace plimsoll::train {
@@ -27,6 +28,21 @@ int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& 
   return pinned + most;
 }
 
+struct OneThread {
+  OneThread() { set_num_threads(1); }
+  ~OneThread() { set_num_threads(before); }
+  const int before = num_threads();
+};
+
+// On the CPU the process has more than is planned: code, heap and the planner, and for each thread a
+// stack and the operands that it packs (docs/budget.md).
+int64_t all_but_outside(int64_t available, Device device) {
+  if (device != Device::cpu) return available;
+  constexpr int64_t kProcess = int64_t{16} << 20, kThread = int64_t{10} << 20;
+  constexpr int64_t kHelpers = 2;  // one that prepares batches, one that saves
+  return available - std::max(kProcess, available / 100) - (num_threads() + kHelpers) * kThread;
+}
+
 }  // namespace
 
 void make_exact(PooledAllocator& pool) { pool.set_limit(PooledAllocator::kUnlimited - 1); }
@@ -40,7 +56,8 @@ Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_
   if (options.budget == TrainOptions::kNoBudget) return;
   bytes_ = options.budget;
   if (bytes_ == TrainOptions::kWhatIsFree)
-    bytes_ = provider_of(pool.device()).available() + pool.stats().reserved;
+    bytes_ = all_but_outside(provider_of(pool.device()).available(), pool.device()) +
+             pool.stats().reserved;
   check<ValueError>(bytes_ > 0, "train: a budget has to have bytes: ", bytes_,
                     ". Allow as many as training may take.");
   pool_.trim();
@@ -134,6 +151,10 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
         largest(halves, [&](int64_t b) { return fits(b, accumulate, Precision::bf16); });
     if (shorter > smaller)
       ways.push_back(cat("bf16", shorter < batch ? cat(" and a batch of ", shorter) : ""));
+  }
+  if (pool_.device() == Device::cpu && num_threads() > 1) {
+    const OneThread scope;  // workspaces are for the threads that a program is captured with
+    if (fits(batch, accumulate, options_.precision)) ways.emplace_back("one thread");
   }
   if (ways.empty()) return " No smaller batch fits either.";
   std::string text = " By a short search it would do with ";

@@ -56,6 +56,8 @@ struct TrainOptions {
   int64_t histograms = 0;        // updates between those in the event files; 0: none
   // What a run that goes on must have been begun with too: {"width", "128"}.
   std::vector<std::pair<std::string, std::string>> same = {};
+  // What it may go on with another value of; then it says so.
+  std::vector<std::pair<std::string, std::string>> noted = {};
 
   // Files for pictures of a step's memory (train/pictures/pictures.h); empty: none.
   std::string report = "", snapshot = "", trace = "";

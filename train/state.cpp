@@ -107,6 +107,11 @@ State& State::may_change(const std::string& name, std::string value, std::string
   return *this;
 }
 
+State& State::noted(const std::string& name, std::string value) {
+  noted_[name] = std::move(value);
+  return *this;
+}
+
 int64_t State::bytes() const {
   int64_t total = 0;
   for (const Entry& entry : entries_) {
@@ -127,7 +132,8 @@ StateCopy State::copy() const {
     return copy;
   };
   StateCopy result{.tensors = {}, .metadata = same_};
-  result.metadata.insert(changeable_values_.begin(), changeable_values_.end());
+  for (const formats::Metadata& more : {changeable_values_, noted_})
+    result.metadata.insert(more.begin(), more.end());
   for (const Entry& entry : entries_) {
     if (entry.condition && !entry.condition()) continue;
     const Tensor tensor = std::visit(
@@ -184,6 +190,10 @@ std::vector<Changed> State::restore(const fs::path& file) const {
                       saved, ", not with ", value, ". Give the same, or begin anew.");
   }
   std::vector<Changed> changed;
+  for (const auto& [name, now] : noted_) {
+    const std::string saved = value_of(state.metadata(), name);
+    if (saved != now && !saved.empty()) changed.push_back({name, saved, now});
+  }
   std::vector<std::string> anew;
   for (const auto& [name, prefix, made_with] : changeable_) {
     const std::string saved = value_of(state.metadata(), name), now = changeable_values_.at(name);

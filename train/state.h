@@ -58,6 +58,8 @@ class State {
   // what it was counts as the same.
   State& may_change(const std::string& name, std::string value, std::string anew,
                     std::string made_with);
+  // What may be another and means nothing for any tensor: restore() says that it has changed.
+  State& noted(const std::string& name, std::string value);
 
   // What a copy takes at most, in bytes.
   int64_t bytes() const;
@@ -83,7 +85,7 @@ class State {
                   const std::vector<std::string>& anew) const;
 
   std::vector<Entry> entries_;
-  formats::Metadata same_, changeable_values_;
+  formats::Metadata same_, noted_, changeable_values_;
   std::vector<Changeable> changeable_;
 };
 

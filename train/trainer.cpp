@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "core/cpu/pages.h"
 #include "data/atomic_file.h"
 #include "ops/ops.h"
 #include "train/checked.h"
@@ -73,6 +74,7 @@ int64_t updates_of(const TrainOptions& options, const Batches& training) {
 
 void prepare(PooledAllocator& pool, const TrainOptions& options) {
   if (options.budget != TrainOptions::kNoBudget) make_exact(pool);
+  if (options.budget == TrainOptions::kWhatIsFree) share_one_heap();
   keep_history(options, pool);
 }
 
@@ -108,6 +110,7 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       .number("run.lowest_loss", early_.best)
       .number("run.evaluations_without_lower", early_.waited);
   for (const auto& [name, value] : options_.same) state_.same(name, value);
+  for (const auto& [name, value] : options_.noted) state_.noted(name, value);
   for (const auto& [name, value] : training_.identity) state_.same(name, value);
   for (const auto& [name, value] : held_out_.identity)
     state_.same(cat(held_out_.split, " ", name), value);
@@ -127,13 +130,13 @@ Result Trainer::run() {
   if (options_.resume && !options_.plan_only) restore();
   first_ = batches_;
   if (!over() || evaluation_missing() || options_.plan_only) result_.planned = plan();
+  std::fflush(stdout);  // whatever becomes of the first step
   if (options_.plan_only) return result_;
-  const StopRequest stop;            // until now Ctrl-C ends the process: there is nothing to lose
   if (options_.resume && !resumed_)  // nothing is refused any more
     std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
   open(result_.planned);
-  train_all(stop);
-  return finish(stop);
+  train_all();
+  return finish();
 }
 
 void Trainer::restore() {
@@ -190,6 +193,7 @@ Planned Trainer::plan() {
 
 // Nothing will be refused any more. Peaks and times count from here.
 void Trainer::open(const Planned& planned) {
+  stop_.emplace();
   start_ = std::chrono::steady_clock::now();
   pool_.reset_peak();
   if (folder_) {
@@ -209,19 +213,16 @@ void Trainer::open(const Planned& planned) {
                 folder_->saves().c_str(), bytes_text(state_.bytes()).c_str());
 }
 
-bool Trainer::running(const StopRequest& stop) const {
+bool Trainer::running() const {
   const bool enough = options_.stop_after > 0 && batches_ - first_ >= options_.stop_after;
-  return batches_ < length_.batches && !enough && !stop.requested() && !early_.reached();
+  return batches_ < length_.batches && !enough && !stop_->requested() && !early_.reached();
 }
 
-void Trainer::train_all(const StopRequest& stop) {
+void Trainer::train_all() {
   FindNan find_nan(options_, step_.scaler(), optimizer_.steps());
   const Metas& kind = training_.kinds.front();
-  if (evaluation_missing()) {
-    evaluate();
-    if (saves_) save();
-  }
-  while (running(stop)) {
+  if (evaluation_missing() && evaluate() && saves_) save();
+  while (running()) {
     const int64_t number = batches_;
     step_.prepare(number);
     const bool last = windows_.ends_with(number);
@@ -251,7 +252,7 @@ void Trainer::train_all(const StopRequest& stop) {
     if (windows_.part(batches_) == 0) look_at_updates();
     if (evaluation) {
       if (saves_) save();  // whatever the evaluation comes to
-      evaluate();
+      if (!evaluate()) return;
     }
     const bool due = options_.save_every > 0 && batches_ % options_.save_every == 0;
     if (saves_ && (evaluation || due)) save();
@@ -280,7 +281,7 @@ void Trainer::drain_losses(size_t most_left) {
   }
 }
 
-void Trainer::evaluate() {
+bool Trainer::evaluate() {
   drain_losses(0);
   result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
   journal_.evaluating(batches_);
@@ -290,6 +291,7 @@ void Trainer::evaluate() {
   score_ = {};
   std::vector<Mean> means(objective.metrics.size());
   for (int64_t i = 0; i < held_out_.count; ++i) {
+    if (stop_->requested()) return false;  // made when training goes on
     const data::Batch batch = held_out_.at(i);
     const std::vector<Tensor> results = runner_.evaluate({batch.x, batch.y});
     const int64_t counted =
@@ -308,6 +310,7 @@ void Trainer::evaluate() {
   for (size_t m = 0; m < means.size(); ++m)
     evaluation.figures.emplace_back(objective.metrics[m].name, means[m].value());
   journal_.evaluated(evaluation);
+  return true;
 }
 
 Evaluation Trainer::last() const {
@@ -328,7 +331,7 @@ void Trainer::save() {
   saved_ = batches_;
 }
 
-Result Trainer::finish(const StopRequest& stop) {
+Result Trainer::finish() {
   drain_losses(0);
   result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
   if (saves_ && saved_ != batches_) save();
@@ -338,7 +341,7 @@ Result Trainer::finish(const StopRequest& stop) {
   result_.skipped = step_.skipped(batches_);
   result_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  result_.over = over();
+  result_.over = over() && !evaluation_missing();
   const int64_t updates = windows_.before(batches_);
   check<NumericError>(!result_.over || result_.skipped < updates || updates == 0,
                       "train: no update was made: loss scaling left out all ", updates,
@@ -349,7 +352,7 @@ Result Trainer::finish(const StopRequest& stop) {
             saves_ ? cat("resume goes on from ", options_.run)
                    : std::string("nothing is kept, as there is no folder for the run"),
             ".");
-    if (stop.requested()) throw Interrupted(stopped);
+    if (stop_->requested()) throw Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());
   } else if (early_.reached()) {
     std::printf("stopped early: %lld evaluations without a lower loss than %.4f\n",

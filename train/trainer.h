@@ -82,19 +82,19 @@ class Trainer {
   void restore();
   Planned plan();
   void open(const Planned& planned);
-  void train_all(const StopRequest& stop);
+  void train_all();
   void drain_losses(size_t most_left);
   bool over() const { return batches_ >= length_.batches || early_.reached(); }
-  bool running(const StopRequest& stop) const;
+  bool running() const;
   // The state was saved before an evaluation that did not come to its end.
   bool evaluation_missing() const {
     return batches_ > 0 && length_.evaluation_after(batches_) && round_loss_.count > 0;
   }
   void look_at_updates();
-  void evaluate();
+  bool evaluate();  // false: it was left, as a stop was asked for
   Evaluation last() const;
   void save();
-  Result finish(const StopRequest& stop);
+  Result finish();
 
   nn::Module& model_;
   const TrainOptions options_;
@@ -111,6 +111,7 @@ class Trainer {
   Runner runner_;
   Journal journal_;
   std::optional<Saves> saves_;
+  std::optional<StopRequest> stop_;  // while there is something to save: before, a signal ends it
 
   // What is saved and restored.
   int64_t batches_ = 0;   // trained, in all processes: the number of the next

@@ -51,6 +51,12 @@ void return_free_pages() {
 #endif
 }
 
+void share_one_heap() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 void FreeLargePage::operator()(std::byte* data) const { std::free(data); }
 
 LargePage make_large_page() {

@@ -41,8 +41,17 @@ Check whole_number(int64_t least, int64_t most) {
 }
 
 Check positive_number() {
-  return accept<double>("a number above 0",
-                        [](double value) { return value > 0 && std::isfinite(value); });
+  const Check above = accept<double>(
+      "a number above 0", [](double value) { return value > 0 && std::isfinite(value); });
+  const Check held = accept<double>("a number that f32 can hold", [](double value) {
+    const auto single = static_cast<float>(value);
+    return single > 0 && std::isfinite(single);
+  });
+  return {[above, held](std::string& text) {
+            const std::string fault = above.fault(text);
+            return fault.empty() ? held.fault(text) : fault;
+          },
+          ""};
 }
 
 Check plan_seconds() {

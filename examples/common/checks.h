@@ -25,7 +25,7 @@ struct Check {
 Check operator|(const Check& a, const Check& b);  // what either of them accepts
 
 Check whole_number(int64_t least, int64_t most);
-Check positive_number();                          // finite
+Check positive_number();                          // above 0 and finite in f32
 Check plan_seconds();                             // as BudgetOptions::search_seconds may be
 Check probability();                              // below 1
 Check size_in_bytes(const std::string& example);  // above 0, as parse_bytes() reads it

@@ -2,41 +2,55 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "data/file.h"
+#include "examples/common/config_file.h"
 
 namespace plimsoll::examples {
 namespace {
 
-// CLI11's reader, for files that may hold anything. It takes each dot in a name for one more level,
-// and keeps them all at each level: n dots are n * n names. Options have none.
-class ConfigFile : public CLI::ConfigTOML {
+// The settings of all --config files, read before the parser sees the command line.
+class Config : public CLI::Config {
  public:
-  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    constexpr size_t kMost = size_t{1} << 20;
-    std::string text;
-    char part[4096];
-    while (text.size() <= kMost && (input.read(part, sizeof part), input.gcount() > 0))
-      text.append(part, static_cast<size_t>(input.gcount()));
-    plimsoll::check<UsageError>(text.size() <= kMost, "--config: the file is too large: more than ",
-                                kMost, " bytes. --print-config prints one.");
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-      CLI::detail::trim(line);  // and then as it looks for names
-      if (line.starts_with('#') || line.starts_with(';')) continue;
-      const bool section = line.starts_with('[') && line.ends_with(']');
-      const char end = line.find('=') != line.npos ? '=' : '#';
-      const std::string name = section ? line : line.substr(0, line.find(end));
-      plimsoll::check<UsageError>(
-          name.find('.') == name.npos,
-          "--config: there is no such option: ", data::shown(CLI::detail::trim_copy(name)),
-          ". --print-config lists them.");
+  std::vector<Setting> settings;  // each name once
+
+  // Of several files the last one counts most.
+  void add(std::vector<Setting> more) {
+    for (Setting& setting : settings)
+      if (std::ranges::find(more, setting.name, &Setting::name) == more.end())
+        more.push_back(std::move(setting));
+    settings = std::move(more);
+  }
+  std::string place_of(const std::string& name) const {
+    const auto found = std::ranges::find(settings, name, &Setting::name);
+    return found == settings.end() ? "" : found->place;
+  }
+
+  std::vector<CLI::ConfigItem> from_config(std::istream&) const override {
+    std::vector<CLI::ConfigItem> items(settings.size());
+    for (size_t i = 0; i < items.size(); ++i) {
+      items[i].name = settings[i].name;
+      items[i].inputs = settings[i].values;
     }
-    std::istringstream all(text);
-    return CLI::ConfigTOML::from_config(all);
+    return items;
+  }
+  std::string to_config(const CLI::App* app, bool, bool, std::string) const override {
+    std::string text;
+    for (const CLI::Option* option : app->get_options()) {
+      if (!option->get_configurable()) continue;
+      std::vector<std::string> values = option->reduced_results();
+      if (values.empty() && !option->get_default_str().empty())
+        values = {option->get_default_str()};
+      if (values.empty() && option->get_expected_min() == 0) values = {"false"};
+      if (values.empty() || values == std::vector<std::string>{""}) continue;
+      std::string all;
+      for (const std::string& value : values) all += (all.empty() ? "" : ", ") + to_toml(value);
+      text += option->get_single_name() + '=' + (values.size() > 1 ? '[' + all + ']' : all) + '\n';
+    }
+    return text;
   }
 };
 
@@ -55,6 +69,21 @@ size_t changes(const std::string& from, const std::string& to) {
         of[i][j] = std::min(of[i][j], of[i - 2][j - 2] + 1);
     }
   return of.back().back();
+}
+
+// Takes the names of config files out of the words.
+std::vector<std::string> take_configs(std::vector<std::string>& words) {
+  std::vector<std::string> files, others;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--config" && i + 1 < words.size())
+      files.push_back(words[++i]);
+    else if (words[i].starts_with("--config="))
+      files.push_back(words[i].substr(9));
+    else
+      others.push_back(words[i]);
+  }
+  words = std::move(others);
+  return files;
 }
 
 }  // namespace
@@ -105,11 +134,14 @@ Option* Option::configurable(bool in_config) {
 }
 
 CommandLine::CommandLine(const std::string& description)
-    : app_(std::make_unique<CLI::App>(description)) {}
+    : app_(std::make_unique<CLI::App>(description)) {
+  app_->set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION, "Print the version and stop");
+}
 
 CommandLine::~CommandLine() = default;
 
 Option* CommandLine::keep(const std::string& name, CLI::Option* option) {
+  option->group(group_);
   return &options_.emplace(name, Option(option)).first->second;
 }
 
@@ -119,10 +151,10 @@ Option* CommandLine::add_flag(const std::string& name, bool& value,
 }
 
 void CommandLine::add_config_option() {
-  app_->config_formatter(std::make_shared<ConfigFile>());
+  app_->config_formatter(std::make_shared<Config>());
   app_->set_config("--config", "",
                    "Read options from a TOML file: as on the command line, no dashes")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);  // the last one counts most
+      ->group(group_);
   app_->allow_config_extras(CLI::config_extras_mode::error);
 }
 
@@ -155,38 +187,57 @@ void CommandLine::parse(int argc, char** argv, const std::string& config) {
       words[i].pop_back();
       words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, "");
     }
-  if (!config.empty()) words.insert(words.begin(), "--config=" + config);
+  const auto configs = std::dynamic_pointer_cast<Config>(app_->get_config_formatter());
+  if (configs) {
+    configs->settings.clear();
+    std::vector<std::string> files = take_configs(words);
+    if (!config.empty()) files.insert(files.begin(), config);
+    for (const std::string& file : files) configs->add(read_config(file));
+    // A file that is there, so that the parser asks for what is known already.
+    if (!files.empty()) words.push_back("--config=/dev/null");
+  }
   std::ranges::reverse(words);  // as CLI11 wants them
   app_->name(argv[0]);
   try {
     app_->parse(std::move(words));
   } catch (const CLI::ParseError& e) {
-    const std::string text = e.what(), unknown = "INI was not able to parse ";
-    if (dynamic_cast<const CLI::ConfigError*>(&e) && text.starts_with(unknown))
-      fail<UsageError>("--config: there is no such option: ", text.substr(unknown.size()),
-                       ". --print-config lists them.");
+    const std::string text = e.what();
+    if (dynamic_cast<const CLI::ConfigError*>(&e)) refuse_setting(configs->settings);
     std::ostringstream said;
     const int code = app_->exit(e, said, said);
+    if (code == 0) throw Exit{0, said.str()};
     if (dynamic_cast<const CLI::ExtrasError*>(&e))
       for (const std::string& word : app_->remaining())
         if (word.starts_with("--")) throw Exit{2, unknown_option(word) + "\n"};
-    throw Exit{code == 0 ? 0 : 2, said.str()};
+    // "--lr: not a number above 0: fast"
+    const std::string name = text.starts_with("--") ? text.substr(2, text.find(':') - 2) : "";
+    const std::string place = configs ? configs->place_of(name) : "";
+    const bool typed = std::any_of(argv + 1, argv + argc, [&](const std::string& word) {
+      return word == "--" + name || word.starts_with("--" + name + '=');
+    });
+    if (!place.empty() && !typed) throw Exit{2, cat("--config ", place, ": ", text, '\n')};
+    throw Exit{2, said.str()};
+  }
+}
+
+// Which of them no config can hold.
+void CommandLine::refuse_setting(const std::vector<Setting>& settings) const {
+  for (const auto& [name, values, place] : settings) {
+    const CLI::Option* const option = app_->get_option_no_throw("--" + name);
+    check<UsageError>(option, "--config ", place, ": there is no such option: ", data::shown(name),
+                      ". --print-config lists them.");
+    check<UsageError>(option->get_configurable(), "--config ", place, ": no config may hold ", name,
+                      ". Give it on the command line.");
   }
 }
 
 size_t CommandLine::count(const std::string& name) const { return app_->count(name); }
 
-std::string CommandLine::config() const {
-  std::istringstream all(app_->config_to_str(/*default_also=*/true, /*write_description=*/false));
-  std::string config;
-  for (std::string line; std::getline(all, line);)
-    if (!line.ends_with("=\"\"")) config += line + '\n';  // CLI11 writes those without a value so
-  return config;
-}
+std::string CommandLine::config() const { return app_->config_to_str(/*default_also=*/true); }
 
 std::string value_in_config(const std::string& file, const std::string& option) {
-  for (const CLI::ConfigItem& item : ConfigFile().from_file(file))
-    if (item.name == option && !item.inputs.empty()) return item.inputs.front();
+  for (const Setting& setting : read_config(file))
+    if (setting.name == option && !setting.values.empty()) return setting.values.front();
   return "";
 }
 

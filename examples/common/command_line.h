@@ -1,4 +1,4 @@
-// The command line of a program: its options, what they accept, --help and a file of options.
+// The command line of a program: its options, what they accept, --help, --version and a file of options.
 //
 //   CommandLine app{"Trains a net on images."};
 //   app.add_option("--steps", steps, "Training steps")->check(whole_number(1, kMany))->required();
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "examples/common/checks.h"
+#include "examples/common/config_file.h"
 
 namespace CLI {
 class App;
@@ -58,6 +59,8 @@ class CommandLine {
   template <class T>
   Option* add_option(const std::string& name, T& value, const std::string& description = "");
   Option* add_flag(const std::string& name, bool& value, const std::string& description = "");
+  // Where --help shows the options that are added from here on.
+  void group(const std::string& name) { group_ = name; }
   // --config FILE: options as TOML, which count less than those of the command line.
   void add_config_option();
 
@@ -65,7 +68,8 @@ class CommandLine {
   void parse_complete_callback(std::function<void()> f);
 
   // Sets the variables. With `config`, the path of such a file, its options count least. Throws
-  // Exit; UsageError for a config with a name that is no option.
+  // Exit; UsageError, with the file and the line, for a config that cannot be read, sets a name
+  // twice or one that is no option.
   void parse(int argc, char** argv, const std::string& config = "");
 
   bool has(const std::string& name) const { return options_.contains(name); }
@@ -76,8 +80,10 @@ class CommandLine {
  private:
   Option* keep(const std::string& name, CLI::Option* option);
   std::string unknown_option(const std::string& word) const;  // a sentence
+  void refuse_setting(const std::vector<Setting>& settings) const;
 
   std::unique_ptr<CLI::App> app_;
+  std::string group_ = "Options";
   std::map<std::string, Option> options_;
 };
 

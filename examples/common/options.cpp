@@ -12,6 +12,7 @@
 #include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda.h"
 #include "examples/common/run_options.h"
+#include "train/json.h"
 #include "train/stop_request.h"
 
 namespace plimsoll::examples {
@@ -43,6 +44,7 @@ void open_standard_files() {
 
 void add_options(CommandLine& app, Options& options, const std::vector<std::string>& models) {
   options.model = models.front();
+  app.group("Training");
   app.add_option("--model", options.model, "Model to train")
       ->check(one_of(models))
       ->capture_default_str();
@@ -90,6 +92,7 @@ void add_options(CommandLine& app, Options& options, const std::vector<std::stri
 }
 
 void add_memory_options(CommandLine& app, Options& options) {
+  app.group("Memory");
   app.add_option("--budget", options.budget_text,
                  "Bytes that training may hold, as in 300MiB; auto: what is free")
       ->check(budget());
@@ -137,10 +140,27 @@ void resolve(Options& options) {
                       ". Use --mode captured, or --snapshot.");
 }
 
-int run_example(CommandLine& app, int argc, char** argv, Options& options,
-                const std::function<void()>& body) {
-  open_standard_files();
+namespace {
+
+// Reports and configs are UTF-8, so no path may be anything else.
+void check_words(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    try {
+      (void)train::Json(argv[i]).dump();
+    } catch (const train::Json::exception&) {
+      std::string shown = argv[i];
+      for (char& c : shown)
+        if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+      fail<UsageError>("command line: word ", i, " is not UTF-8: ", shown,
+                       ". Rename the file, or the folder that it is in.");
+    }
+  }
+}
+
+int run_to_the_end(CommandLine& app, int argc, char** argv, Options& options,
+                   const std::function<void()>& body) {
   try {
+    check_words(argc, argv);
     if (!parse_command_line(app, argc, argv, options)) return 0;
     resolve(options);
     if (options.threads > 0) set_num_threads(options.threads);
@@ -164,6 +184,18 @@ int run_example(CommandLine& app, int argc, char** argv, Options& options,
     std::fprintf(stderr, "%s\n", e.what());
     return 1;
   }
+}
+
+}  // namespace
+
+int run_example(CommandLine& app, int argc, char** argv, Options& options,
+                const std::function<void()>& body) {
+  open_standard_files();
+  const int code = run_to_the_end(app, argc, argv, options, body);
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written || code != 0) return code;
+  std::fprintf(stderr, "standard output: not all could be written. Is the disk full?\n");
+  return 1;
 }
 
 void takes_none(const CommandLine& app, const std::string& model, const char* has,

@@ -43,7 +43,13 @@ std::string config_of_resumed(const Options& options) {
   if (!is_run && from.parent_path().filename() != "saves") return "";  // a file of no run
   const fs::path run = is_run ? from : from.parent_path().parent_path();
   const fs::path config = train::RunFolder::config_of(run);
-  return fs::exists(config, none) ? config.string() : "";
+  if (fs::exists(config, none)) return config.string();
+  if (goes_on(options))
+    std::fprintf(stderr,
+                 "--resume: this run has lost its config: there is no %s. It goes on with the "
+                 "options given here.\n",
+                 config.c_str());
+  return "";
 }
 
 // --weights as they were given, before the run's config is read. A command that is repeated until
@@ -68,6 +74,13 @@ void check_export(const Options& options, std::span<char* const> words) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> noted_of(const Options& options) {
+  return {{"lr", cat(options.learning_rate)},
+          {"precision", options.precision_name},
+          {options.epochs > 0 ? "epochs" : "steps",
+           cat(options.epochs > 0 ? options.epochs : options.steps)}};
+}
+
 bool goes_on(const Options& options) {
   if (!options.resume) return false;
   std::error_code none;
@@ -77,6 +90,7 @@ bool goes_on(const Options& options) {
 }
 
 void add_run_options(CommandLine& app, Options& options) {
+  app.group("Run");
   app.add_option("--run", options.run, "Folder for the config, the log and the saves of this run")
       ->check(not_empty())
       ->configurable(false);

@@ -63,6 +63,13 @@ void print_line(const Line& line) {
   std::fflush(stdout);
 }
 
+void print_failed(const Case& c, const std::string& why) {
+  std::printf("%-8s %5lld %-5s %-8s %-10s failed: %s\n", c.model.c_str(),
+              static_cast<long long>(c.batch), name_of(c.precision), mode(c), saving(c).c_str(),
+              why.c_str());
+  std::fflush(stdout);
+}
+
 Json to_json(const Line& line) {
   const auto& [c, row, time, same_bits] = line;
   Json classes;

@@ -21,6 +21,7 @@ bool keeps_promises(const Line& line);
 
 void print_head();
 void print_line(const Line& line);
+void print_failed(const Case& c, const std::string& why);  // a row that could not be measured
 // What a row does not have is null: a plan in eager mode; bits and times where nothing was run.
 Json to_json(const Line& line);
 

@@ -1,17 +1,12 @@
 #include "memory/pool/provider.h"
 
-#include <unistd.h>
-
 #include <atomic>
-#include <cinttypes>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
-#include <string>
 
 #include "core/cpu/pages.h"
 #include "core/cuda/seam/cuda.h"
+#include "memory/pool/available.h"
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -56,21 +51,10 @@ void release_on_host(void* data, [[maybe_unused]] int64_t bytes) {
   std::free(data);
 }
 
-// What Linux says could be taken without swapping; where it does not say, what is free.
-int64_t available_on_host() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    int64_t kibibytes = 0;
-    if (std::sscanf(line.c_str(), "MemAvailable: %" SCNd64 " kB", &kibibytes) == 1)
-      return kibibytes * 1024;
-  }
-  return sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
-}
-
 }  // namespace
 
 Provider host_provider() {
-  return {Device::cpu, acquire_on_host, release_on_host, available_on_host};
+  return {Device::cpu, acquire_on_host, release_on_host, [] { return available_memory(); }};
 }
 
 Provider cuda_provider() {

@@ -26,28 +26,60 @@ std::vector<double> each(const std::vector<Cost>& costs, double farness) {
 
 }  // namespace
 
-BudgetPlanner::Order::Order(Program given, const BudgetOptions& options, size_t orders)
+BudgetPlanner::Order::Order(Program given, const recompute::SearchOptions& options)
     : program(std::move(given)),
-      costs(instruction_costs(program, options.costs)),
-      by_arena(std::ranges::any_of(costs, [](const Cost& c) { return c.far != c.near; })),
-      timeline(recompute::problem_of(program, each(costs, kFarthest))),
-      search(search_options(options, orders)) {}
+      modelled(recompute::problem_of(
+          program, each(instruction_costs(program, CostModel::model), kFarthest))),
+      search(options) {}
 
-const recompute::Frontier& BudgetPlanner::Order::frontier() const {
-  if (!found) found = recompute::search(timeline, search);
-  return *found;
+const recompute::Descent& BudgetPlanner::Order::lowest() const {
+  if (!low) low = recompute::descend(modelled, search);
+  return *low;
 }
 
-recompute::Schedule BudgetPlanner::Order::schedule(size_t point) const {
-  return recompute::Simulator(timeline).schedule(frontier()[point].choices);
+const BudgetPlanner::Order::Least& BudgetPlanner::Order::least() const {
+  if (smallest) return *smallest;
+  for (const recompute::Point& point : lowest().points) {
+    if (smallest && point.peak >= smallest->arena_bytes) break;  // peaks rise
+    const int64_t arena = arena_bytes(point);
+    if (!smallest || arena < smallest->arena_bytes) smallest = {point, arena};
+  }
+  return *smallest;
 }
 
-const BudgetPlanner::Order::Estimate& BudgetPlanner::Order::estimate(size_t point) const {
+recompute::Schedule BudgetPlanner::Order::schedule(const recompute::Point& point) const {
+  return recompute::Simulator(modelled).schedule(point.choices);
+}
+
+int64_t BudgetPlanner::Order::arena_bytes(const recompute::Point& point) const {
+  return make_plan(recompute::rewrite(program, schedule(point))).arena_bytes;
+}
+
+BudgetPlanner::Priced::Priced(const Order& of, std::vector<Cost> given)
+    : order(&of),
+      costs(std::move(given)),
+      by_arena(std::ranges::any_of(costs, [](const Cost& c) { return c.far != c.near; })) {
+  const recompute::Timeline timeline(recompute::problem_of(order->program, each(costs, kFarthest)));
+  recompute::Frontier starts = order->lowest().points;
+  recompute::SearchOptions options = order->search;
+  options.effort = order->lowest().effort_left;
+  if (costs != instruction_costs(order->program, CostModel::model)) {
+    options.lowest = false;  // what would be below the smallest is refused
+    recompute::Descent own = recompute::descend(timeline, options);
+    options.effort = own.effort_left;
+    std::ranges::move(own.points, std::back_inserter(starts));
+  }
+  points = recompute::improve(timeline, options, starts);
+  const recompute::Point& least = order->least().plan;
+  const double cost = recompute::Simulator(timeline).run(least.choices).cost;
+  points.insert(points.begin(), {least.peak, cost, least.choices});
+}
+
+const BudgetPlanner::Priced::Estimate& BudgetPlanner::Priced::estimate(size_t point) const {
   if (const auto known = estimates.find(point); known != estimates.end()) return known->second;
-  const recompute::Schedule all = schedule(point);
-  Estimate result{.arena_bytes = make_plan(recompute::rewrite(program, all)).arena_bytes};
+  Estimate result{.arena_bytes = order->arena_bytes(points[point])};
   const double farness = arena_farness(result.arena_bytes);
-  for (const recompute::Run& run : all) {
+  for (const recompute::Run& run : order->schedule(points[point])) {
     if (run.op == std::ssize(costs)) break;  // there the results are read
     const double seconds = costs[run.op].at(farness);
     result.seconds += seconds;
@@ -56,42 +88,54 @@ const BudgetPlanner::Order::Estimate& BudgetPlanner::Order::estimate(size_t poin
   return estimates.emplace(point, result).first->second;
 }
 
-BudgetPlanner::BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options) {
-  search_options(options, orders.size());  // bad ones are refused before anything is measured
-  keep_ = make_plan(orders.front());
+BudgetPlanner::BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options, Costs costs)
+    : costs_(std::move(costs)), keep_(make_plan(orders.front())) {
+  const recompute::SearchOptions search = search_options(options, orders.size());
+  if (!costs_)
+    costs_ = [model = options.costs](const Program& program) {
+      return instruction_costs(program, model);
+    };
   outside_ = keep_.total_bytes() - keep_.arena_bytes + keep_.result_bytes;
-  for (Program& program : orders) orders_.emplace_back(std::move(program), options, orders.size());
-  for (const double seconds : each(orders_[0].costs, arena_farness(keep_.arena_bytes)))
-    keep_seconds_ += seconds;
+  for (Program& program : orders) orders_.emplace_back(std::move(program), search);
 }
 
 int64_t BudgetPlanner::smallest() const {
   int64_t least = std::numeric_limits<int64_t>::max();
-  for (const Order& order : orders_)
-    for (size_t point = 0; point < order.frontier().size(); ++point) {
-      if (outside_ + order.frontier()[point].peak >= least) break;  // peaks rise
-      least = std::min(least, outside_ + order.estimate(point).arena_bytes);
-    }
+  for (const Order& order : orders_) least = std::min(least, outside_ + order.least().arena_bytes);
   return least;
+}
+
+const std::vector<BudgetPlanner::Priced>& BudgetPlanner::priced() const {
+  if (priced_.empty())
+    for (const Order& order : orders_) priced_.emplace_back(order, costs_(order.program));
+  return priced_;
+}
+
+double BudgetPlanner::keep_seconds() const {
+  double seconds = 0;
+  for (const double each_seconds : each(priced()[0].costs, arena_farness(keep_.arena_bytes)))
+    seconds += each_seconds;
+  return seconds;
 }
 
 // Against the step that keeps all. Below 0 where a smaller arena makes the step faster by more than
 // what runs again makes it slower.
-double BudgetPlanner::added_seconds(const Order& order, size_t point) const {
-  if (!order.by_arena) return order.frontier()[point].cost;
-  return order.estimate(point).seconds - keep_seconds_;
+double BudgetPlanner::added_seconds(const Priced& order, size_t point) const {
+  if (!order.by_arena) return order.points[point].cost;
+  return order.estimate(point).seconds - keep_seconds();
 }
 
 // The cheapest plan of one order within the budget; its number of points when none is.
-size_t BudgetPlanner::cheapest(const Order& order, int64_t budget) const {
-  size_t best = order.frontier().size();
-  for (size_t point = best; point-- > 0;) {
-    if (outside_ + order.frontier()[point].peak > budget ||
-        outside_ + order.estimate(point).arena_bytes > budget)
-      continue;
-    if (!order.by_arena) return point;  // those before it cost more
-    if (best == order.frontier().size() || added_seconds(order, point) < added_seconds(order, best))
-      best = point;
+size_t BudgetPlanner::cheapest(const Priced& order, int64_t budget) const {
+  const size_t none = order.points.size();
+  size_t best = none;
+  for (size_t point = none; point-- > 0;) {
+    const recompute::Point& candidate = order.points[point];
+    if (outside_ + candidate.peak > budget) continue;
+    // A plan is placed only where that decides.
+    if (!order.by_arena && best != none && candidate.cost >= order.points[best].cost) continue;
+    if (outside_ + order.estimate(point).arena_bytes > budget) continue;
+    if (best == none || added_seconds(order, point) < added_seconds(order, best)) best = point;
   }
   return best;
 }
@@ -100,33 +144,36 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
   const int64_t budget = asked - elsewhere;
   if (largest() <= budget) {  // there is nothing to search for
     PlannedProgram planned{orders_.front().program, keep_};
-    planned.plan.recompute = {.budget = asked, .step_seconds = keep_seconds_};
+    planned.plan.recompute.budget = asked;
     return planned;
   }
-  const Order* best = nullptr;
+  check<BudgetError>(
+      smallest() <= budget, "step: the budget is too small: ", asked,
+      " bytes, and the smallest plan found takes ", smallest() + elsewhere,
+      ". Allow that many, search longer, or take a smaller batch or 16-bit precision.");
+  const Priced* best = nullptr;
   size_t best_point = 0;
-  for (const Order& order : orders_) {
+  for (const Priced& order : priced()) {
     const size_t point = cheapest(order, budget);
-    if (point == order.frontier().size()) continue;
+    if (point == order.points.size()) continue;
     if (best && added_seconds(*best, best_point) <= added_seconds(order, point)) continue;
     best = &order;
     best_point = point;
   }
-  check<BudgetError>(
-      best, "step: the budget is too small: ", asked, " bytes, and the smallest plan found takes ",
-      best ? 0 : smallest() + elsewhere,
-      ". Allow that many, search longer, or take a smaller batch or 16-bit precision.");
-  PlannedProgram planned{recompute::rewrite(best->program, best->schedule(best_point)), {}};
+  const Program& program = best->order->program;
+  PlannedProgram planned{
+      recompute::rewrite(program, best->order->schedule(best->points[best_point])), {}};
   planned.plan = make_plan(planned.program);
   double bound = std::numeric_limits<double>::infinity();
-  for (const Order& order : orders_) {
-    const recompute::Timeline nearest(recompute::problem_of(order.program, each(order.costs, 0)));
+  for (const Priced& order : priced()) {
+    const recompute::Timeline nearest(
+        recompute::problem_of(order.order->program, each(order.costs, 0)));
     bound = std::min(bound, recompute::least_added_cost(nearest, budget - outside_));
   }
   planned.plan.recompute = {.budget = asked,
                             .repetitions = static_cast<int>(planned.program.instructions.size() -
-                                                            best->program.instructions.size()),
-                            .step_seconds = keep_seconds_,
+                                                            program.instructions.size()),
+                            .step_seconds = keep_seconds(),
                             .repeated_seconds = best->estimate(best_point).repeated,
                             // None is searched for where all can be kept, so it counts as nothing.
                             .added_seconds = std::max(0.0, added_seconds(*best, best_point)),

@@ -11,10 +11,14 @@
 // never costs more time, and the smallest that was found is known: planner.smallest() works, one
 // granule less is refused. A longer search may find a smaller one. One thread at a time.
 //
-// The search adds up costs as in the largest arena. Of the plans that it finds and that fit, the
-// one that costs least in its own arena (costs.h) is taken.
+// What is the smallest is searched by the model's costs, whatever the options say: so equal
+// programs have equal smallest budgets, in each process and on each day, and measuring is left for
+// the budgets between it and all. There the search adds up costs as in the largest arena. Of the
+// plans that it finds and that fit, the one that costs least in its own arena (costs.h) is taken.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -31,46 +35,69 @@ struct PlannedProgram {
 
 class BudgetPlanner {
  public:
+  using Costs = std::function<std::vector<Cost>(const Program&)>;
+
   // `orders`: the same step with its instructions in other orders, of which the cheapest plan is
   // taken; the first is what runs where there is room for all (memory/step/passes.h has them).
+  // `costs` are those of `options` where they are left out; asked for when a budget needs them.
   // ValueError when search_seconds is not above 0 and below 1e9.
-  BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options);
+  BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options, Costs costs = {});
 
   // What plans take, Plan::total_bytes() and the results of the run before once more: whoever says
   // loss = step(x, y) holds one loss while the next is made.
   int64_t smallest() const;                                         // of all plans found
   int64_t largest() const { return outside_ + keep_.arena_bytes; }  // without recompute
 
+  double keep_seconds() const;  // predicted, of a step that keeps all
+
   // The cheapest plan that takes, with `elsewhere` that is held besides, at most the budget.
-  // BudgetError naming the smallest budget that would do.
+  // BudgetError naming the smallest budget that would do. Where all can be kept, nothing is
+  // measured, and the plan's times are 0.
   PlannedProgram plan_within(int64_t budget, int64_t elsewhere = 0) const;
 
  private:
+  // One order of the instructions, with what was found for it so far.
   struct Order {
-    Order(Program given, const BudgetOptions& options, size_t orders);
-    recompute::Schedule schedule(size_t point) const;
+    Order(Program given, const recompute::SearchOptions& options);
+    const recompute::Descent& lowest() const;  // searched by the model's costs
+    struct Least {
+      recompute::Point plan;
+      int64_t arena_bytes;
+    };
+    const Least& least() const;  // of them, what has the smallest arena
+    recompute::Schedule schedule(const recompute::Point& point) const;
+    int64_t arena_bytes(const recompute::Point& point) const;
+
+    Program program;
+    recompute::Timeline modelled;  // at the model's costs
+    recompute::SearchOptions search;
+    mutable std::optional<recompute::Descent> low;
+    mutable std::optional<Least> smallest;
+  };
+  // The same at the costs that are asked for.
+  struct Priced {
+    Priced(const Order& order, std::vector<Cost> given);
     struct Estimate {
       int64_t arena_bytes = 0;
       double seconds = 0, repeated = 0;  // of the whole step, of what runs again
     };
     const Estimate& estimate(size_t point) const;
-    const recompute::Frontier& frontier() const;  // searched when it is asked for first
 
-    Program program;
-    std::vector<Cost> costs;       // of each instruction
-    bool by_arena;                 // some cost is not the same near and far
-    recompute::Timeline timeline;  // at costs as in the largest arena
-    recompute::SearchOptions search;
-    mutable std::optional<recompute::Frontier> found;
+    const Order* order;
+    std::vector<Cost> costs;     // of each instruction
+    bool by_arena;               // some cost is not the same near and far
+    recompute::Frontier points;  // the order's least() in front of what was found beside it
     mutable std::map<size_t, Estimate> estimates;  // of the points that were looked at
   };
-  double added_seconds(const Order& order, size_t point) const;
-  size_t cheapest(const Order& order, int64_t budget) const;
+  const std::vector<Priced>& priced() const;
+  double added_seconds(const Priced& order, size_t point) const;
+  size_t cheapest(const Priced& order, int64_t budget) const;
 
-  std::vector<Order> orders_;
-  Plan keep_;  // of the first of them, without recompute
-  double keep_seconds_ = 0;
+  std::deque<Order> orders_;
+  Costs costs_;
+  Plan keep_;            // of the first of them, without recompute
   int64_t outside_ = 0;  // bytes taken besides the arena, the same by every plan
+  mutable std::vector<Priced> priced_;
 };
 
 }  // namespace plimsoll

@@ -10,7 +10,7 @@ constexpr size_t kDescents = 6;
 constexpr int kPrunes = 6;             // of a random repair
 constexpr double kNoise = 1.2;         // of the random repairs
 constexpr double kWorthPruning = 1.3;  // times the cost that is to be beaten
-constexpr int kTriesLower = 600;       // without a gain: of the search for the smallest peak,
+constexpr int kTriesLower = 2500;      // without a gain: of the search for the smallest peak,
 constexpr int kTries = 15;             // and at a target in one sweep
 constexpr int kSweeps = 8;             // without a gain
 constexpr double kGain = 1 - 1e-12;    // what counts as less
@@ -20,12 +20,10 @@ class Search {
   Search(const Timeline& timeline, const SearchOptions& options)
       : timeline_(timeline), options_(options), evictor_(timeline), random_(options.seed) {}
 
-  Frontier run() {
-    Candidate keep = evictor_.evaluate(Choices(timeline_.gaps(), Choice::keep));
-    add(keep);
+  Descent descend() {
+    const Candidate keep = keep_all();
     const int64_t highest = keep.outcome.peak;
-    if (timeline_.gaps() == 0 || highest == 0) return std::move(frontier_);  // nothing to decide
-    evictor_.stop_at(options_.effort);
+    if (timeline_.gaps() == 0 || highest == 0) return {std::move(frontier_)};  // nothing to decide
     const int64_t affordable = options_.effort / 8 / timeline_.ops();
     for (Choices& choices :
          segment_plans(timeline_, static_cast<int>(std::min<int64_t>(affordable, timeline_.ops()))))
@@ -34,11 +32,17 @@ class Search {
     const Frontier starts = frontier_;
     for (size_t k = 0; k < kDescents; ++k) {
       const size_t start = starts.size() - 1 - k * starts.size() / kDescents;
-      descend(evictor_.evaluate(starts[start].choices), highest,
-              options_.effort / 3 * static_cast<int64_t>(k + 1) / kDescents);
+      lower(evictor_.evaluate(starts[start].choices), highest,
+            options_.effort / 3 * static_cast<int64_t>(k + 1) / kDescents);
     }
-    lower_smallest_peak();
-    sweep(frontier_.front().peak, highest);
+    if (options_.lowest) lower_smallest_peak();
+    return {std::move(frontier_), options_.effort - evictor_.steps()};
+  }
+
+  Frontier improve(const Frontier& starts) {
+    const int64_t highest = keep_all().outcome.peak;
+    for (const Point& start : starts) add(evictor_.evaluate(start.choices));
+    if (timeline_.gaps() > 0 && highest > 0) sweep(frontier_.front().peak, highest);
     return std::move(frontier_);
   }
 
@@ -50,8 +54,15 @@ class Search {
     return level == 0 ? lowest : static_cast<int64_t>(target);
   }
 
+  Candidate keep_all() {
+    Candidate keep = evictor_.evaluate(Choices(timeline_.gaps(), Choice::keep));
+    add(keep);
+    evictor_.stop_at(options_.effort);
+    return keep;
+  }
+
   // Greedily below one target after another, until nothing more can go.
-  void descend(Candidate candidate, int64_t highest, int64_t effort) {
+  void lower(Candidate candidate, int64_t highest, int64_t effort) {
     const int64_t rung = std::max<int64_t>(highest / (2 * options_.levels), 1);
     while (evictor_.steps() < effort &&
            evictor_.reduce(candidate,
@@ -61,12 +72,12 @@ class Search {
     if (candidate.outcome.possible) add(candidate);
   }
 
-  // The smallest peak of all: from the plans with the least memory, some gaps changed at random,
-  // below the smallest so far.
+  // The smallest peak of all: from one of the two plans with the least memory, some gaps changed at
+  // random, below the smallest so far.
   void lower_smallest_peak() {
-    const int64_t effort = evictor_.steps() + options_.effort / 8;
+    const int64_t effort = evictor_.steps() + options_.effort / 3;
     for (int idle = 0; idle < kTriesLower && evictor_.steps() < effort; ++idle) {
-      const size_t low = random_() % std::min<size_t>(frontier_.size(), 4);
+      const size_t low = random_() % std::min<size_t>(frontier_.size(), 2);
       Candidate next = evictor_.evaluate(disturbed(frontier_[low].choices));
       if (!evictor_.reduce(next, frontier_.front().peak - 1, kNoise, random_)) continue;
       add(next);
@@ -237,8 +248,19 @@ std::vector<Choices> segment_plans(const Timeline& timeline, int most) {
   return plans;
 }
 
+Descent descend(const Timeline& timeline, const SearchOptions& options) {
+  return Search(timeline, options).descend();
+}
+
+Frontier improve(const Timeline& timeline, const SearchOptions& options, const Frontier& starts) {
+  return Search(timeline, options).improve(starts);
+}
+
 Frontier search(const Timeline& timeline, const SearchOptions& options) {
-  return Search(timeline, options).run();
+  const Descent lowest = descend(timeline, options);
+  SearchOptions rest = options;
+  rest.effort = lowest.effort_left;
+  return improve(timeline, rest, lowest.points);
 }
 
 }  // namespace plimsoll::recompute

@@ -22,7 +22,8 @@ constexpr double kStepsPerSecond = 2.5e7;  // ops that are simulated, on a core 
 struct SearchOptions {
   int64_t effort = 50'000'000;  // ops simulated
   uint64_t seed = 0;
-  int levels = 32;  // targets from the smallest peak to the largest
+  int levels = 32;     // targets from the smallest peak to the largest
+  bool lowest = true;  // a third of the effort at most goes into the smallest peak
 };
 
 struct Point {
@@ -33,6 +34,16 @@ struct Point {
 using Frontier = std::vector<Point>;  // peaks rise, costs fall
 
 Frontier search(const Timeline& timeline, const SearchOptions& options = {});
+
+// The same in two parts. Down to the smallest peak:
+struct Descent {
+  Frontier points;
+  int64_t effort_left = 0;
+};
+Descent descend(const Timeline& timeline, const SearchOptions& options = {});
+// Better plans at each target, beginning with any choices, those of a search at other costs too:
+// of the points only `choices` are read.
+Frontier improve(const Timeline& timeline, const SearchOptions& options, const Frontier& starts);
 
 // What textbooks do: the step is cut into segments before the moment with the most bytes alive;
 // what is alive at a cut is kept, everything else that is needed later is made again, a segment at

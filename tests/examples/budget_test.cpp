@@ -165,6 +165,25 @@ TEST(ExamplesBudget, ARefusedOneLeavesNoFolder) {
   EXPECT_TRUE(data::names_in(dir.path()).empty());
 }
 
+// With measured costs too: they differ from start to start, and what is named does not.
+TEST(ExamplesBudget, TheSmallestIsTheSameAtEachStart) {
+  for (const std::string train :
+       {"train_transformer --layers 2 --width 32 --threads 1 --plan-seconds 0.3 --plan-only",
+        "train_cnn --model resnet8 --batch 32 --threads 1 --plan-seconds 0.3 --plan-only"}) {
+    SCOPED_TRACE(train);
+    const auto least = [&] {
+      return number_after(run(train + " --budget 1kB").output, "the smallest plan found takes ");
+    };
+    const int64_t bytes = least();
+    EXPECT_EQ(least(), bytes);
+    for (int start = 0; start < 3; ++start) {
+      const Outcome planned = run(cat(train, " --budget ", bytes));
+      EXPECT_EQ(planned.code, 0) << planned.output;
+    }
+    EXPECT_EQ(run(cat(train, " --budget ", bytes - 1)).code, 2);
+  }
+}
+
 // What workers prepare ahead counts: two batches for each more.
 TEST(ExamplesBudget, HoldsBatchesInPreparation) {
   const std::string train =

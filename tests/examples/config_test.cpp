@@ -1,6 +1,7 @@
 // Options from a config file, and what a run folder keeps of them.
 #include <nlohmann/json.hpp>
 
+#include "examples/common/command_line.h"
 #include "tests/data/testing.h"
 #include "tests/examples/testing.h"
 
@@ -42,20 +43,25 @@ TEST(ExamplesConfig, WhatIsWrongIsNamed) {
   const TemporaryFolder dir;
   const std::string dots(2000, '.'), large(1 << 20, '\n');
   const std::pair<const char*, const char*> refusals[] = {
-      {"learning-rate = 0.1", "--config: there is no such option: learning-rate. --print-config "},
-      {"[model]\nlayers = 2", "--config: there is no such option: model."},
-      {"[=a.b]", "--config: there is no such option: [=a.b]."},
-      {"a#;b.c = 2", "--config: there is no such option: a#;b.c."},
-      {"model.layers = 2", "--config: there is no such option: model.layers."},
-      {"[model.layers]", "--config: there is no such option: [model.layers]."},
-      {dots.c_str(),
-       "--config: there is no such option: ..........................................."},
-      {large.c_str(), "--config: the file is too large: more than 1048576 bytes."},
-      {"lr = fast", "--lr: not a number above 0: fast"},
-      {"batch = 0", "--batch: not a whole number from 1 to 1000000: 0"},
+      {"# first\nlearning-rate = 0.1",
+       "bad.toml, line 2: there is no such option: learning-rate. --print-config lists them."},
+      {"[model]\nlayers = 2", "bad.toml, line 1: it has no tables: [model]. Write lines as "},
+      {"[=a.b]", "bad.toml, line 1: it has no tables: [=a.b]."},
+      {"model.layers = 2", "bad.toml, line 1: there is no such option: model.layers."},
+      {dots.c_str(), "there is no such option: ..........................................."},
+      {large.c_str(), "bad.toml: the file is too large: more than 1048576 bytes."},
+      {"lr = fast", "bad.toml, line 1: --lr: not a number above 0: fast"},
+      {"seed = 3\nbatch = 0", "bad.toml, line 2: --batch: not a whole number from 1 to 1000000: 0"},
       {"model = alexnet", "--model: alexnet not in {"},
-      {"resume = here", "resume: This option is not allowed in a configuration file"},
-      {"lr = 0.1\nlr = 0.2", "--lr: At Most 1 required but received 2"}};
+      {"resume = here",
+       "bad.toml, line 1: no config may hold resume. Give it on the command line."},
+      {"lr = 0.1\nlr = 0.2", "bad.toml, line 2: it is set twice: lr."},
+      {"data = \"a", "bad.toml, line 1: a string does not end."},
+      {"data = \"a\\q\"", "bad.toml, line 1: no such escape in a string: \\q."},
+      {"data = \"a\" b", "bad.toml, line 1: something follows a value: b."},
+      {"seed = [1,", "bad.toml, line 2: an array does not end."},
+      {"seed =", "bad.toml, line 1: a value is missing."},
+      {"= 3", "bad.toml, line 1: a name is missing before =."}};
   for (const auto& [text, sentence] : refusals) {
     const std::string file = dir.write("bad.toml", std::string(text) + "\n").string();
     const Outcome outcome = run("train_cnn --config " + file);
@@ -63,6 +69,55 @@ TEST(ExamplesConfig, WhatIsWrongIsNamed) {
     EXPECT_NE(outcome.output.find(sentence), std::string::npos) << outcome.output;
   }
   EXPECT_EQ(run("train_cnn --config " + dir.text("nowhere.toml")).code, 2);
+}
+
+// As one word of the shell.
+std::string quoted(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+// A path may hold what means something in TOML: the config of its run names the same file.
+TEST(ExamplesConfig, ARunGoesOnWithDataOfAnyName) {
+  for (const std::string name : {"a#b.txt", "it's \"#1\".txt", "two\nlines.txt",
+                                 "back\\slash,[x].txt", " = .txt", "\xc3\xa9\t.txt"}) {
+    SCOPED_TRACE(name);
+    const TemporaryFolder dir;
+    const std::string data = "text:" + dir.write(name, std::string(400, 'a') + "b\n").string();
+    const std::string folder = dir.text("run");
+    const Outcome begun =
+        run("train_transformer --layers 1 --width 16 --heads 2 --context 8 --batch "
+            "2 --steps 4 --eval-every 4 --stop-after 2 --run " +
+            folder + " --data " + quoted(data));
+    ASSERT_EQ(begun.code, 0) << begun.output;
+    EXPECT_EQ(value_in_config(folder + "/config.toml", "data"), data);
+    const Outcome resumed = run("train_transformer --resume " + folder);
+    EXPECT_EQ(resumed.code, 0) << resumed.output;
+    EXPECT_NE(resumed.output.find("step 4/4"), std::string::npos) << resumed.output;
+  }
+}
+
+TEST(ExamplesConfig, ReadsLinesOfToml) {
+  const TemporaryFolder dir;
+  const std::string file =
+      dir.write("all.toml",
+                "# comment\r\n\n  a = 1 # one\r\nb=\"x # \\\"y\\\" \\u00e9\\n\" # two\n"
+                "c = 'C:\\new' \nd\n\"e\" = [1, \"t,wo\", # three\n  3,\n]\nf = a b\n"
+                "g = []\nh = true")
+          .string();
+  std::string text;
+  for (const auto& [name, values, place] : read_config(file)) {
+    text += name + ':';
+    for (const std::string& value : values) text += '<' + value + '>';
+  }
+  EXPECT_EQ(text,
+            "a:<1>b:<x # \"y\" \xc3\xa9\n>c:<C:\\new>d:<true>e:<1><t,wo><3>f:<a b>g:h:<true>");
+  for (const std::string value :
+       {"1e-3", "true", "", "a", "\"", "\\", "\x01\x7f\n\t#'", "0x10", "-"}) {
+    const std::string again = dir.write("one.toml", "x=" + to_toml(value)).string();
+    EXPECT_EQ(read_config(again).at(0).values, std::vector{value});
+  }
 }
 
 TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
@@ -118,6 +173,30 @@ TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
   EXPECT_EQ(setting(all.output, "lr"), "lr=0.5") << all.output;
   EXPECT_EQ(setting(all.output, "steps"), "steps=9");
   EXPECT_EQ(setting(all.output, "width"), "width=16");
+}
+
+// A config that was edited is compared with the state, and one that is gone is named.
+TEST(ExamplesConfig, ResumingSaysWhatIsNotAsItWas) {
+  const TemporaryFolder dir;
+  const std::string folder = dir.text("run"), resume = "train_transformer --resume " + folder;
+  const std::string train =
+      "train_transformer --layers 1 --width 16 --heads 2 --context 8 --batch 2 --steps 8 "
+      "--eval-every 8 --stop-after 2 ";
+  ASSERT_EQ(run(train + "--lr 0.25 --run " + folder).code, 0);
+  EXPECT_EQ(run(resume + " --stop-after 1").output.find("from here on"), std::string::npos);
+  std::string config = data::read_text(dir / "run" / "config.toml");
+  config.replace(config.find("lr=0.25"), 7, "lr=0.5");
+  dir.write("run/config.toml", config);
+  const Outcome edited = run(resume + " --stop-after 1 --precision bf16 --steps 9");
+  for (const char* said :
+       {"  lr 0.5 from here on; it was 0.25\n", "  precision bf16 from here on; it was f32\n",
+        "  steps 9 from here on; it was 8\n"})
+    EXPECT_NE(edited.output.find(said), std::string::npos) << edited.output;
+  std::filesystem::remove(dir / "run" / "config.toml");
+  const Outcome lost = run(train + "--resume " + folder);
+  EXPECT_EQ(lost.code, 0) << lost.output;
+  EXPECT_TRUE(lost.output.starts_with("--resume: this run has lost its config: there is no "))
+      << lost.output;
 }
 
 TEST(ExamplesConfig, PatienceEndsATraining) {

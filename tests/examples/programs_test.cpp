@@ -228,8 +228,16 @@ TEST(TrainCnn, StopsAtANonFiniteLossAndNamesTheOpOnRequest) {
 }
 
 TEST(Examples, HelpSucceeds) {
-  for (const char* program : {"train_cnn", "train_transformer", "compare_memory"})
-    EXPECT_EQ(run(std::string(program) + " --help").code, 0) << program;
+  for (const char* program : {"train_cnn", "train_transformer", "compare_memory"}) {
+    const Outcome help = run(std::string(program) + " --help"),
+                  version = run(std::string(program) + " --version");
+    EXPECT_EQ(help.code, 0) << program;
+    EXPECT_EQ(version.code, 0) << program;
+    EXPECT_TRUE(version.output.starts_with("plimsoll ")) << version.output;
+    if (program[0] != 't') continue;
+    for (const char* group : {"\nTraining:", "\nMemory:", "\nRun:", "\nData and model:"})
+      EXPECT_NE(help.output.find(group), std::string::npos) << help.output;
+  }
 }
 
 }  // namespace

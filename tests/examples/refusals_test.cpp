@@ -51,6 +51,8 @@ TEST(ExamplesRefuse, Options) {
       {"train_cnn --lr nan", 2, "--lr: not a number above 0: nan\n"},
       {"train_cnn --lr inf", 2, "--lr: not a number above 0: inf\n"},
       {"train_cnn --lr 1e999", 2, "--lr: not a number above 0: 1e999\n"},
+      {"train_cnn --lr 1e39", 2, "--lr: not a number that f32 can hold: 1e39\n"},
+      {"train_cnn --lr 1e-50", 2, "--lr: not a number that f32 can hold: 1e-50\n"},
       {"train_cnn --lr -1", 2, "--lr: not a number above 0: -1\n"},
       {"train_cnn --lr fast", 2, "--lr: not a number above 0: fast\n"},
       {"train_cnn --precision f64", 2, "--precision: f64 not in {f32,bf16,f16}"},

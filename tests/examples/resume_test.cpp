@@ -2,7 +2,6 @@
 // it was ended on the way, by whom and where.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include "tests/data/testing.h"
 #include "tests/examples/small_data.h"
 #include "tests/examples/testing.h"
+#include "tests/support/running.h"
 #include "train/saves.h"
 
 namespace plimsoll::examples {
@@ -203,29 +203,11 @@ TEST_F(ExamplesResume, AfterBeingKilledAtAnyTime) {
   EXPECT_EQ(log("whole"), log("killed"));
 }
 
-// A program that is running; the shell is only there to find its output a file.
-class Running {
- public:
-  explicit Running(const std::string& arguments, const fs::path& output) : pid_(fork()) {
-    const std::string command =
-        "exec " PLIMSOLL_BIN_DIR "/" + arguments + " > " + output.string() + " 2>&1";
-    if (pid_ == 0) execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-  }
-  void signal(int number) const { kill(pid_, number); }
-  int wait() const {  // the exit code, or minus the signal
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-
- private:
-  pid_t pid_;
-};
-
 TEST_F(ExamplesResume, AfterCtrlC) {
   const std::string train = cnn("--log-every 7", 10);  // 120 batches
   const auto begun = [&](const std::string& name) {
-    Running running(train + (name.empty() ? "" : " --run " + dir.text(name)), dir / "output");
+    Running running(PLIMSOLL_BIN_DIR "/" + train + (name.empty() ? "" : " --run " + dir.text(name)),
+                    dir / "output");
     for (int i = 0; i < 6000; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       const fs::path sign = name.empty() ? dir / "output" : dir / name / "log.csv";

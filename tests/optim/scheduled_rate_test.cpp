@@ -244,7 +244,8 @@ TEST(ScheduledRate, RefusesWhatIsNoSchedule) {
                            "scheduled_rate: there is no schedule: an empty function. Pass one.");
   ScheduledRate falling([](int64_t step) { return 5.0 - static_cast<double>(step); }, steps);
   expect_error<ValueError>([&] { falling.next(); },
-                           "scheduled_rate: the rate of update 6 is not a number from 0: -1. Use a "
+                           "scheduled_rate: the rate of update 6 is not a number from 0 that f32 has: "
+                           "-1. Use a "
                            "schedule of such numbers.");
   training.rate.emplace(constant(1), steps);
   Step step([&](const Tensor& x) {

@@ -51,6 +51,21 @@ TEST_F(ToolsTokenize, SeparatesTexts) {
             cat("7 bytes of text, 6 tokens of 258, 2 bytes each: ", dir_.text("out"), "\n"));
 }
 
+// By whatever name the text is written over.
+TEST_F(ToolsTokenize, DoesNotWriteOverItsText) {
+  const std::string text = data::read_text(dir_ / "a.txt");
+  std::filesystem::create_symlink(dir_ / "a.txt", dir_ / "out");
+  std::filesystem::create_directory(dir_ / "folder");
+  for (const std::string& more :
+       {cat(" --input ", dir_.text("a.txt")),
+        cat(" --input ", dir_.text("b.txt"), " --input ", dir_.text("folder/../a.txt"))}) {
+    const auto outcome = run(tokenize(more));
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_TRUE(outcome.output.starts_with("--output: it is the text itself")) << outcome.output;
+    EXPECT_EQ(data::read_text(dir_ / "a.txt"), text);
+  }
+}
+
 TEST_F(ToolsTokenize, RefusesAndLeavesNothing) {
   const auto expect = [&](const std::string& more, int code, const std::string& sentence) {
     const auto outcome = run(tokenize(more));

@@ -88,7 +88,7 @@ void Journal::histograms(int64_t batches, const std::vector<NamedTensor>& parame
 }
 
 void Journal::evaluating(int64_t batches) {
-  progress_->finish();
+  progress_->pause();
   board_.memory(batches, pool_.stats().peak);
   if (log_) row_measured_ = measured(batches);
 }
@@ -114,6 +114,7 @@ void Journal::evaluated(const Evaluation& evaluation) {
               static_cast<long long>(length_.batches / length_.unit_batches), evaluation.mean_loss,
               line.c_str());
   std::fflush(stdout);
+  progress_->go_on();
   board_.evaluated(evaluation.batches, board);
   evaluations_.push_back(evaluation);
   if (!log_) return;

@@ -30,25 +30,25 @@ int terminal_columns() {
 Progress::Progress(std::string title, int64_t steps, std::string unit, int64_t done)
     : title_(std::move(title)),
       unit_(std::move(unit)),
+      rate_(done),
       steps_(steps),
-      done_(done),
       terminal_(isatty(STDOUT_FILENO) != 0) {}
 
 double Progress::seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
 void Progress::update(int64_t step, int64_t amount, const std::string& status) {
   const double now = seconds();
+  rate_.at(now, step, amount);
   const int64_t tenth = steps_ > 0 ? 10 * step / steps_ : 10;
   const bool due = terminal_ ? now - shown_at_ > 0.1 || step == steps_ : tenth > shown_tenth_;
   if (!due) return;
   shown_at_ = now;
   shown_tenth_ = tenth;
-  const auto left = static_cast<int64_t>(now / static_cast<double>(step - done_) *
-                                         static_cast<double>(steps_ - step));
+  const auto left = static_cast<int64_t>(rate_.seconds_for(steps_ - step));
   char rate[32], eta[32];
-  std::snprintf(rate, sizeof rate, "%.0f", static_cast<double>(amount) / now);
+  std::snprintf(rate, sizeof rate, "%.0f", rate_.per_second());
   std::snprintf(eta, sizeof eta, "%lld:%02lld", static_cast<long long>(left / 60),
                 static_cast<long long>(left % 60));
   const std::string line =
@@ -63,6 +63,13 @@ void Progress::update(int64_t step, int64_t amount, const std::string& status) {
 void Progress::finish() {
   if (terminal_) std::printf("\n");
 }
+
+void Progress::pause() {
+  finish();
+  paused_ = Clock::now();
+}
+
+void Progress::go_on() { start_ += Clock::now() - paused_; }
 
 std::string fit_line(std::string line, int columns) {
   const auto width = static_cast<size_t>(std::max(columns - 1, 0));  // the last one is the cursor's

@@ -1,16 +1,22 @@
 // One line that says how training goes: rate, loss, memory, time left. On a terminal it
 // is redrawn in place, and therefore never wider than that; into a file or pipe it becomes plain
-// lines, about ten per epoch.
+// lines, ten in all.
 //
 //   Progress progress("batch", batches, "images/s");
 //   progress.update(number, number * batch, status_line(loss, planned, pool.stats()));
+//   progress.pause();                       // while there is something else to do
+//   progress.go_on();
 //   progress.finish();
+//
+// Rate and time left are of the last seconds that were no pause: what is fast now was slow an hour
+// ago, and an evaluation is no training.
 #pragma once
 
 #include <chrono>
 #include <string>
 
 #include "memory/pool/pooled_allocator.h"
+#include "train/log/recent_rate.h"
 
 namespace plimsoll::train {
 
@@ -22,16 +28,21 @@ class Progress {
   // After `step` steps, those that were made since then ate `amount` units.
   void update(int64_t step, int64_t amount, const std::string& status);
   void finish();  // ends the line
+  void pause();   // the same, and time stands still until go_on()
+  void go_on();
 
  private:
-  double seconds() const;
+  using Clock = std::chrono::steady_clock;
+
+  double seconds() const;  // without pauses
 
   std::string title_, unit_;
-  int64_t steps_, done_;
+  RecentRate rate_;
+  int64_t steps_;
   bool terminal_;
   int64_t shown_tenth_ = 0;
   double shown_at_ = -1;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Clock::time_point start_ = Clock::now(), paused_{};
 };
 
 // The line in fewer than `columns` characters, so that no terminal wraps it: two spaces become one

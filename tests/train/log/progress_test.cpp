@@ -70,5 +70,17 @@ TEST(Progress, ATerminalSeesNoLineThatWraps) {
   }
 }
 
+TEST(Progress, RatesAreOfTheLastSeconds) {
+  RecentRate rate(100);  // steps that another process made
+  rate.at(10, 110, 1000);
+  EXPECT_DOUBLE_EQ(rate.per_second(), 100);
+  EXPECT_DOUBLE_EQ(rate.seconds_for(7), 7);
+  for (int i = 1; i <= 100; ++i) rate.at(10 + i * 0.1, 110 + i, 1000 + 50 * i);  // ten times faster
+  EXPECT_NEAR(rate.per_second(), 500, 1e-6);
+  EXPECT_NEAR(rate.seconds_for(7), 0.7, 1e-6);
+  for (int i = 1; i <= 1000; ++i) rate.at(20 + i * 1e-3, 210 + i, 6000 + i);  // in no time
+  EXPECT_NEAR(rate.seconds_for(100), 100 * 5.0 / 1040, 0.1);
+}
+
 }  // namespace
 }  // namespace plimsoll::train
