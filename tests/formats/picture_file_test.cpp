@@ -112,8 +112,9 @@ TEST(PictureFile, IsToldByItsFirstBytes) {
   const data::TemporaryFolder dir;
   EXPECT_EQ(read_picture(dir.write("a.jpg", std::string("P5 1 1 255 x"))).pixels, Bytes{'x'});
   EXPECT_EQ(read_picture(dir.write("b", png({1, 1, 8, 0, {0, 5}}))).pixels, Bytes{5});
-  expect_error<DataError>([&] { read_picture(dir.write("d.png", std::string("\xff\xd8\xff"))); },
-                          "jpeg: the file is broken: " + dir.text("d.png"));
+  EXPECT_TRUE(error_of<DataError>([&] {
+                read_picture(dir.write("d.png", std::string("\xff\xd8\xff")));
+              }).starts_with("jpeg: the file is broken: " + dir.text("d.png") + ": "));
   expect_error<DataError>([&] { read_picture(dir.write("c.png", std::string("GIF89a"))); },
                           "picture: this is neither PNG nor JPEG nor PGM nor PPM: " +
                               dir.text("c.png") + ". Convert it to one of them.");
