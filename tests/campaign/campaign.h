@@ -22,9 +22,9 @@ struct Campaign {
 
   std::string train(const std::string& options, int steps = 24) const {
     return cat("train_transformer --data text:", dir.text("text"),
-               " --layers 1 --width 16 --heads 2 --context 16 --batch 4 --dropout 0.1 --threads 1 "
+               " --width 16 --heads 2 --context 16 --batch 4 --dropout 0.1 --threads 1 "
                "--eval-every 10 --log-every 3 --save-every 5 --steps ",
-               steps, " ", options);
+               steps, options.find("--layers") == options.npos ? " --layers 1 " : " ", options);
   }
   std::string into(const std::string& run) const { return "--run " + dir.text(run); }
 

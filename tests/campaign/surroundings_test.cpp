@@ -54,9 +54,9 @@ TEST(CampaignSurroundings, NamesOfFolders) {
   const Campaign campaign;
   campaign.make_whole();
   int tried = 0;
-  for (const std::string name :
-       {"two words", "a#b", "it's", "\"q\"", "new\nline", "-dash", "a;b&c|d", "$HOME", "*", "\\",
-        "\xc3\xa9\xe6\x97\xa5", "[x]=y", "...", std::string(200, 'n')}) {
+  for (const std::string& name : std::initializer_list<std::string>{
+           "two words", "a#b", "it's", "\"q\"", "new\nline", "-dash", "a;b&c|d", "$HOME", "*", "\\",
+           "\xc3\xa9\xe6\x97\xa5", "[x]=y", "...", std::string(200, 'n')}) {
     SCOPED_TRACE(name);
     std::string quoted;
     for (const char c : campaign.dir.text(name))

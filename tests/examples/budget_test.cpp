@@ -165,6 +165,20 @@ TEST(ExamplesBudget, ARefusedOneLeavesNoFolder) {
   EXPECT_TRUE(data::names_in(dir.path()).empty());
 }
 
+// docs/budget.md shows a refusal: it is what the program says.
+TEST(ExamplesBudget, ThePageShowsWhatIsPrinted) {
+  const std::string page = data::read_text(PLIMSOLL_SOURCE_DIR "/docs/budget.md"),
+                    prompt = "$ build/bin/";
+  const size_t begin = page.find(prompt), line = page.find('\n', begin);
+  ASSERT_NE(begin, std::string::npos);
+  const std::string command = page.substr(begin + prompt.size(), line - begin - prompt.size());
+  std::string shown = page.substr(line + 1, page.find("```", line) - line - 1);
+  std::ranges::replace(shown, '\n', ' ');
+  shown.pop_back();
+  const Outcome refused = run(command);
+  EXPECT_NE(refused.output.find(shown + "\n"), std::string::npos) << refused.output;
+}
+
 // With measured costs too: they differ from start to start, and what is named does not.
 TEST(ExamplesBudget, TheSmallestIsTheSameAtEachStart) {
   for (const std::string train :
