@@ -130,12 +130,12 @@ TEST(Trainer, GoesOnAfterAnEvaluationThatFailed) {
 // A stop is answered in the middle of an evaluation too, which is made when training goes on; also
 // of the last one, where all batches are made.
 TEST(Trainer, LeavesAnEvaluationWhenItIsStopped) {
-  Digits whole;
+  SmallTraining whole;
   const Result expected = whole.train({.epochs = 2});
   for (const int stopped : {1, 2}) {  // evaluations begun
     const TemporaryFolder dir;
     const TrainOptions options{.epochs = 2, .run = dir.text("run"), .resume = true};
-    Digits s;
+    SmallTraining s;
     Batches test = batches(s.test);
     int begun = 0, batches_seen = 0;
     const auto at = test.at;
@@ -147,7 +147,7 @@ TEST(Trainer, LeavesAnEvaluationWhenItIsStopped) {
     EXPECT_THROW(Trainer(s.model, *s.optimizer, batches(s.training), test, options).run(),
                  Interrupted);
     EXPECT_EQ(batches_seen, 4 * (stopped - 1) + 1);
-    Digits rest;
+    SmallTraining rest;
     const Result result = rest.train(options);
     EXPECT_EQ(rest.weights(), whole.weights());
     ASSERT_EQ(result.evaluations.size(), 2U);
