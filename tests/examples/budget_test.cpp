@@ -179,6 +179,30 @@ TEST(ExamplesBudget, ThePageShowsWhatIsPrinted) {
   EXPECT_NE(refused.output.find(shown + "\n"), std::string::npos) << refused.output;
 }
 
+// Some kernels have a workspace for each thread: with fewer a budget may do, and that is said.
+TEST(ExamplesBudget, FewerThreadsAreAdvisedWhereTheyDo) {
+  const std::string train =
+      "train_cnn --model resnet8 --batch 32 --plan-only --cost model --plan-seconds 0.2 ";
+  const auto least = [&](int threads) {
+    return number_after(run(cat(train, "--budget 1kB --threads ", threads)).output,
+                        "the smallest plan found takes ");
+  };
+  const int64_t one = least(1), eight = least(8);
+  ASSERT_LT(one, eight);
+  const int64_t between = one + (eight - one) / 2;
+  EXPECT_NE(run(cat(train, "--threads 8 --budget ", between)).output.find("one thread."),
+            std::string::npos);
+  EXPECT_EQ(run(cat(train, "--threads 1 --budget ", between)).code, 0);
+  EXPECT_EQ(run(train + "--budget 1kB --threads 8").output.find("one thread"), std::string::npos);
+  const auto fit = [](int threads) {
+    return run(cat("fit --model resnet8 --vram 12MiB --precisions f32 --plan-seconds 0.01 "
+                   "--threads ",
+                   threads))
+        .output;
+  };
+  EXPECT_NE(fit(1), fit(8));
+}
+
 // With measured costs too: they differ from start to start, and what is named does not.
 TEST(ExamplesBudget, TheSmallestIsTheSameAtEachStart) {
   for (const std::string train :

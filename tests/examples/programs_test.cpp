@@ -133,8 +133,12 @@ TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
       EXPECT_GE(row["planned_bytes"], row["lower_bound_bytes"]) << row;
     }
     if (!row["budget_bytes"].is_null()) {
-      // The smallest is exact: there is room for one loss more, the last one.
-      EXPECT_EQ(row["budget_bytes"], row["measured_bytes"].get<int64_t>() + 64) << row;
+      // With room for one loss more, the last one. The smallest is named by the model's costs, and a
+      // search by measured ones may take a little less.
+      const auto budget = row["budget_bytes"].get<int64_t>(),
+                 taken = row["measured_bytes"].get<int64_t>() + 64;
+      EXPECT_LE(taken, budget) << row;
+      EXPECT_GT(taken, budget * 9 / 10) << row;
     }
     // Of two threads: each has a stack and packed operands, on large machines more than 16 MiB.
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)  // whose heap is larger

@@ -24,7 +24,7 @@ bool reads(std::string_view bytes) {
 
 std::vector<std::string> seeds() {
   return {"", "model=\"gpt\"\nbatch=12\nlr=0.001\ncheckpoint=true\n",
-          "# a comment\n[default]\nseed = 7 # another\njson = 'a.json'\n\nfind-nan=false\n",
+          "# a comment\n; another\nseed = 7 # another\njson = 'a.json'\n\nfind-nan=false\n",
           "threads=[1]\nprecision=\"bf16\"\ndevice='cpu'\n\n"};
 }
 

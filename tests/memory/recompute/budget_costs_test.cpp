@@ -33,7 +33,7 @@ TEST(MemoryBudgetCosts, WhatIsTheSmallestDoesNotDependOnCosts) {
     for (int table = 0; table < 6; ++table) {
       const BudgetPlanner planner({program}, Training::kPlanning, noisy);
       const Plan plan = planner.plan_within(least).plan;
-      EXPECT_EQ(plan.total_bytes() + plan.result_bytes, least);
+      EXPECT_LE(plan.total_bytes() + plan.result_bytes, least);
       EXPECT_EQ(planner.smallest(), least);
       EXPECT_THROW(planner.plan_within(least - 1), BudgetError);
     }
