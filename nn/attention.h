@@ -6,9 +6,9 @@
 // qkv = x Wqkv' + bqkv is split into q, k, v [B, T, H, D / H]; each head computes
 // softmax(q k' / sqrt(D / H)) v; the heads side by side pass through the output projection and,
 // when asked for, dropout. With a cache in the mode, x goes on where the sequence ended: its keys
-// and values join those in the cache, and it attends to all of them, on the CPU with the bits that the
-// whole sequence at once would give it. Children: qkv, output, dropout. Errors: ValueError when heads do
-// not divide the width, ShapeError for an x that is not [B, T, D], and those of
+// and values join those in the cache, and it attends to all of them, on the CPU with the bits that
+// the whole sequence at once would give it. Children: qkv, output, dropout. Errors: ValueError when
+// heads do not divide the width, ShapeError for an x that is not [B, T, D], and those of
 // KeyValueCache::of().
 #pragma once
 

@@ -34,8 +34,8 @@ struct OneThread {
   const int before = num_threads();
 };
 
-// On the CPU the process has more than is planned: code, heap and the planner, and for each thread a
-// stack and the operands that it packs (docs/budget.md).
+// On the CPU the process has more than is planned: code, heap and the planner, and for each thread
+// a stack and the operands that it packs (docs/budget.md).
 int64_t all_but_outside(int64_t available, Device device) {
   if (device != Device::cpu) return available;
   constexpr int64_t kProcess = int64_t{16} << 20, kThread = int64_t{10} << 20;

@@ -25,8 +25,8 @@ std::pmr::memory_resource* page_memory();
 // Gives back to the system what the heap keeps of what was freed, where it can be asked to.
 void return_free_pages();
 
-// From here on threads that have no heap yet share one. A heap for each reserves 64 MiB of addresses
-// on Linux, of which `ulimit -v` may allow few.
+// From here on threads that have no heap yet share one. A heap for each reserves 64 MiB of
+// addresses on Linux, of which `ulimit -v` may allow few.
 void share_one_heap();
 
 struct FreeLargePage {

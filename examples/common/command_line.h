@@ -1,4 +1,5 @@
-// The command line of a program: its options, what they accept, --help, --version and a file of options.
+// The command line of a program: its options, what they accept, --help, --version and a file of
+// options.
 //
 //   CommandLine app{"Trains a net on images."};
 //   app.add_option("--steps", steps, "Training steps")->check(whole_number(1, kMany))->required();

@@ -3,9 +3,9 @@
 //   const int64_t bytes = available_memory();
 //
 // The least of what Linux says could be taken without swapping, what the control groups of the
-// process (version 1 or 2, with all that are above them) leave of their limits, and what `ulimit -v`
-// leaves of the address space. A process that takes more than its group may is killed, and one with
-// more address space than it may have gets no memory.
+// process (version 1 or 2, with all that are above them) leave of their limits, and what `ulimit
+// -v` leaves of the address space. A process that takes more than its group may is killed, and one
+// with more address space than it may have gets no memory.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@
 //   }
 //
 // To read is one captured step with a program for each number of tokens that are read together: one
-// for a single token, whatever its position, and those of the prompt. A budget decides how many tokens
-// of a prompt are read together; on the CPU that does not change one bit of what is written.
+// for a single token, whatever its position, and those of the prompt. A budget decides how many
+// tokens of a prompt are read together; on the CPU that does not change one bit of what is written.
 #pragma once
 
 #include "memory/step/step.h"

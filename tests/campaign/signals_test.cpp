@@ -51,7 +51,8 @@ TEST(CampaignSignals, TwentyKillsLoseNothing) {
   campaign.expect_same_as_whole("killed");
 }
 
-// Before there is anything to save, a signal ends the process at once: this search takes many seconds.
+// Before there is anything to save, a signal ends the process at once: this search takes many
+// seconds.
 TEST(CampaignSignals, APlanIsNotWaitedFor) {
   const Campaign campaign;
   const Running running(

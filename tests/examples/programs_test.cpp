@@ -133,8 +133,8 @@ TEST(CompareMemory, PlannedEqualsMeasuredAndBitsAreEqual) {
       EXPECT_GE(row["planned_bytes"], row["lower_bound_bytes"]) << row;
     }
     if (!row["budget_bytes"].is_null()) {
-      // With room for one loss more, the last one. The smallest is named by the model's costs, and a
-      // search by measured ones may take a little less.
+      // With room for one loss more, the last one. The smallest is named by the model's costs, and
+      // a search by measured ones may take a little less.
       const auto budget = row["budget_bytes"].get<int64_t>(),
                  taken = row["measured_bytes"].get<int64_t>() + 64;
       EXPECT_LE(taken, budget) << row;

@@ -22,8 +22,8 @@ struct Area {
         sum(scratch.take<C>(sizes.values)) {}
 };
 
-// a b + sum, rounded once where the target can, as products of matrices are. Of vectors the compiler
-// makes that itself; of a chain of scalars it may take products and sums apart.
+// a b + sum, rounded once where the target can, as products of matrices are. Of vectors the
+// compiler makes that itself; of a chain of scalars it may take products and sums apart.
 template <class V, class C>
 V multiply_add(V a, C b, V sum) {
 #ifdef __FP_FAST_FMA

@@ -144,8 +144,8 @@ cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
   return status;
 }
 
-// What is not pinned is written before this returns, and read only when the stream comes to it: CUDA
-// promises no more.
+// What is not pinned is written before this returns, and read only when the stream comes to it:
+// CUDA promises no more.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   const bool in = kind == cudaMemcpyHostToDevice, out = kind == cudaMemcpyDeviceToHost;
