@@ -87,14 +87,15 @@ Picture parse_png(const Bytes& bytes, const std::string& name) {
                   .width = png_get_image_width(reader.png, reader.info),
                   .channels = kind & PNG_COLOR_MASK_COLOR ? 3 : 1,
                   .pixels = {}};
-  check<DataError>(picture.height * picture.width <= kMostPixels,
-                   "png: the picture is too large: ", name, " has ", picture.height, " x ",
-                   picture.width, " pixels, and at most ", kMostPixels, " are read. Make it smaller.");
   const size_t row = static_cast<size_t>(picture.width * picture.channels);
   const size_t packed = png_get_rowbytes(reader.png, reader.info);
   check<DataError>(static_cast<size_t>(picture.height) * packed <= kMostPacked * bytes.size(),
                    "png: the file is too short for its size: ", name, " claims ", picture.height,
                    " x ", picture.width, " pixels in ", bytes.size(), " bytes. Fetch it again.");
+  check<DataError>(picture.height * picture.width <= kMostPixels,
+                   "png: the picture is too large: ", name, " has ", picture.height, " x ",
+                   picture.width, " pixels, and at most ", kMostPixels,
+                   " are read. Make it smaller.");
   picture.pixels.resize(static_cast<size_t>(picture.height) * row);
   std::vector<png_bytep> rows;
   for (int64_t y = 0; y < picture.height; ++y)

@@ -91,6 +91,9 @@ TEST(Png, RefusesWhatItWouldHaveToChange) {
   refused({30000, 30000, 8, 0, {0, 1}},
           "the file is too short for its size: f.png claims 30000 x 30000 pixels in 67 bytes. "
           "Fetch it again.");
+  refused({8300, 8300, 1, 0, Bytes(8300 * (1 + 1038))},
+          "the picture is too large: f.png has 8300 x 8300 pixels, and at most 67108864 are read. "
+          "Make it smaller.");
 }
 
 TEST(Png, RefusesEveryCutAndEveryDamage) {
