@@ -7,6 +7,7 @@
 #include "data/images/augment.h"
 #include "data/source.h"
 #include "examples/common/image_data.h"
+#include "examples/common/rank_options.h"
 #include "examples/common/report.h"
 #include "examples/common/run_options.h"
 #include "examples/common/synthetic.h"
@@ -59,6 +60,7 @@ int main(int argc, char** argv) {
   add_options(app, options, cnn_names());
   add_memory_options(app, options);
   add_run_options(app, options);
+  add_rank_options(app, options);
   add_weight_options(app, options);
   app.add_option("--data", options.data,
                  plimsoll::cat(plimsoll::data::kImageSources, " | ", kSynthetic))

@@ -23,6 +23,9 @@ struct Batches {
   // Batch `number`, from 0; those of an epoch follow those of the one before. Asked for in turn,
   // but for a training that goes on: it begins anywhere.
   std::function<data::Batch(int64_t number)> at;
+  // For ranks: from here on only batches first ... first + count - 1 of every `window` of an epoch
+  // are asked for. Empty: nothing is prepared that would not be.
+  std::function<void(int64_t window, int64_t first, int64_t count)> share = {};
   int64_t count = 0;  // of an epoch, or of an evaluation; 0: there is no end and no epoch
   std::vector<Metas> kinds = {};  // {x, y} of every size of batch. Empty: of the first and the last
   std::string name = "";          // "mnist train, 60000 images", for people

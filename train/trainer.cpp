@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "core/cpu/threads.h"
 #include "data/atomic_file.h"
 #include "ops/ops.h"
 #include "train/find_nan.h"
 #include "train/pictures/pictures.h"
+#include "train/ranks/facts.h"
 
 namespace plimsoll::train {
 namespace {
@@ -24,7 +26,7 @@ bool same_but_batch(Shape a, const Shape& b) {
   return a == b;
 }
 
-TrainOptions checked(TrainOptions options) {
+TrainOptions checked(TrainOptions options, const RankGroup& group) {
   check<ValueError>((options.epochs > 0) != (options.steps > 0),
                     "train: it is as long as its epochs or its steps say: ", options.epochs,
                     " and ", options.steps, ". Give one of them.");
@@ -36,7 +38,10 @@ TrainOptions checked(TrainOptions options) {
   if (options.resume && options.resume_from.empty()) options.resume_from = options.run;
   check<UsageError>(!options.resume || !options.resume_from.empty(),
                     "train: there is no run to go on with. Name its folder.");
-  return options;
+  check<UsageError>(options.histograms == 0 || !options.tensorboard.empty(),
+                    "histograms: they go into event files, and there are none: ",
+                    options.histograms, ". Name a folder for tensorboard.");
+  return group.own(std::move(options));
 }
 
 Windows windows_of(const TrainOptions& options, const Batches& training) {
@@ -75,8 +80,9 @@ void prepare(PooledAllocator& pool, const TrainOptions& options) {
 
 Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches training,
                  Batches held_out, TrainOptions options)
-    : model_(model),
-      options_(checked(std::move(options))),
+    : group_(options),
+      model_(model),
+      options_(checked(std::move(options), group_)),
       training_(completed(std::move(training))),
       held_out_(completed(std::move(held_out))),
       windows_(windows_of(options_, training_)),
@@ -86,7 +92,7 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       pool_(*default_pool(device_)),
       pictures_(std::make_unique<Pictures>(options_)),
       budget_(options_, pool_, training_.host_bytes),
-      step_(model, optimizer_, options_, windows_, updates_of(options_, training_)),
+      step_(model, optimizer_, options_, windows_, updates_of(options_, training_), group_.ranks()),
       runner_(step_.train(options_.precision), options_.captured, budget_.step_options(),
               &step_.window(), step_.evaluate(options_.precision),
               options_.histograms > 0 ? step_.train(options_.precision, true) : StepFunction()),
@@ -121,28 +127,46 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       .same("accumulate", cat(windows_.most))
       .may_change("loss scale", loss_scale_of(options_), "loss_scaler.", "window.");
   step_.add_to(state_, [this] { return windows_.part(batches_) != 0; });
+  if (!group_.asked()) return;
+  check<UsageError>(device_ != Device::cuda,
+                    "train: ranks train on CPUs so far. Leave them out on a GPU.");
+  const int64_t own = windows_.most / group_.size();
+  if (training_.share) training_.share(windows_.most, own * group_.ranks()->rank(), own);
 }
 
 Trainer::~Trainer() = default;
 
 Result Trainer::run() {
+  const RanksScope scope(group_.ranks());
   std::printf("%s, %lld parameters, %s, %s, %s\n", options_.name.c_str(),
               static_cast<long long>(model_.parameter_count()), training_.name.c_str(),
               options_.captured ? "captured" : "eager", name_of(options_.precision));
+  if (group_.asked()) say_ranks();
   if (options_.resume && !options_.plan_only) restore();
   first_ = batches_;
   result_.planned = plan();
   if (options_.plan_only) return result_;
+  if (group_.size() > 1) agree();
   open(result_.planned);
   train_all();
   return finish();
 }
 
+void Trainer::say_ranks() const {
+  std::printf("rank %lld of %lld, with %d threads%s\n",
+              static_cast<long long>(group_.ranks()->rank()), static_cast<long long>(group_.size()),
+              num_threads(),
+              optim::RankWindow::same_bits(windows_.most, group_.size())
+                  ? ""
+                  : "; so many ranks add in an order of their own, not that of 1, 2, 4 or 8");
+}
+
+// The first rank finds the file that all of them restore.
 void Trainer::restore() {
+  const bool own = folder_ && same_folder(options_.run, options_.resume_from);
   std::string file = options_.resume_from;
   std::vector<Changed> changed;
-  const bool own = folder_ && same_folder(options_.run, options_.resume_from);
-  if (fs::is_directory(file)) {
+  if (group_.first() && fs::is_directory(file)) {
     const Restored restored = restore_newest(RunFolder::saves_of(file), state_);
     file = restored.file.string();
     changed = restored.changed;
@@ -150,9 +174,14 @@ void Trainer::restore() {
       std::printf("%s\n", damaged.why.c_str());
       if (own) set_aside(damaged);
     }
-  } else {
+  } else if (group_.first()) {
     changed = state_.restore(file);
   }
+  file = group_.from_first(file);
+  if (!group_.first() && !file.empty()) changed = state_.restore(file);
+  check<UsageError>(!group_.asked() || batches_ >= length_.batches || windows_.part(batches_) == 0,
+                    "train: ranks go on between updates, and this state is from within one: after ",
+                    batches_, " batches. Go on without ranks to the next save.");
   if (file.empty())
     std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
   else
@@ -166,15 +195,18 @@ void Trainer::restore() {
   if (own && !file.empty()) saved_ = batches_;
 }
 
+Workload Trainer::workload() {
+  Metas inputs = training_.kinds.front();
+  inputs.push_back(make_key(0, 0, device_).meta());
+  const auto& shared = step_.window().shared();
+  return {.inputs = std::move(inputs),
+          .windows = shared ? std::vector{shared->most_runs()} : windows_.sizes(),
+          .evaluation = held_out_.kinds,
+          .data_bytes = training_.data_bytes + held_out_.data_bytes};
+}
+
 Planned Trainer::plan() {
-  const auto with_key = [&](Metas metas) {
-    metas.push_back(make_key(0, 0, device_).meta());
-    return metas;
-  };
-  const Workload work{.inputs = with_key(training_.kinds.front()),
-                      .windows = windows_.sizes(),
-                      .evaluation = held_out_.kinds,
-                      .data_bytes = training_.data_bytes + held_out_.data_bytes};
+  const Workload work = workload();
   const Functions functions{.train = [&](Precision type) { return step_.train(type); },
                             .evaluate = [&](Precision type) { return step_.evaluate(type); },
                             .with_gradients =
@@ -207,13 +239,30 @@ void Trainer::open(const Planned& planned) {
                 folder_->saves().c_str(), bytes_text(state_.bytes()).c_str());
 }
 
+// What a difference between ranks would ruin, before it can.
+void Trainer::agree() {
+  std::vector<Program> programs;
+  if (options_.captured) programs = runner_.capture_all(workload(), step_.window());
+  step_.check_buffers(programs);
+  Facts facts = facts_of(options_, model_, programs);
+  facts.emplace_back("data", training_.identity);
+  facts.emplace_back("data to evaluate on", cat(held_out_.identity, " ", held_out_.count));
+  facts.emplace_back("batches that were trained", cat(batches_));
+  group_.agree(facts);
+}
+
 bool Trainer::running() const {
   const bool enough = options_.stop_after > 0 && batches_ - first_ >= options_.stop_after;
-  return batches_ < length_.batches && !enough && !stop_.requested() && !early_.reached();
+  return batches_ < length_.batches && !enough && !stop_asked() && !early_.reached();
+}
+
+bool Trainer::reached(int64_t batches) const {
+  if (!group_.asked() || batches_ == 0) return batches_ % batches == 0;
+  return batches_ / batches > (batches_ - windows_.parts(batches_ - 1)) / batches;
 }
 
 bool Trainer::evaluation_due() const {
-  return batches_ % length_.round == 0 || batches_ == length_.batches;
+  return reached(length_.round) || batches_ == length_.batches;
 }
 
 void Trainer::train_all() {
@@ -223,33 +272,14 @@ void Trainer::train_all() {
     if (saves_) save();
   }
   while (running()) {
-    const int64_t number = batches_;
-    step_.prepare(number);
-    const bool last = windows_.ends_with(number);
-    const bool drawn =
-        last && options_.histograms > 0 && (windows_.before(number) + 1) % options_.histograms == 0;
-    {  // no evaluation is planned beside the batch
-      const data::Batch batch = training_.at(number);
-      const Tensor key = make_key(options_.seed, static_cast<uint64_t>(number), device_);
-      const auto [loss, gradients] = find_nan.watch(number, last, [&] {
-        return runner_.train(number, {batch.x, batch.y, key}, drawn);
-      });
-      pictures_->draw_pool(pool_);
-      ++batches_;
-      best_ = false;
-      trained_.push_back({loss, batches_, batch.y.count(), step_.learning_rate()});
-      drain_losses(loss.known() ? 0 : kMostPendingLosses);
-      if (!gradients.empty()) {
-        drain_losses(0);
-        journal_.histograms(batches_, model_.named_parameters(), gradients);
-      }
-    }
+    group_.asked() ? train_window(find_nan) : train_alone(find_nan);
+    best_ = false;
     if (windows_.part(batches_) == 0) look_at_updates();
     if (evaluation_due()) {
       if (saves_) save();  // whatever the evaluation comes to
       evaluate();
     }
-    const bool due = options_.save_every > 0 && batches_ % options_.save_every == 0;
+    const bool due = options_.save_every > 0 && reached(options_.save_every);
     if (saves_ && (evaluation_due() || due)) save();
   }
 }
@@ -267,17 +297,6 @@ void Trainer::look_at_updates() {
                    ". Lower it, or the learning rate."));
 }
 
-void Trainer::drain_losses(size_t most_left) {
-  for (; trained_.size() > most_left; trained_.pop_front()) {
-    const Trained& batch = trained_.front();
-    const double loss = batch.loss.value();
-    round_loss_.add(loss, batch.labels);
-    const bool guesses = options_.objective.guess && score_.loss.count > 0;
-    journal_.trained(batch.batches, loss, batch.learning_rate.value(),
-                     guesses ? score_.accuracy() : -1);
-  }
-}
-
 void Trainer::evaluate() {
   drain_losses(0);
   result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
@@ -287,13 +306,20 @@ void Trainer::evaluate() {
   const Objective& objective = options_.objective;
   score_ = {};
   std::vector<Mean> means(objective.metrics.size());
-  for (int64_t i = 0; i < held_out_.count; ++i) {
-    const data::Batch batch = held_out_.at(i);
-    const std::vector<Tensor> results = runner_.evaluate({batch.x, batch.y});
-    const int64_t counted =
-        score_.add(results[0], objective.guess ? results[1] : Tensor(), batch.y);
-    for (size_t m = 0; m < means.size(); ++m)
-      if (counted > 0) means[m].add(results[results.size() - means.size() + m].item(), counted);
+  const auto [begin, end] = group_.share(held_out_.count);
+  std::vector<double> figures;
+  for (int64_t i = begin; i < end; ++i) {
+    const std::vector<double> some = evaluate_batch(i);
+    figures.insert(figures.end(), some.begin(), some.end());
+  }
+  const int64_t width = 3 + std::ssize(means);
+  figures = group_.in_order(std::move(figures), held_out_.count, width);
+  for (auto batch = figures.begin(); batch != figures.end(); batch += width) {
+    const auto counted = static_cast<int64_t>(batch[1]);
+    score_.right += static_cast<int64_t>(batch[2]);
+    if (counted == 0) continue;
+    score_.loss.add(batch[0], counted);
+    for (size_t m = 0; m < means.size(); ++m) means[m].add(batch[3 + m], counted);
   }
   result_.evaluation_peak_bytes = std::max(result_.evaluation_peak_bytes, pool_.stats().peak.bytes);
   runner_.release_arena();  // the evaluation's
@@ -332,6 +358,11 @@ Result Trainer::finish() {
   result_.skipped = step_.skipped(batches_);
   result_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  if (group_.asked())
+    result_.ranks =
+        gathered(*group_.ranks(),
+                 Result::RankBytes{result_.planned.training, result_.peak_bytes,
+                                   result_.planned.evaluation, result_.evaluation_peak_bytes});
   result_.over = batches_ >= length_.batches || early_.reached();
   const int64_t updates = windows_.before(batches_);
   check<NumericError>(result_.skipped < updates || updates == 0,
@@ -343,7 +374,7 @@ Result Trainer::finish() {
             saves_ ? cat("resume goes on from ", options_.run)
                    : std::string("nothing is kept, as there is no folder for the run"),
             ".");
-    if (stop_.requested()) throw Interrupted(stopped);
+    if (stop_asked()) throw Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());
   } else if (early_.reached()) {
     std::printf("stopped early: %lld evaluations without a lower loss than %.4f\n",

@@ -2,6 +2,8 @@
 // plans, histories and out-of-memory messages.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "autograd/gradients.h"
 #include "memory/layout/timeline.h"
 #include "memory/pool/pooled_allocator.h"
