@@ -179,9 +179,6 @@ void Trainer::restore() {
   }
   file = group_.from_first(file);
   if (!group_.first() && !file.empty()) changed = state_.restore(file);
-  check<UsageError>(!group_.asked() || batches_ >= length_.batches || windows_.part(batches_) == 0,
-                    "train: ranks go on between updates, and this state is from within one: after ",
-                    batches_, " batches. Go on without ranks to the next save.");
   if (file.empty())
     std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
   else
