@@ -62,7 +62,8 @@ set(PLIMSOLL_CUDA_BATCHES
   "activations: ops/pointwise/activations ops/pointwise/relu ops/pointwise/gelu
                 ops/pointwise/softplus ops/loss/bce_with_logits"
   "arithmetic: ops/common ops/pointwise/arithmetic ops/pointwise/compare
-               ops/pointwise/pow ops/loss/kl_div ops/loss/regression_loss ops/update/accumulate"
+               ops/pointwise/pow ops/loss/kl_div ops/loss/regression_loss ops/update/accumulate
+               ops/update/accumulate_tree ops/collective/sum_parts"
   "reductions: ops/reduction/sum ops/reduction/prod ops/reduction/amax ops/reduction/variance
                ops/reduction/norm ops/reduction/logsumexp"
   "rows: ops/norm/layer_norm ops/norm/rms_norm ops/reduction/softmax ops/loss/cross_entropy

@@ -4,8 +4,8 @@
 #   find_package(plimsoll 0.1 REQUIRED)
 #   target_link_libraries(program PRIVATE plimsoll::plimsoll)
 #
-# plimsoll::plimsoll is the engine, with its CUDA half where this build has one; plimsoll::formats
-# and plimsoll::train are the libraries beside it.
+# plimsoll::plimsoll is the engine, with its CUDA half and ranks over MPI where this build has them;
+# plimsoll::formats and plimsoll::train are the libraries beside it.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -27,6 +27,10 @@ function(plimsoll_package)
   if(PLIMSOLL_CUDA)
     set_target_properties(plimsoll_cuda PROPERTIES EXPORT_NAME cuda)
     list(APPEND targets plimsoll_cuda)
+  endif()
+  if(PLIMSOLL_MPI)
+    set_target_properties(plimsoll_mpi PROPERTIES EXPORT_NAME mpi)
+    list(APPEND targets plimsoll_mpi)
   endif()
   if(NOT PLIMSOLL_INSTALL)
     return()

@@ -85,6 +85,13 @@ Loader::HostBatch Loader::gather(const std::vector<int64_t>& order, uint64_t epo
   return batch;
 }
 
+void Loader::share(int64_t window, int64_t first, int64_t count) {
+  check<ValueError>(first >= 0 && count >= 1 && first + count <= window,
+                    "loader: these are no batches of a window of ", window, ": ", count, " from ",
+                    first, ". Share out those that there are.");
+  share_ = {window, first, count};
+}
+
 void Loader::start(uint64_t epoch, int64_t first) {
   check<ValueError>(first >= 0 && first <= batches(), "loader: there is no such batch: ", first,
                     " of ", batches(), ". Count from 0.");
@@ -95,9 +102,16 @@ void Loader::start(uint64_t epoch, int64_t first) {
     order.resize(static_cast<size_t>(dataset_.count()));
     std::iota(order.begin(), order.end(), 0);
   }
+  const Stream<int64_t> shared = [all = numbers(first, batches()), share = share_] {
+    std::optional<int64_t> number = all();
+    while (number && (*number % share.window < share.first ||
+                      *number % share.window >= share.first + share.count))
+      number = all();
+    return number;
+  };
   epoch_ = nullptr;  // its threads end before others begin
   epoch_ = std::make_unique<Epoch>(Epoch{
-      mapped(numbers(first, batches()),
+      mapped(shared,
              [this, epoch, order = std::move(order)](int64_t i) { return gather(order, epoch, i); },
              {.workers = attrs_.workers, .ahead = attrs_.workers * attrs_.prefetch})});
 }

@@ -55,6 +55,11 @@ class Loader {
   // counts: those that the workers have prepared ahead and the one that is being taken.
   int64_t host_bytes() const;
 
+  // From the next start() on only those batches are made whose number, counted within windows of
+  // `window` batches from the beginning of each epoch, is first ... first + count - 1: the share of
+  // one of several processes. ValueError where a window has no such batches.
+  void share(int64_t window, int64_t first, int64_t count);
+
   // Begins an epoch; one that is under way is given up. Batches before number `first` are left
   // out without being made, and the others are what they would have been, so that (epoch, batch) is
   // a position to begin at again. ValueError unless 0 <= first <= batches().
@@ -71,6 +76,9 @@ class Loader {
 
   const ImageDataset& dataset_;
   LoaderAttrs attrs_;
+  struct Share {
+    int64_t window = 1, first = 0, count = 1;
+  } share_;                        // all of them
   std::vector<float> normalized_;  // [C, 256]: what each byte of each channel becomes
   struct Epoch;                    // a stream of batches (data/pipeline.h)
   std::unique_ptr<Epoch> epoch_;

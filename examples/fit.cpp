@@ -4,6 +4,9 @@
 //   fit --model lenet --vram 2GiB
 //   fit --model gpt --layers 12 --heads 12 --width 768 --context 1024 --vocabulary 50257
 //     ... --vram 24GiB --tflops 60 --tflops-16 240 --gbytes 1000
+//   fit --model resnet8 --vram 2GiB --ranks 1,2,4,8  each of so many ranks: docs/distributed.md
+#include <algorithm>
+
 #include "examples/common/options.h"
 #include "examples/common/report.h"
 #include "examples/measure/fitting.h"
@@ -18,6 +21,8 @@ struct Asked {
   std::vector<std::string> precisions{"f32", "bf16", "f16"};
   double tflops = 0.1, tflops16 = 0, gbytes = 10;  // as CostModel::model has it
   FitOptions options;
+  std::vector<int64_t> ranks;  // empty: there are none
+  int64_t accumulate = 0;      // 0: as many as there are ranks at most
   std::string json;
 };
 
@@ -58,7 +63,7 @@ void fit(Asked asked) {
   asked.options.speed = {asked.tflops * 1e12, tflops16 * 1e12, asked.gbytes * 1e9};
   const int64_t bytes = parse_bytes(asked.vram);
   Json rows = Json::array();
-  for (const std::string& precision : asked.precisions) {
+  const auto fit_one = [&](const std::string& precision) {
     const TrainingStep step(asked.model, precision_named(precision));
     if (rows.empty()) {
       std::printf("%s, %lld parameters, in %s\n", asked.model.name.c_str(),
@@ -66,10 +71,23 @@ void fit(Asked asked) {
       std::printf("%-5s %-12s %9s  %12s %11s %10s %8s\n", "type", "recompute", "batch", "takes",
                   "ms/step", "ms/example", "added %");
     }
-    for (const Way& way : kWays)
+    if (asked.model.ranks > 0 && precision == asked.precisions.front())
+      std::printf("each of %lld ranks, which share updates of %lld batches\n",
+                  static_cast<long long>(asked.model.ranks),
+                  static_cast<long long>(asked.model.accumulate));
+    for (const Way& way : kWays) {
       rows.push_back(print_fit(precision, way,
                                largest_batch(step, bytes, way.recomputing, asked.options),
                                asked.options.most));
+      if (asked.model.ranks > 0) rows.back()["ranks"] = asked.model.ranks;
+    }
+  };
+  if (asked.ranks.empty()) asked.ranks.push_back(0);
+  for (const int64_t ranks : asked.ranks) {
+    asked.model.ranks = ranks;
+    asked.model.accumulate =
+        asked.accumulate > 0 ? asked.accumulate : std::ranges::max(asked.ranks);
+    for (const std::string& precision : asked.precisions) fit_one(precision);
   }
   report.write({{"model", asked.model.name}, {"bytes", bytes}, {"rows", rows}});
 }
@@ -124,6 +142,12 @@ int main(int argc, char** argv) {
                  "How long to search for each plan, in seconds of a core of 2025")
       ->check(plan_seconds())
       ->capture_default_str();
+  app.add_option("--ranks", asked.ranks, "Processes that train together, of which each has --vram")
+      ->delimiter(',')
+      ->check(whole_number(1, kLargestBatch));
+  app.add_option("--accumulate", asked.accumulate,
+                 "Batches of an update that ranks share [as many as there are ranks at most]")
+      ->check(whole_number(1, kLargestBatch));
   app.add_option("--json", asked.json, "Write the rows to this file")->check(not_empty());
   return run_example(app, argc, argv, options, [&] {
     const std::string& model = asked.model.name;

@@ -8,6 +8,7 @@
 #include "data/images/augment.h"
 #include "data/source.h"
 #include "examples/common/image_data.h"
+#include "examples/common/rank_options.h"
 #include "examples/common/report.h"
 #include "examples/common/run_options.h"
 #include "examples/common/synthetic.h"
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
   add_options(app, options, cnn_names());
   add_memory_options(app, options);
   add_run_options(app, options);
+  add_rank_options(app, options);
   add_weight_options(app, options);
   app.group("Data and model");
   app.add_option("--data", options.data,

@@ -4,6 +4,7 @@
 //   train_transformer --model gpt --data text:input.txt   nanoGPT's recipe for a CPU
 //   train_transformer --model textcls                     which part of the text is this from?
 //   train_transformer --model gpt2-124M --data tokens:input.tokens --weights model.safetensors
+#include "examples/common/rank_options.h"
 #include "examples/common/report.h"
 #include "examples/common/run_options.h"
 #include "examples/common/text_data.h"
@@ -66,6 +67,7 @@ int main(int argc, char** argv) {
   add_options(app, options, text_model_names());
   add_memory_options(app, options);
   add_run_options(app, options);
+  add_rank_options(app, options);
   add_weight_options(app, options);
   app.group("Data and model");
   app.add_option("--steps", options.steps, "Training steps")

@@ -1,5 +1,6 @@
 #include "nn/norm.h"
 
+#include "nn/batch_statistics.h"
 #include "nn/expect.h"
 #include "ops/norm/batch_norm/batch_norm.h"
 #include "ops/norm/group_norm/group_norm.h"
@@ -36,8 +37,13 @@ Tensor BatchNorm2d::forward(const Tensor& x, const Mode& mode) const {
   if (!mode.training)
     return batch_norm_inference(x, gamma_, beta_, running_mean_, running_variance_, options_.eps);
   const auto [y, mean, variance] = batch_norm(x, gamma_, beta_, options_.eps);
-  update_running_stats(running_mean_, running_variance_, mean, variance, options_.momentum,
-                       x.count() / gamma_.size(0));
+  const int64_t positions = x.count() / gamma_.size(0);
+  if (mode.statistics)
+    mode.statistics->keep(running_mean_, running_variance_, mean, variance, options_.momentum,
+                          positions);
+  else
+    update_running_stats(running_mean_, running_variance_, mean, variance, options_.momentum,
+                         positions);
   return y;
 }
 

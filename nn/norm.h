@@ -21,11 +21,13 @@ struct BatchNorm2dOptions {
 
 // Ioffe and Szegedy, "Batch Normalization", 2015. Training normalises by the statistics of the
 // batch and moves the running ones (buffers running_mean, running_variance: the variance unbiased,
-// as in PyTorch); evaluation normalises by the running ones. Parameters: gamma, beta.
+// as in PyTorch), unless Mode::statistics takes those of the batch; evaluation normalises by the
+// running ones. Parameters: gamma, beta.
 class BatchNorm2d : public Module {
  public:
   BatchNorm2d(int64_t channels, Initializer& init, const BatchNorm2dOptions& options = {});
   Tensor forward(const Tensor& x, const Mode& mode) const override;
+  const Tensor& running_mean() const { return running_mean_; }
 
  private:
   BatchNorm2dOptions options_;

@@ -30,6 +30,14 @@ Accumulation::Accumulation(std::span<const Tensor> parameters, int64_t largest)
   counts_ = zeros({}, {DType::f64, parameters.empty() ? Device::cpu : parameters[0].device()});
 }
 
+// One rank alone with windows of one batch has nothing to add.
+Accumulation::Accumulation(std::span<const Tensor> parameters, int64_t largest, int64_t rank,
+                           int64_t ranks)
+    : largest_(largest) {
+  if (largest > 1 || ranks > 1) shared_.emplace(parameters, largest, rank, ranks);
+  if (shared_) largest_ = shared_->most_runs();
+}
+
 void Accumulation::at(int64_t part, int64_t parts) {
   check<ValueError>(0 <= part && part < parts && parts <= largest_, "accumulation: part ", part,
                     " of ", parts, " is not in a window of up to ", largest_,
@@ -38,10 +46,12 @@ void Accumulation::at(int64_t part, int64_t parts) {
                     "accumulation: the part is chosen inside a captured step, which would keep it "
                     "for ever: ",
                     part, ". Choose it before the step.");
-  phase_ = {.first = part == 0, .last = part + 1 == parts};
+  phase_ = {.first = part == 0 && !shared_, .last = part + 1 == parts};
+  if (shared_) shared_->at(part, parts);
 }
 
 std::vector<Tensor> Accumulation::add(std::vector<Tensor> grads, const Tensor& count) const {
+  if (shared_) return shared_->add(std::move(grads), count);
   if (phase_.first && phase_.last) return grads;
   check<ShapeError>(grads.size() == totals_.size(),
                     "accumulation: the number of gradients is wrong: ", grads.size(), " for ",

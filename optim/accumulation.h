@@ -23,12 +23,14 @@
 // added already: begin the window again, from part 0. Nothing of the window is used before its end.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ops/update/accumulate/accumulate.h"
+#include "optim/rank_window.h"
 
 namespace plimsoll::optim {
 
@@ -41,17 +43,26 @@ class Accumulation {
   // is given. The sums are of class `gradient`: f32, or f64 for f64 parameters. ValueError for less
   // than 1; what an optimizer refuses as parameters is refused by it.
   Accumulation(std::span<const Tensor> parameters, int64_t largest);
+  // The same of several ranks, of which each trains its share of every window: RankWindow has the
+  // errors and the order of the sum. Parts are then runs of this rank; begin() comes before them.
+  Accumulation(std::span<const Tensor> parameters, int64_t largest, int64_t rank, int64_t ranks);
+  std::optional<RankWindow>& shared() { return shared_; }
 
   // The next batch is number `part`, from 0, of a window of `parts`. Between steps. ValueError
   // unless 0 <= part < parts <= largest; StateError while a step is being captured.
   void at(int64_t part, int64_t parts);
-  // What the step function depends on besides its inputs: 0 in the middle, +1 first, +2 last.
+  // What the step function depends on besides its inputs: 0 in the middle, +1 first, +2 last. For
+  // ranks the first is like any other.
   int64_t phase() const { return (phase_.first ? 1 : 0) + (phase_.last ? 2 : 0); }
 
-  // grads: of the mean over `count` terms (f64 []), one for each parameter. In the last part of the
-  // window the gradients of the mean over all terms of the window, else none. Zeros when nothing
-  // was counted. A window of one part gets back what it gave. Off the tape. Errors: ShapeError,
-  // DTypeError.
+  // What add() weighs a batch by that counts so many (f64 []). Where it is asked for before the
+  // gradients are, a captured step adds and frees each of them as soon as it is there.
+  Tensor weight(const Tensor& count) const { return shared_ ? shared_->weight(count) : count; }
+
+  // grads: of the mean over `count` terms (as weight() has it), one for each parameter. In the last
+  // part of the window the gradients of the mean over all terms of the window, else none. Zeros
+  // when nothing was counted. A window of one part gets back what it gave. Off the tape. Errors:
+  // ShapeError, DTypeError.
   std::vector<Tensor> add(std::vector<Tensor> grads, const Tensor& count) const;
 
   // Everything to save and to restore in place in the middle of a window: "total.<number>",
@@ -64,6 +75,7 @@ class Accumulation {
   std::vector<DType> dtypes_;
   std::vector<Tensor> totals_;
   Tensor counts_;
+  std::optional<RankWindow> shared_;  // by ranks
 };
 
 }  // namespace plimsoll::optim

@@ -21,6 +21,8 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"core/cuda", {"core/base", "core/tensor", "core/engine/call.h"}},  // the seam is a part of it
     {"core/cuda/seam", {"core/base", "core/tensor", "core/engine/call.h", "core/cpu"}},
     {"core/engine", {"core/base", "core/tensor", "core/cpu", "core/cuda/seam"}},
+    {"core/ranks", {"core/base", "core/tensor"}},
+    {"core/mpi", {"core/base", "core/ranks"}},
     {"ops", {"core"}},
     {"memory/pool", {"core"}},
     {"memory/layout", {"core"}},
@@ -131,6 +133,18 @@ TEST(Architecture, OnlyTestsIncludeEigen) {
   for (const Source& source : all_sources())
     for (const std::string& line : source.lines)
       EXPECT_TRUE(!line.starts_with("#include <Eigen") || source.folder == "tests") << source.path;
+}
+
+// A build without MPI has everything else: core/ranks/mpi.h.
+TEST(Architecture, OnlyTheLibraryForItIncludesMpi) {
+  size_t seen = 0;
+  for (const Source& source : all_sources())
+    for (const std::string& line : source.lines) {
+      if (!line.starts_with("#include <mpi")) continue;
+      ++seen;
+      EXPECT_TRUE(lies_in(source.path, "core/mpi")) << source.path;
+    }
+  EXPECT_GT(seen, 0U) << "core/mpi was not found";
 }
 
 // Whoever else differs by device asks core/cuda/seam/cuda.h.

@@ -76,6 +76,17 @@ data::Normalization parse_normalization(const std::string& text) {
   return result;
 }
 
+// Which batches of each window are asked for.
+struct Share {
+  int64_t window = 1, first = 0, count = 1;
+
+  // From one that is, to the next.
+  int64_t steps_from(int64_t number) const {
+    const bool last = number % window + 1 == first + count;
+    return last ? window - count + 1 : 1;
+  }
+};
+
 std::vector<Metas> kinds_of(const data::Loader& loader) {
   const data::ImageDataset& set = loader.dataset();
   const int64_t full = loader.attrs().batch;
@@ -98,13 +109,19 @@ Batches batches(std::shared_ptr<data::Loader> owned) {
   const data::Loader& loader = *owned;
   const data::ImageDataset& set = loader.dataset();
   const int64_t count = loader.batches();
-  const auto at = [owned, count, next = int64_t{-1}](int64_t number) mutable {
-    if (number != next || number % count == 0)
-      owned->start(static_cast<uint64_t>(number / count), number % count);
-    next = number + 1;
+  const auto shared = std::make_shared<Share>();
+  const auto at = [owned, count, shared, next = int64_t{-1}](int64_t number) mutable {
+    if (number != next) owned->start(static_cast<uint64_t>(number / count), number % count);
+    const int64_t steps = shared->steps_from(number % count);
+    next = number % count + steps < count ? number + steps : -1;  // another epoch is begun anew
     return *owned->next();
   };
+  const auto share = [owned, shared](int64_t window, int64_t first, int64_t size) {
+    owned->share(window, first, size);
+    *shared = {window, first, size};
+  };
   return {.at = at,
+          .share = share,
           .count = count,
           .kinds = kinds_of(loader),
           .name = cat(set.name, ", ", set.count(), " images"),

@@ -44,6 +44,9 @@ struct Batches {
   // but a training that goes on begins anywhere, and without `kinds` the first and the last are
   // asked for before all others.
   std::function<data::Batch(int64_t number)> at;
+  // For ranks: from here on only batches first ... first + count - 1 of every `window` of an epoch
+  // are asked for. Empty: nothing is prepared that would not be.
+  std::function<void(int64_t window, int64_t first, int64_t count)> share = {};
   int64_t count = 0;  // of an epoch, or of an evaluation; 0: there is no end and no epoch
   std::vector<Metas> kinds = {};  // {x, y} of every size of batch. Empty: of the first and the last
   std::string name = "";          // "mnist train, 60000 images", for people

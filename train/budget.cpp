@@ -106,6 +106,7 @@ Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor>
 
 std::string Budget::advice(const Workload& work, std::span<const Tensor> parameters,
                            optim::Accumulation& window, const Functions& functions) const {
+  if (window.shared()) return "";  // another batch would be another window of all ranks
   const auto fits = [&](int64_t batch, int64_t accumulate, Precision precision) {
     Workload fewer = work;
     for (Metas* metas : {&fewer.inputs, &fewer.evaluation.front()})

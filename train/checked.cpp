@@ -56,6 +56,9 @@ TrainOptions checked(TrainOptions options) {
   check<ValueError>(options.prune >= 0 && options.prune < 1,
                     "train: the share to prune is not in [0, 1): ", options.prune,
                     ". Use one as 0.8.");
+  check<UsageError>(options.histograms == 0 || !options.tensorboard.empty(),
+                    "histograms: they go into event files, and there are none: ",
+                    options.histograms, ". Name a folder for tensorboard.");
   if (options.resume && options.resume_from.empty()) options.resume_from = options.run;
   check<UsageError>(!options.resume || !options.resume_from.empty(),
                     "train: there is no run to go on with. Name its folder.");

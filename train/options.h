@@ -26,8 +26,12 @@ struct TrainOptions {
   // The step.
   Objective objective = classification();
   Precision precision = Precision::f32;  // of activations; parameters and losses are f32
-  std::string loss_scale = "";    // "dynamic", "none" or a number; "": dynamic for f16, else none
-  int64_t accumulate = 1;         // batches whose gradients make one update
+  std::string loss_scale = "";  // "dynamic", "none" or a number; "": dynamic for f16, else none
+  int64_t accumulate = 1;       // batches whose gradients make one update
+  // Processes that train the model together, of which this one is one: each has its share of every
+  // `accumulate` batches (docs/distributed.md), which a RanksScope is for. 0: there are no ranks,
+  // and batches are added from the left.
+  int64_t ranks = 0;
   double clip_norm = 0;           // most of the norm of all gradients; 0: they are not clipped
   optim::Schedule schedule = {};  // learning rates by updates made; empty: the optimizer's own
   double prune = 0;  // share of the weights that are 0 in the end: nothing is pruned in the first

@@ -34,8 +34,10 @@ class Loss {
  public:
   // Of batch `number` of the training, from 0.
   Loss(int64_t number, const Tensor& loss) : number_(number), delayed_(loss) {}
+  Loss(int64_t number, double loss) : number_(number), delayed_(loss) {}
   bool known() const { return delayed_.known(); }  // value() does not wait
   bool finite() const { return std::isfinite(delayed_.value()); }
+  double unchecked() const { return delayed_.value(); }
   // NumericError, with the batch as messages count it, when it is NaN or infinite; and what kernels
   // met meanwhile, such as IndexError.
   double value() const {

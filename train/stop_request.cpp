@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <mutex>
 
 namespace plimsoll::train {
 namespace {
@@ -10,6 +11,8 @@ constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU, SIGXFSZ
 std::array<struct sigaction, kSignals.size()> before;
 std::atomic<bool> asked = false;  // the handler may run on any thread
 static_assert(std::atomic<bool>::is_always_lock_free);
+std::mutex mutex;  // of what follows, which no handler touches
+int objects = 0;
 
 void restore() {  // may be called from a signal handler
   for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before[i], nullptr);
@@ -25,6 +28,8 @@ void remember(int) {
 }  // namespace
 
 StopRequest::StopRequest() {
+  const std::lock_guard lock(mutex);
+  if (objects++ > 0) return;
   asked = false;
   for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &before[i]);
   struct sigaction action {};
@@ -34,7 +39,10 @@ StopRequest::StopRequest() {
     if (before[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
 }
 
-StopRequest::~StopRequest() { restore(); }
+StopRequest::~StopRequest() {
+  const std::lock_guard lock(mutex);
+  if (--objects == 0) restore();
+}
 
 bool StopRequest::requested() const { return asked; }
 

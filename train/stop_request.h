@@ -8,7 +8,7 @@
 // (the terminal is gone), SIGUSR1 and SIGXCPU (batch systems), SIGXFSZ and SIGPIPE (what it writes
 // to is full or gone). After it they mean again what they meant before, so a second one ends the
 // process at once; the last two are then ignored. A signal that the process was started to ignore
-// (nohup) stays ignored. One object at a time.
+// (nohup) stays ignored. Objects that live at the same time are asked together.
 #pragma once
 
 #include <csignal>

@@ -4,11 +4,13 @@
 #include <filesystem>
 
 #include "core/cpu/pages.h"
+#include "core/cpu/threads.h"
 #include "data/atomic_file.h"
 #include "ops/ops.h"
 #include "train/checked.h"
 #include "train/find_nan.h"
 #include "train/pictures/pictures.h"
+#include "train/ranks/facts.h"
 
 namespace plimsoll::train {
 namespace {
@@ -42,14 +44,6 @@ RunLength length_of(const TrainOptions& options, const Batches& training, const 
           .items = training.items};
 }
 
-// How many labels of a batch count for the mean loss; all of them on a GPU, where asking would make
-// the host wait.
-int64_t counted_labels(const Tensor& labels) {
-  if (labels.device() != Device::cpu || is_floating(labels.dtype())) return labels.count();
-  const auto values = labels.to_vector<int64_t>();
-  return labels.count() - std::ranges::count(values, Score::kIgnored);
-}
-
 // What batches in preparation take at most. When an epoch ends, its loader has none left.
 int64_t host_bytes(const TrainOptions& options, const Batches& training, const Batches& held_out) {
   const bool between_epochs = options.epochs > 0 && options.evaluate_every == 0;
@@ -80,8 +74,9 @@ void prepare(PooledAllocator& pool, const TrainOptions& options) {
 
 Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches training,
                  Batches held_out, TrainOptions options)
-    : model_(model),
-      options_(checked(std::move(options))),
+    : group_(options),
+      model_(model),
+      options_(group_.own(checked(std::move(options)))),
       training_(completed(std::move(training))),
       held_out_(completed(std::move(held_out))),
       windows_(windows_of(options_, training_)),
@@ -92,7 +87,7 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       folder_(folder_of(options_)),
       pictures_(std::make_unique<Pictures>(options_)),
       budget_(options_, pool_, host_bytes(options_, training_, held_out_)),
-      step_(model, optimizer_, options_, windows_, updates_of(options_, training_)),
+      step_(model, optimizer_, options_, windows_, updates_of(options_, training_), group_.ranks()),
       runner_(step_.train(options_.precision), options_.captured, budget_.step_options(),
               &step_.window(), step_.evaluate(options_.precision),
               options_.histograms > 0 ? step_.train(options_.precision, true) : StepFunction()),
@@ -119,19 +114,27 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       .same("accumulate", windows_.text())
       .may_change("loss scale", loss_scale_of(options_), "loss_scaler.", "window.");
   step_.add_to(state_, [this] { return windows_.part(batches_) != 0; });
+  if (!group_.asked()) return;
+  check<UsageError>(device_ != Device::cuda,
+                    "train: ranks train on CPUs so far. Leave them out on a GPU.");
+  const int64_t own = windows_.most / group_.size();
+  if (training_.share) training_.share(windows_.most, own * group_.ranks()->rank(), own);
 }
 
 Trainer::~Trainer() = default;
 
 Result Trainer::run() {
+  const RanksScope scope(group_.ranks());
   std::printf("%s, %lld parameters, %s, %s, %s\n", options_.name.c_str(),
               static_cast<long long>(model_.parameter_count()), training_.name.c_str(),
               options_.captured ? "captured" : "eager", name_of(options_.precision));
+  if (group_.asked()) say_ranks();
   if (options_.resume && !options_.plan_only) restore();
   first_ = batches_;
   if (!over() || evaluation_missing() || options_.plan_only) result_.planned = plan();
   std::fflush(stdout);  // whatever becomes of the first step
   if (options_.plan_only) return result_;
+  if (group_.size() > 1) agree();
   if (options_.resume && !resumed_)  // nothing is refused any more
     std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
   open(result_.planned);
@@ -139,11 +142,21 @@ Result Trainer::run() {
   return finish();
 }
 
+void Trainer::say_ranks() const {
+  std::printf("rank %lld of %lld, with %d threads%s\n",
+              static_cast<long long>(group_.ranks()->rank()), static_cast<long long>(group_.size()),
+              num_threads(),
+              optim::RankWindow::same_bits(windows_.most, group_.size())
+                  ? ""
+                  : "; so many ranks add in an order of their own, not that of 1, 2, 4 or 8");
+}
+
+// The first rank finds the file that all of them restore.
 void Trainer::restore() {
+  const bool own = folder_ && same_folder(options_.run, options_.resume_from);
   std::string file = options_.resume_from;
   std::vector<Changed> changed;
-  const bool own = folder_ && same_folder(options_.run, options_.resume_from);
-  if (fs::is_directory(file)) {
+  if (group_.first() && fs::is_directory(file)) {
     const Restored restored = restore_newest(RunFolder::saves_of(file), state_);
     file = restored.file.string();
     changed = restored.changed;
@@ -151,9 +164,11 @@ void Trainer::restore() {
       std::printf("%s\n", damaged.why.c_str());
       if (own) set_aside(damaged);
     }
-  } else {
+  } else if (group_.first()) {
     changed = state_.restore(file);
   }
+  file = group_.from_first(file);
+  if (!group_.first() && !file.empty()) changed = state_.restore(file);
   best_ = fs::path(file).stem().string().ends_with("-best");
   resumed_ = !file.empty();
   if (resumed_)
@@ -169,15 +184,18 @@ void Trainer::restore() {
   if (own && !file.empty()) saved_ = batches_;
 }
 
+Workload Trainer::workload() {
+  Metas inputs = training_.kinds.front();
+  inputs.push_back(make_key(0, 0, device_).meta());
+  const auto& shared = step_.window().shared();
+  return {.inputs = std::move(inputs),
+          .windows = shared ? std::vector{shared->most_runs()} : windows_.sizes(),
+          .evaluation = held_out_.kinds,
+          .data_bytes = training_.data_bytes + held_out_.data_bytes};
+}
+
 Planned Trainer::plan() {
-  const auto with_key = [&](Metas metas) {
-    metas.push_back(make_key(0, 0, device_).meta());
-    return metas;
-  };
-  const Workload work{.inputs = with_key(training_.kinds.front()),
-                      .windows = windows_.sizes(),
-                      .evaluation = held_out_.kinds,
-                      .data_bytes = training_.data_bytes + held_out_.data_bytes};
+  const Workload work = workload();
   const Functions functions{.train = [&](Precision type) { return step_.train(type); },
                             .evaluate = [&](Precision type) { return step_.evaluate(type); },
                             .with_gradients =
@@ -213,48 +231,44 @@ void Trainer::open(const Planned& planned) {
                 folder_->saves().c_str(), bytes_text(state_.bytes()).c_str());
 }
 
+// What a difference between ranks would ruin, before it can.
+void Trainer::agree() {
+  std::vector<Program> programs;
+  if (options_.captured) programs = runner_.capture_all(workload(), step_.window());
+  step_.check_buffers(programs);
+  Facts facts = facts_of(options_, model_, programs);
+  for (const auto& [name, value] : training_.identity)
+    facts.emplace_back(cat("the training data, ", name), value);
+  for (const auto& [name, value] : held_out_.identity)
+    facts.emplace_back(cat("the data to evaluate on, ", name), value);
+  facts.emplace_back("batches to evaluate on", cat(held_out_.count));
+  facts.emplace_back("batches that were trained", cat(batches_));
+  group_.agree(facts);
+}
+
 bool Trainer::running() const {
   const bool enough = options_.stop_after > 0 && batches_ - first_ >= options_.stop_after;
-  return batches_ < length_.batches && !enough && !stop_->requested() && !early_.reached();
+  return batches_ < length_.batches && !enough && !stop_asked() && !early_.reached();
+}
+
+bool Trainer::reached(int64_t batches) const {
+  if (!group_.asked() || batches_ == 0) return batches_ % batches == 0;
+  return batches_ / batches > (batches_ - windows_.parts(batches_ - 1)) / batches;
 }
 
 void Trainer::train_all() {
   FindNan find_nan(options_, step_.scaler(), optimizer_.steps());
-  const Metas& kind = training_.kinds.front();
   if (evaluation_missing() && evaluate() && saves_) save();
   while (running()) {
-    const int64_t number = batches_;
-    step_.prepare(number);
-    const bool last = windows_.ends_with(number);
-    const bool evaluation = length_.evaluation_after(number + 1);
-    const bool drawn =
-        last && options_.histograms > 0 && (windows_.before(number) + 1) % options_.histograms == 0;
-    {  // no evaluation is planned beside the batch
-      const data::Batch batch = training_.at(number);
-      check<ShapeError>(batch.x.meta() == kind[0] && batch.y.meta() == kind[1], "train: batch ",
-                        number, " is not like the others: ", batch.x.meta(), " and ",
-                        batch.y.meta(), ", not ", kind[0], " and ", kind[1],
-                        ". Make all of them alike.");
-      const Tensor key = make_key(options_.seed, static_cast<uint64_t>(number), device_);
-      const auto [loss, gradients] = find_nan.watch(number, last, [&] {
-        return runner_.train(number, {batch.x, batch.y, key}, drawn);
-      });
-      pictures_->draw_pool(pool_);
-      ++batches_;
-      best_ = false;
-      trained_.push_back({loss, batches_, counted_labels(batch.y), step_.learning_rate()});
-      drain_losses(loss.known() ? 0 : kMostPendingLosses);
-      if (!gradients.empty()) {
-        drain_losses(0);
-        journal_.histograms(batches_, model_.named_parameters(), gradients);
-      }
-    }
+    group_.asked() ? train_window(find_nan) : train_alone(find_nan);
+    best_ = false;
     if (windows_.part(batches_) == 0) look_at_updates();
+    const bool evaluation = length_.evaluation_after(batches_);
     if (evaluation) {
       if (saves_) save();  // whatever the evaluation comes to
       if (!evaluate()) return;
     }
-    const bool due = options_.save_every > 0 && batches_ % options_.save_every == 0;
+    const bool due = options_.save_every > 0 && reached(options_.save_every);
     if (saves_ && (evaluation || due)) save();
   }
 }
@@ -272,15 +286,6 @@ void Trainer::look_at_updates() {
                    ". Lower it, or the learning rate."));
 }
 
-void Trainer::drain_losses(size_t most_left) {
-  for (; trained_.size() > most_left; trained_.pop_front()) {
-    const Trained& batch = trained_.front();
-    const double loss = batch.loss.value();
-    round_loss_.add(loss, batch.labels);
-    journal_.trained(batch.batches, loss, batch.learning_rate.value());
-  }
-}
-
 bool Trainer::evaluate() {
   drain_losses(0);
   result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
@@ -290,14 +295,25 @@ bool Trainer::evaluate() {
   const Objective& objective = options_.objective;
   score_ = {};
   std::vector<Mean> means(objective.metrics.size());
-  for (int64_t i = 0; i < held_out_.count; ++i) {
-    if (stop_->requested()) return false;  // made when training goes on
-    const data::Batch batch = held_out_.at(i);
-    const std::vector<Tensor> results = runner_.evaluate({batch.x, batch.y});
-    const int64_t counted =
-        score_.add(results[0], objective.guess ? results[1] : Tensor(), batch.y);
+  const auto [begin, end] = group_.share(held_out_.count);
+  std::vector<double> figures;
+  for (int64_t i = begin; i < end && !stop_->requested(); ++i) {
+    const std::vector<double> some = evaluate_batch(i);
+    figures.insert(figures.end(), some.begin(), some.end());
+  }
+  if (group_.any(stop_->requested())) {  // it is made when training goes on
+    stop_agreed_ = true;
+    return false;
+  }
+  const int64_t width = 3 + std::ssize(means);
+  figures = group_.in_order(std::move(figures), held_out_.count, width);
+  for (auto batch = figures.begin(); batch != figures.end(); batch += width) {
+    const auto counted = static_cast<int64_t>(batch[1]);
+    score_.right += static_cast<int64_t>(batch[2]);
+    if (counted == 0) continue;
+    score_.loss.add(batch[0], counted);
     for (size_t m = 0; m < means.size(); ++m)
-      if (counted > 0) means[m].add(results[results.size() - means.size() + m].item(), counted);
+      means[m].add(batch[3 + static_cast<std::ptrdiff_t>(m)], counted);
   }
   result_.evaluation_peak_bytes = std::max(result_.evaluation_peak_bytes, pool_.stats().peak.bytes);
   runner_.release_arena();  // the evaluation's
@@ -341,6 +357,11 @@ Result Trainer::finish() {
   result_.skipped = step_.skipped(batches_);
   result_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  if (group_.asked())
+    result_.ranks =
+        gathered(*group_.ranks(),
+                 Result::RankBytes{result_.planned.training, result_.peak_bytes,
+                                   result_.planned.evaluation, result_.evaluation_peak_bytes});
   result_.over = over() && !evaluation_missing();
   const int64_t updates = windows_.before(batches_);
   check<NumericError>(!result_.over || result_.skipped < updates || updates == 0,
@@ -352,7 +373,7 @@ Result Trainer::finish() {
             saves_ ? cat("resume goes on from ", options_.run)
                    : std::string("nothing is kept, as there is no folder for the run"),
             ".");
-    if (stop_->requested()) throw Interrupted(stopped);
+    if (stop_asked()) throw Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());
   } else if (early_.reached()) {
     std::printf("stopped early: %lld evaluations without a lower loss than %.4f\n",

@@ -22,6 +22,7 @@
 #include "train/log/journal.h"
 #include "train/metrics.h"
 #include "train/options.h"
+#include "train/ranks/group.h"
 #include "train/run_folder.h"
 #include "train/saves.h"
 #include "train/stop_request.h"
@@ -29,6 +30,7 @@
 
 namespace plimsoll::train {
 
+class FindNan;
 class Pictures;
 
 struct Result {
@@ -39,6 +41,11 @@ struct Result {
   int64_t peak_bytes = 0, evaluation_peak_bytes = 0;  // of this process, in the pool
   int64_t skipped = 0;                                // updates that loss scaling left out
   double seconds = 0;                                 // of this process
+  // Of each rank, this one's as above; empty where there are none.
+  struct RankBytes {
+    int64_t planned, peak, evaluation_planned, evaluation_peak;
+  };
+  std::vector<RankBytes> ranks;
 };
 
 // How many updates such a training makes at most: what a schedule is made for. ValueError unless
@@ -53,7 +60,7 @@ class Trainer {
  public:
   // Model and what batches come from outlive this. All training batches are of one size. Refuses
   // now what could not be had later. UsageError: files or folders that cannot be made, options that
-  // do not go together; ValueError: numbers out of range, no batches.
+  // do not go together, ranks that are not there; ValueError: numbers out of range, no batches.
   Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches training, Batches held_out,
           TrainOptions options);
   ~Trainer();
@@ -61,7 +68,8 @@ class Trainer {
   // What is saved besides model, optimizer and the training itself: add to it before run().
   State& state() { return state_; }
 
-  // Goes on where that is asked for, plans, and trains to the end. Called once. Errors: as
+  // Goes on where that is asked for, plans, and trains to the end. Called once. Of ranks the first
+  // alone has the folder and the files; all of them know the losses. Errors: as
   // State::restore() and Budget::plan(); NumericError for a loss that is not finite; DataError for
   // a disk that is full; Interrupted after Ctrl-C, when all is saved.
   Result run();
@@ -80,22 +88,36 @@ class Trainer {
   static constexpr size_t kMostPendingLosses = 2;
 
   void restore();
+  void say_ranks() const;
+  Workload workload();
   Planned plan();
+  void agree();
   void open(const Planned& planned);
   void train_all();
+  Runner::Trained train_batch(FindNan& find_nan, int64_t number, bool last, bool drawn);
+  void train_alone(FindNan& find_nan);
+  void train_window(FindNan& find_nan);
+  bool draws(int64_t number) const;  // histograms, where batch `number` makes an update
+  void draw(const std::vector<Tensor>& gradients);
   void drain_losses(size_t most_left);
   bool over() const { return batches_ >= length_.batches || early_.reached(); }
   bool running() const;
+  bool stop_asked() const { return group_.asked() ? stop_agreed_ : stop_->requested(); }
+  // Whether a multiple of so many batches was reached by what was trained last: a batch, or a
+  // window of ranks, which nothing comes between.
+  bool reached(int64_t batches) const;
   // The state was saved before an evaluation that did not come to its end.
   bool evaluation_missing() const {
     return batches_ > 0 && length_.evaluation_after(batches_) && round_loss_.count > 0;
   }
   void look_at_updates();
   bool evaluate();  // false: it was left, as a stop was asked for
+  std::vector<double> evaluate_batch(int64_t number);
   Evaluation last() const;
   void save();
   Result finish();
 
+  const RankGroup group_;
   nn::Module& model_;
   const TrainOptions options_;
   const Batches training_, held_out_;
@@ -124,10 +146,12 @@ class Trainer {
   static constexpr int64_t kManyLeftOut = 20;  // more than a dynamic scale needs to settle
   int64_t made_ = 0, left_out_in_a_row_ = 0;   // updates
   std::deque<Trained> trained_;                // whose losses were not looked at
+  int64_t labels_ = 0;                         // of the batch that was trained last
   int64_t first_ = 0;                          // batch of this process
   bool resumed_ = false;                       // from a save
   int64_t saved_ = -1;                         // batches at the last save of this run; -1: none
   bool best_ = false;                          // whether the last evaluation, just made, was
+  bool stop_agreed_ = false;                   // by ranks
   Result result_;
   std::chrono::steady_clock::time_point start_;
 };

@@ -4,6 +4,7 @@
 
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
+#include "core/ranks/ranks.h"
 #include "optim/clip.h"
 #include "train/state.h"
 
@@ -39,14 +40,17 @@ optim::LossScaler make_scaler(const TrainOptions& options, Device device) {
 }
 
 TrainingStep::TrainingStep(const nn::Module& model, optim::ParameterGroups& optimizer,
-                           const TrainOptions& options, const Windows& windows, int64_t updates)
+                           const TrainOptions& options, const Windows& windows, int64_t updates,
+                           const Ranks* ranks)
     : model_(model),
       parameters_(model.parameters()),
       optimizer_(optimizer),
       options_(options),
       windows_(windows),
       scaler_(make_scaler(options, parameters_.front().device())),
-      window_(parameters_, windows.most) {
+      window_(ranks ? optim::Accumulation(parameters_, windows.most, ranks->rank(), ranks->size())
+                    : optim::Accumulation(parameters_, windows.most)) {
+  if (window_.shared()) statistics_.emplace(model, *window_.shared());
   if (options.schedule && scaler_.current().defined())
     async_rate_.emplace(options.schedule, optimizer.steps());
   if (options.prune > 0)
@@ -59,11 +63,15 @@ StepFunction TrainingStep::train(Precision precision, bool return_gradients) con
     if (async_rate_) optimizer_.set(*async_rate_);
     const Autocast scope(precision);
     const Objective& objective = options_.objective;
-    const Tensor loss = objective.loss(model_(in[0], nn::training(in[2])), in[1]);
+    nn::Mode mode = nn::training(in[2]);
+    if (statistics_) mode.statistics = &*statistics_;
+    const Tensor loss = objective.loss(model_(in[0], mode), in[1]);
+    const Tensor weight = window_.weight(count_labels(in[1]));
     std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
-    sums = window_.add(std::move(sums), count_labels(in[1]));
+    sums = window_.add(std::move(sums), weight);
     std::vector results{loss};
     if (sums.empty()) return results;  // the window goes on
+    if (statistics_) statistics_->apply();
     const auto [grads, skip] = scaler_.unscale(std::move(sums));
     optimizer_.update(options_.clip_norm > 0
                           ? optim::clip_by_global_norm(grads, options_.clip_norm).grads
@@ -90,19 +98,48 @@ StepFunction TrainingStep::evaluate(Precision precision) const {
 }
 
 void TrainingStep::prepare(int64_t number) {
-  const int64_t part = windows_.part(number), ended = windows_.before(number);
+  const int64_t part = windows_.part(number);
+  prepare_update(number, part == 0);
+  window_.at(part, windows_.parts(number));
+}
+
+optim::RankShare TrainingStep::prepare_window(int64_t number) {
+  prepare_update(number, true);
+  if (statistics_) statistics_->begin(windows_.parts(number));
+  if (window_.shared()) return window_.shared()->begin(windows_.parts(number));
+  return {.first = 0, .batches = 1, .runs = 1};
+}
+
+void TrainingStep::prepare_update(int64_t number, bool begins) {
+  const int64_t ended = windows_.before(number);
   const bool first = !left_out_;
   if (first) left_out_ = skipped(number);
   if (async_rate_) async_rate_->next();
-  if (part == 0 && pruner_)  // beside loss scaling only the optimizer knows how many were made
+  if (begins && pruner_)  // beside loss scaling only the optimizer knows how many were made
     pruner_->prune(scaler_.current().defined() ? optimizer_.steps_made() : ended - *left_out_);
-  if (options_.schedule && !async_rate_ && (part == 0 || first)) {
+  if (options_.schedule && !async_rate_ && (begins || first)) {
     rate_ = options_.schedule(ended - *left_out_);
     optimizer_.set_learning_rate(rate_);
   } else if (first) {
     rate_ = optimizer_.learning_rate().item();
   }
-  window_.at(part, windows_.parts(number));
+}
+
+void TrainingStep::check_buffers(const std::vector<Program>& programs) const {
+  const std::vector<NamedTensor> buffers = model_.named_buffers();
+  for (const Program& program : programs)
+    for (const Instruction& instruction : program.instructions)
+      for (size_t k = 0; k < instruction.in.size(); ++k) {
+        if (!has(instruction.op->mutates, static_cast<int>(k))) continue;
+        const Storage* written = program.buffers[instruction.in[k].buffer].storage.get();
+        for (const auto& [name, buffer] : buffers)
+          check<StateError>(buffer.value().storage.get() != written ||
+                                (statistics_ && statistics_->moves(written)),
+                            "train: the model writes ", name, " in every batch (",
+                            instruction.op->name,
+                            "), and each rank would write it in its own way. Train it without "
+                            "ranks, or keep it by nn::BatchNorm2d.");
+      }
 }
 
 AsyncReadBack TrainingStep::learning_rate() const {

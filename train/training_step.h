@@ -20,7 +20,12 @@
 #include "optim/prune.h"
 #include "optim/scheduled_rate.h"
 #include "train/options.h"
+#include "train/ranks/statistics.h"
 #include "train/windows.h"
+
+namespace plimsoll {
+class Ranks;
+}
 
 namespace plimsoll::train {
 
@@ -28,9 +33,13 @@ class State;
 
 class TrainingStep {
  public:
-  // `updates`: how many the training is long, for pruning. All must outlive this.
+  // `updates`: how many the training is long, for pruning. `ranks`: those that share each window;
+  // nullptr: it is this process's alone. All must outlive this.
   TrainingStep(const nn::Module& model, optim::ParameterGroups& optimizer,
-               const TrainOptions& options, const Windows& windows, int64_t updates);
+               const TrainOptions& options, const Windows& windows, int64_t updates,
+               const Ranks* ranks = nullptr);
+  TrainingStep(const TrainingStep&) = delete;
+  TrainingStep& operator=(const TrainingStep&) = delete;
 
   // x, y, key -> {loss}, and where an update is made and they are asked for, its gradients: of the
   // parameters in order, without loss scale and before clipping.
@@ -41,6 +50,12 @@ class TrainingStep {
   // Before batch `number` runs, outside of the step: its place in the window, the learning rate,
   // new masks. The first call is for the first batch of this process.
   void prepare(int64_t number);
+  // The same for ranks, once for each window, which begins with batch `number`; then, before each
+  // run of the step, window().at().
+  optim::RankShare prepare_window(int64_t number);
+  // For ranks: StateError where a program writes a buffer of the model in place that is not
+  // gathered from all batches of a window.
+  void check_buffers(const std::vector<Program>& programs) const;
   // The rate of the batch that was prepared.
   AsyncReadBack learning_rate() const;
   // Updates that loss scaling left out until batch `number`.
@@ -58,6 +73,8 @@ class TrainingStep {
   std::optional<optim::Pruner>& pruner() { return pruner_; }
 
  private:
+  void prepare_update(int64_t number, bool begins);
+
   const nn::Module& model_;
   const std::vector<Tensor> parameters_;
   optim::ParameterGroups& optimizer_;
@@ -65,6 +82,7 @@ class TrainingStep {
   const Windows windows_;
   optim::LossScaler scaler_;
   optim::Accumulation window_;
+  std::optional<RankStatistics> statistics_;        // of ranks, where the model has batch norm
   std::optional<optim::ScheduledRate> async_rate_;  // where loss scaling may leave updates out
   mutable std::optional<optim::Pruner> pruner_;
   std::optional<int64_t> left_out_;  // updates, before this process

@@ -50,6 +50,7 @@ struct OpDef {
   int inplace = -1;         // input whose memory output 0 may take (only the planner does it)
   Bits mutates = 0;         // inputs written in place; such an op has no outputs
   Bits strided = 0;         // inputs read through their strides; all others must be contiguous
+  bool talks = false;       // to other ranks: it runs once, in its place among others that do
   // Bytes of scratch, known before the op runs: from a call without addresses, and where each
   // thread needs its own from num_threads() when it is asked. The kernel makes do with what it
   // gets.

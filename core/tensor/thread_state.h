@@ -15,6 +15,7 @@
 
 namespace plimsoll {
 
+class Ranks;
 class Tensor;
 class Trace;
 struct CastCache;
@@ -39,6 +40,7 @@ struct ThreadState {
   const std::string* module = nullptr;                 // ModuleScope; nullptr: outside of modules
   std::string* first_nonfinite = nullptr;              // FirstNonfinite; nullptr: the op throws
   std::shared_ptr<CastCache> casts;                    // Autocast: those made in its scope
+  Ranks* ranks = nullptr;                              // RanksScope; nullptr: it works alone
 };
 ThreadState& thread_state();
 

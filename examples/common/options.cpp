@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda.h"
+#include "examples/common/rank_options.h"
 #include "examples/common/run_options.h"
 #include "train/json.h"
 #include "train/stop_request.h"
@@ -159,30 +160,31 @@ void check_words(int argc, char** argv) {
 
 int run_to_the_end(CommandLine& app, int argc, char** argv, Options& options,
                    const std::function<void()>& body) {
+  Launched launched;
   try {
     check_words(argc, argv);
     if (!parse_command_line(app, argc, argv, options)) return 0;
     resolve(options);
     if (options.threads > 0) set_num_threads(options.threads);
+    launched.open(options);
     body();
+    launched.close();
     return 0;
   } catch (const Exit& exit) {
     return exit.print();
   } catch (const UsageError& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 2;
+    return launched.failed(2, e.what());
   } catch (const DataError& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 3;
-  } catch (const train::Interrupted& e) {
+    return launched.failed(3, e.what());
+  } catch (const train::Interrupted& e) {  // of ranks all stop together
+    launched.close();
     std::fprintf(stderr, "%s\n", e.what());
     return train::kInterrupted;
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "out of memory: the machine has no more. Use a smaller batch or model.\n");
-    return 1;
+    return launched.failed(1,
+                           "out of memory: the machine has no more. Use a smaller batch or model.");
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
+    return launched.failed(1, e.what());
   }
 }
 

@@ -30,7 +30,8 @@ struct Options : train::TrainOptions {
   std::string exported;          // file for the trained weights; empty: none
   std::string json;              // file for the figures; empty: none
   std::string device = "cpu";
-  int threads = 0;  // 0: as many as the machine has cores
+  int threads = 0;            // 0: as many as the machine has cores
+  double comm_timeout = 120;  // seconds
   bool print_config = false;
   // Words for fields of TrainOptions, which resolve() sets.
   std::string mode = "captured", precision_name = "f32", budget_text, cost = "measured";

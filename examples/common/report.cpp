@@ -38,6 +38,11 @@ Json figures(const Options& options, const std::string& unit, int64_t unit_batch
                    {"evaluation_planned_bytes", result.planned.evaluation},
                    {"skipped_steps", result.skipped},
                    {"seconds", result.seconds}};
+  for (const auto& [planned, peak, evaluation_planned, evaluation_peak] : result.ranks)
+    json["ranks"].push_back({{"planned_bytes", planned},
+                             {"peak_bytes", peak},
+                             {"evaluation_planned_bytes", evaluation_planned},
+                             {"evaluation_peak_bytes", evaluation_peak}});
   return json;
 }
 

@@ -103,6 +103,15 @@ TrainingStep::TrainingStep(const FitModel& model, Precision precision, Device de
       model_(make_model(model, device)),
       parameters_(model_->parameters()),
       scaler_(scaler_for(precision, device)) {
+  if (model.ranks > 0) {
+    ranks_.emplace(0, model.ranks);
+    window_.emplace(parameters_, model.accumulate, 0, model.ranks);
+  }
+  if (window_ && window_->shared()) {
+    statistics_.emplace(*model_, *window_->shared());
+    const int64_t runs = window_->shared()->most_runs();
+    window_->at(runs - 1, runs);
+  }
   if (!is_text(model)) {
     optimizers_.push_back(optim::Adam(parameters_));
     return;
@@ -128,8 +137,15 @@ Metas TrainingStep::inputs(int64_t batch) const {
 
 std::vector<Tensor> TrainingStep::operator()(std::span<const Tensor> in) const {
   const Autocast scope(precision_);
-  const Tensor loss = cross_entropy((*model_)(in[0], nn::training(in[2])), in[1]);
-  auto [grads, skip] = scaler_.unscale(gradients(scaler_.scale(loss), parameters_));
+  const RanksScope ranks(ranks_ ? &*ranks_ : nullptr);
+  nn::Mode mode = nn::training(in[2]);
+  if (statistics_) mode.statistics = &*statistics_;
+  const Tensor loss = cross_entropy((*model_)(in[0], mode), in[1]);
+  const Tensor weight = window_ ? window_->weight(optim::counted(in[1])) : Tensor();
+  std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
+  if (window_) sums = window_->add(std::move(sums), weight);
+  if (statistics_) statistics_->apply();
+  auto [grads, skip] = scaler_.unscale(std::move(sums));
   if (is_text(choice_)) {
     grads = optim::clip_by_global_norm(grads, 1.0).grads;
     std::vector<Tensor> matrices, vectors;

@@ -7,14 +7,18 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "autograd/autocast.h"
 #include "core/engine/trace.h"
+#include "core/ranks/planned_ranks.h"
 #include "examples/models/cnn_models.h"
 #include "examples/models/transformer_models.h"
 #include "memory/recompute/budget.h"
+#include "optim/accumulation.h"
 #include "optim/adam.h"
 #include "optim/loss_scaler.h"
+#include "train/ranks/statistics.h"
 
 namespace plimsoll::examples {
 
@@ -23,10 +27,13 @@ struct FitModel {
   ImageSize image{28, 28, 1, 10};  // of the convolution nets
   GptSize gpt{};                   // of gpt
   int64_t context = 128;           // of textcls and gpt2-124M
+  int64_t ranks = 0;               // that share windows of `accumulate` batches; 0: there are none
+  int64_t accumulate = 1;
 };
 
 // What train_cnn and train_transformer do with a batch: loss, gradients, update; with loss scaling
-// for f16. Weights and optimizer state lie on `device`.
+// for f16. Weights and optimizer state lie on `device`. Of ranks it is what each of them does with
+// the last batch of its share, which takes most.
 class TrainingStep {
  public:
   TrainingStep(const FitModel& model, Precision precision, Device device = Device::null);
@@ -44,6 +51,9 @@ class TrainingStep {
   std::vector<Tensor> parameters_;
   mutable std::vector<optim::Optimizer> optimizers_;  // one for all, or for matrices and vectors
   optim::LossScaler scaler_;
+  mutable std::optional<PlannedRanks> ranks_;
+  std::optional<optim::Accumulation> window_;
+  std::optional<train::RankStatistics> statistics_;
 };
 
 // Seconds of one run: operations and bytes of each instruction, one after the other.

@@ -3,13 +3,17 @@
 if(PLIMSOLL_INSTALL)
   set(arguments -G${CMAKE_GENERATOR} -DCMAKE_BUILD_TYPE=Debug
       -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DPLIMSOLL_ARCH=${PLIMSOLL_ARCH}
-      -DPLIMSOLL_CUDA=${PLIMSOLL_CUDA})
+      -DPLIMSOLL_CUDA=${PLIMSOLL_CUDA} -DPLIMSOLL_MPI=${PLIMSOLL_MPI})
   if(PLIMSOLL_SANITIZE)
     list(APPEND arguments -DCMAKE_CXX_FLAGS=-fsanitize=address,undefined)
   endif()
   set(libraries $<TARGET_FILE:plimsoll> $<TARGET_FILE:plimsoll_formats>)
   if(PLIMSOLL_CUDA)
     list(APPEND libraries $<TARGET_FILE:plimsoll_cuda>)
+  endif()
+  if(PLIMSOLL_MPI)
+    list(APPEND libraries $<TARGET_FILE:plimsoll_mpi>)
+    list(APPEND arguments -DMPI_CXX_COMPILER=${MPI_CXX_COMPILER})
   endif()
   set(ways install)
   if(CMAKE_GENERATOR STREQUAL Ninja)  # which can be asked for its commands

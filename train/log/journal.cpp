@@ -15,11 +15,7 @@ Journal::Journal(const TrainOptions& options, const RunLength& length, PooledAll
     : options_(options),
       length_(length),
       pool_(pool),
-      board_(options.plan_only ? std::string() : options.tensorboard) {
-  check<UsageError>(options.histograms == 0 || !options.tensorboard.empty(),
-                    "histograms: they go into event files, and there are none: ",
-                    options.histograms, ". Name a folder for tensorboard.");
-}
+      board_(options.plan_only ? std::string() : options.tensorboard) {}
 
 void Journal::open(const std::filesystem::path& folder, int64_t done, int64_t evaluated,
                    int64_t planned_bytes) {

@@ -48,7 +48,7 @@ struct Evaluation {
 
 class Journal {
  public:
-  // UsageError for event files that cannot be made, and histograms without them.
+  // UsageError for event files that cannot be made.
   Journal(const TrainOptions& options, const RunLength& length, PooledAllocator& pool);
 
   // From here on for batches after the first `done`. `folder`: of the run; empty: there is no log.

@@ -57,13 +57,16 @@ __global__ void batch_norm_grad_kernel(Elements<C> dy, ChannelNormal<C> normal, 
 
 template <class C>
 __global__ void running_kernel(Elements<C> mean, Elements<C> variance, Elements<C> batch_mean,
-                               Elements<C> batch_variance, int64_t n, double momentum,
-                               double unbiased) {
+                               Elements<C> batch_variance, int64_t n, int64_t all,
+                               const int64_t* some, double momentum, double unbiased) {
+  const int64_t batches = some && *some < all ? *some : all;
   const auto blend = [&](const Elements<C>& running, const Elements<C>& now, int64_t c,
                          double scale) {
-    const double old = static_cast<double>(running.get(c));
-    const double fresh = static_cast<double>(now.get(c)) * scale;
-    running.set(c, static_cast<C>((1 - momentum) * old + momentum * fresh));
+    for (int64_t b = 0; b < batches; ++b) {
+      const double old = static_cast<double>(running.get(c));
+      const double fresh = static_cast<double>(now.get(b * n + c)) * scale;
+      running.set(c, static_cast<C>((1 - momentum) * old + momentum * fresh));
+    }
   };
   for (int64_t c = first_index(); c < n; c += total_threads()) {
     blend(mean, batch_mean, c, 1);
@@ -110,9 +113,12 @@ void update_running_stats_cuda(const Call& call) {
   const double unbiased = n > 1 ? static_cast<double>(n) / static_cast<double>(n - 1) : 1;
   const std::span<const View> in = call.in;
   const int64_t channels = count(in[0].shape());
+  const int64_t all = channels == 0 ? 0 : count(in[2].shape()) / channels;
+  const int64_t* const some = in.size() > 4 ? in[4].as<int64_t>() : nullptr;
   visit_floating_elements(in[0].dtype(), [&, share = momentum]<class C>() {
     launch(running_kernel<C>, blocks_for(channels), kThreads, elements<C>(in[0]),
-           elements<C>(in[1]), elements<C>(in[2]), elements<C>(in[3]), channels, share, unbiased);
+           elements<C>(in[1]), elements<C>(in[2]), elements<C>(in[3]), channels, all, some, share,
+           unbiased);
   });
 }
 

@@ -32,7 +32,11 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& 
 // In place: running = (1 - momentum) running + momentum new, where the new variance is the unbiased
 // one, variance * n / (n - 1), and n the number of positions it was taken over (PyTorch's rule).
 // Left out when a checkpoint recomputes. ValueError for momentum outside [0, 1] or n < 1.
+//
+// mean and variance may have a first axis, of several batches with n positions each: they are taken
+// one after another, in that order; of them the first `batches` (i64 []) where it is given.
 void update_running_stats(const Tensor& running_mean, const Tensor& running_variance,
-                          const Tensor& mean, const Tensor& variance, double momentum, int64_t n);
+                          const Tensor& mean, const Tensor& variance, double momentum, int64_t n,
+                          const Tensor& batches = {});
 
 }  // namespace plimsoll

@@ -87,8 +87,33 @@ OpCases batch_norm_cases() {
                             return std::vector{mean, variance};
                           },
                       .differentiable = false};
+  const OpCase several{
+      .name = "running_of_several",
+      .inputs = {real({3}), real({3}, 0.5, 1.5), real({4, 3}), real({4, 3}, 0.5, 1.5)},
+      .call =
+          [](auto in) {
+            const NoGrad scope;
+            const Tensor mean = clone(in[0]), variance = clone(in[1]);
+            update_running_stats(mean, variance, in[2], in[3], 0.25, 5);
+            const Tensor two = full({}, 2, {DType::i64, in[0].device()});
+            update_running_stats(mean, variance, in[2], in[3], 0.25, 5, two);
+            return std::vector{mean, variance};
+          },
+      .reference =
+          [](const std::vector<Array>& in) {
+            Array mean = in[0], variance = in[1];
+            for (const int64_t b : {0, 1, 2, 3, 0, 1})
+              for (int64_t c = 0; c < 3; ++c) {
+                mean[c] = 0.75 * mean[c] + 0.25 * in[2][3 * b + c];
+                variance[c] = 0.75 * variance[c] + 0.25 * in[3][3 * b + c] * 5 / 4;
+              }
+            return std::vector{mean, variance};
+          },
+      .tolerance = 4,  // six roundings after another
+      .differentiable = false};
   return {
-      .good = {{.name = "images",
+      .good = {several,
+               {.name = "images",
                 .inputs = inputs({2, 3, 2, 5}),
                 .call = call_y,
                 .reference = reference_y,
@@ -180,7 +205,14 @@ OpCases batch_norm_cases() {
           {"momentum",
            [] { update_running_stats(ones({1}), ones({1}), ones({1}), ones({1}), 2, 3); },
            "update_running_stats: momentum must be in [0, 1] and n at least 1: momentum 2, n 3. "
-           "Use 0.1 and the number of positions."}}};
+           "Use 0.1 and the number of positions."},
+          {"batches",
+           [] {
+             const Tensor one = ones({1});
+             update_running_stats(one, clone(one), ones({2, 1}), ones({2, 1}), 0.1, 3, one);
+           },
+           "update_running_stats: the number of batches is no scalar of i64: got f32 [1] on cpu. "
+           "Leave it out to take all."}}};
 }
 
 }  // namespace plimsoll

@@ -1,0 +1,75 @@
+#include "examples/common/rank_options.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "core/cpu/threads.h"
+#include "core/ranks/mpi.h"
+
+namespace plimsoll::examples {
+namespace {
+
+// What a launcher says to its processes, of Open MPI, MPICH and Slurm.
+bool launched_with_others() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (const char* size = std::getenv(name); size && std::string(size) != "1") return true;
+  return false;
+}
+
+}  // namespace
+
+void add_rank_options(CommandLine& app, Options& options) {
+  app.add_option("--ranks", options.ranks,
+                 "Processes that train together, started by mpirun -n N or srun; their number must "
+                 "divide --accumulate; 0: this one alone")
+      ->check(whole_number(0, kLargestBatch))
+      ->capture_default_str();
+  app.add_option("--comm-timeout", options.comm_timeout,
+                 "Seconds that a rank waits for the others before it ends all of them")
+      ->check(positive_number())
+      ->capture_default_str();
+}
+
+void Launched::open(Options& options) {
+  if (options.ranks == 0 || options.plan_only) return;
+  if (options.ranks == 1 && !launched_with_others()) return;
+  ranks_ = open_mpi({.timeout = options.comm_timeout});
+  check<UsageError>(ranks_->size() == options.ranks, "--ranks: ", options.ranks,
+                    " are asked for, and the launcher started ", ranks_->size(),
+                    ranks_->size() == 1 ? " (or each process by itself: mpirun of another MPI, or "
+                                          "srun without --mpi=pmix or pmi2)"
+                                        : "",
+                    ". Start this program with mpirun -n ", options.ranks, ".");
+  scope_.emplace(ranks_.get());
+  if (options.threads == 0)
+    set_num_threads(static_cast<int>(std::max<int64_t>(
+        1, std::min<int64_t>(num_threads(),
+                             std::thread::hardware_concurrency() / ranks_->local_size()))));
+  if (ranks_->rank() == 0) return;
+  options.json.clear();
+  options.exported.clear();
+  if (!std::freopen("/dev/null", "w", stdout)) std::fclose(stdout);
+}
+
+void Launched::close() {
+  if (ranks_) ranks_->close();
+  scope_.reset();
+}
+
+int Launched::failed(int code, const std::string& sentence) {
+  if (!ranks_) {
+    std::fprintf(stderr, "%s\n", sentence.c_str());
+    return code;
+  }
+  std::fflush(stdout);
+  // The first rank speaks for those that met the same error; then they are gone.
+  if (ranks_->rank() != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  ranks_->abort(code, sentence);
+  return code;  // GCC does not see that a virtual function does not return
+}
+
+}  // namespace plimsoll::examples

@@ -1,0 +1,65 @@
+#include "ops/collective/broadcast/broadcast.h"
+
+#include <cstring>
+
+#include "ops/collective/common/exchange.h"
+#include "ops/collective/reduce/reduce.h"
+#include "ops/common/expect.h"
+#include "ops/pointwise/copy/copy.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr const char* kName = "broadcast";
+
+struct Root : collective::Exchange {
+  int64_t root = 0;
+  bool operator==(const Root&) const = default;
+};
+
+Ranks& ranks_of(const char* op, const Call& call) {
+  const Attrs exchange = collective::Exchange{call.attrs.as<Root>().ranks};
+  return collective::ranks_of(op, {call.in, call.out, exchange, {}});
+}
+
+void cpu(const Call& call) {
+  const View &x = call.in[0], &y = call.out[0];
+  const auto bytes = bytes_of(x.meta);
+  std::memcpy(y.data, x.data, static_cast<size_t>(bytes));
+  ranks_of(kName, call).broadcast(y.data, bytes, call.attrs.as<Root>().root);
+}
+
+// x at the root, zeros elsewhere. It talks to nobody, but which rank it runs on is known when it
+// runs: programs are the same on all ranks.
+void at_root_cpu(const Call& call) {
+  const View &x = call.in[0], &y = call.out[0];
+  const auto bytes = static_cast<size_t>(bytes_of(x.meta));
+  if (ranks_of("at_root", call).rank() == call.attrs.as<Root>().root)
+    std::memcpy(y.data, x.data, bytes);
+  else
+    std::memset(y.data, 0, bytes);
+}
+
+constexpr OpDef at_root_op{
+    .name = "at_root", .infer = same_as_input, .cpu = at_root_cpu, .talks = true};
+
+std::vector<Tensor> vjp(const Backward& b) {
+  return {apply1(at_root_op, {all_reduce(b.grad())}, b.attrs<Root>())};
+}
+
+constexpr OpDef broadcast_op{
+    .name = kName, .infer = same_as_input, .cpu = cpu, .vjp = vjp, .talks = true};
+
+}  // namespace
+
+Tensor broadcast(const Tensor& x, int64_t root) {
+  check_defined(kName, x);
+  const int64_t ranks = ranks_now();
+  check<ValueError>(0 <= root && root < ranks, "broadcast: there is no rank ", root, " of ", ranks,
+                    ". Count from 0.");
+  return ranks == 1 ? x : apply1(broadcast_op, {contiguous(x)}, Root{{ranks}, root});
+}
+
+extern const std::vector<const OpDef*> broadcast_ops{&broadcast_op, &at_root_op};
+
+}  // namespace plimsoll

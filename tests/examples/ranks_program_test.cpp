@@ -1,0 +1,235 @@
+// The training programs on several ranks, started as a person starts them: by mpirun, of whatever
+// MPI the build found. Skipped by name where it found none. What needs no MPI is at the end.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <thread>
+
+#include "core/ranks/mpi.h"
+#include "tests/data/testing.h"
+#include "tests/examples/small_data.h"
+#include "tests/examples/testing.h"
+
+namespace plimsoll::examples {
+namespace {
+
+namespace fs = std::filesystem;
+using data::TemporaryFolder;
+using Json = nlohmann::json;
+
+#define SKIP_WITHOUT_MPI() \
+  if (!open_mpi_backend) GTEST_SKIP() << "this build has no MPI"
+
+// More ranks than cores, as root too, none of which spins.
+std::string launch(const std::string& ranks_and_programs) {
+  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+         "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none "
+         "OMPI_MCA_mpi_yield_when_idle=1 OMP_NUM_THREADS=1 "
+         "OMP_WAIT_POLICY=passive " PLIMSOLL_MPIEXEC " " +
+         ranks_and_programs;
+}
+
+std::string program(const std::string& arguments) {
+  return std::string(PLIMSOLL_BIN_DIR) + "/" + arguments;
+}
+
+// Weights, optimizer, statistics and log of a run, and the figures of each rank.
+struct Left {
+  std::string state, log;
+  Json ranks;
+};
+
+Left train(int ranks, const std::string& arguments, const TemporaryFolder& dir) {
+  const std::string name = cat("run", data::names_in(dir.path()).size());
+  const std::string command = program(cat(arguments, " --ranks ", ranks, " --run ", dir.text(name),
+                                          " --json ", dir.text(name), ".json"));
+  const Outcome outcome = run_shell(ranks == 1 ? command : launch(cat("-n ", ranks, " ", command)));
+  EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.output;
+  const fs::path saves = dir / name / "saves";
+  std::string state;
+  for (const std::string& file : data::names_in(saves)) {
+    const data::Bytes bytes = data::read_file(saves / file);
+    state += file + std::string(bytes.begin(), bytes.end());
+  }
+  return {state, data::read_text(dir / name / "log.csv"),
+          Json::parse(data::read_text(dir.text(name) + ".json"))["ranks"]};
+}
+
+void expect_same(const std::string& arguments, std::initializer_list<int> numbers,
+                 const TemporaryFolder& dir) {
+  const Left one = train(1, arguments, dir);
+  EXPECT_GT(one.state.size(), 10'000U);
+  for (const int ranks : numbers) {
+    const Left left = train(ranks, arguments, dir);
+    EXPECT_TRUE(left.state == one.state) << ranks << " ranks: " << arguments;
+    EXPECT_EQ(left.log, one.log) << ranks << " ranks: " << arguments;
+    ASSERT_EQ(left.ranks.size(), static_cast<size_t>(ranks));
+    for (const Json& rank : left.ranks) EXPECT_EQ(rank["peak_bytes"], rank["planned_bytes"]);
+  }
+}
+
+TEST(RankPrograms, TrainNetsWithTheBitsOfOneRank) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder dir;
+  write_small_images(dir, 200, 50);
+  expect_same(cat("train_cnn --model resnet8 --epochs 2 --batch 10 --accumulate 8 --log-every 3 "
+                  "--precision f16 --data mnist:",
+                  dir.path().string()),
+              {2, 4}, dir);
+}
+
+TEST(RankPrograms, TrainTransformersWithTheBitsOfOneRank) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder dir;
+  const fs::path text = dir.write("text.txt", small_text());
+  expect_same(cat("train_transformer --steps 6 --eval-every 3 --layers 2 --width 32 --context 32 "
+                  "--dropout 0.1 --accumulate 4 --log-every 1 --data text:",
+                  text.string()),
+              {2}, dir);
+}
+
+// The first sentence of a rank that ends all of them; what the launcher says besides is its own.
+std::string said_by_rank(const Outcome& outcome) {
+  std::smatch match;
+  const bool found =
+      std::regex_search(outcome.output, match, std::regex("rank [0-9]+ of [0-9]+: [^\n\r]*"));
+  return found ? match[0].str() : outcome.output;
+}
+
+TEST(RankPrograms, RefuseAnotherNumberThanWasLaunched) {
+  SKIP_WITHOUT_MPI();
+  const Outcome fewer = run_shell(launch("-n 2 " + program("train_cnn --ranks 4 --accumulate 4")));
+  EXPECT_NE(fewer.code, 0);
+  EXPECT_EQ(said_by_rank(fewer),
+            "rank 0 of 2: --ranks: 4 are asked for, and the launcher started 2. Start this program "
+            "with mpirun -n 4.");
+  const Outcome alone = run_shell("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " +
+                                  program("train_cnn --ranks 2 --accumulate 2"));
+  EXPECT_NE(alone.code, 0);
+  EXPECT_EQ(
+      said_by_rank(alone),
+      "rank 0 of 1: --ranks: 2 are asked for, and the launcher started 1 (or each process by "
+      "itself: mpirun of another MPI, or srun without --mpi=pmix or pmi2). Start this program "
+      "with mpirun -n 2.");
+  const Outcome ones = run_shell(launch("-n 2 " + program("train_cnn --ranks 1")));
+  EXPECT_NE(ones.code, 0);
+  EXPECT_EQ(said_by_rank(ones),
+            "rank 0 of 2: --ranks: 1 are asked for, and the launcher started 2. Start this program "
+            "with mpirun -n 1.");
+}
+
+TEST(RankPrograms, RefuseToShareUnevenlyAndToDiffer) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder dir;
+  write_small_images(dir);
+  const std::string cnn = program("train_cnn --batch 10 --data mnist:" + dir.path().string());
+  EXPECT_EQ(said_by_rank(run_shell(launch("-n 2 " + cnn + " --ranks 2"))),
+            "rank 0 of 2: accumulation: 2 ranks do not share a window of 1 batches evenly. "
+            "Accumulate a multiple of 2.");
+  const std::string two = cnn + " --ranks 2 --accumulate 2 --lr ";
+  EXPECT_NE(said_by_rank(run_shell(launch("-n 1 " + two + "1e-3 : -n 1 " + two + "2e-3")))
+                .find("rank 0 of 2: train: the ranks differ in learning rates"),
+            std::string::npos);
+}
+
+// Two ranks that train for long, of which one is hit; returns what was printed.
+class Hit {
+ public:
+  explicit Hit(const char* signal) {
+    write_small_images(dir_);
+    // Each leaves its number: of Open MPI, or of MPICH.
+    const std::string wrapped = cat(
+        "sh -c 'echo $$ > ", dir_.text("pid"), "$OMPI_COMM_WORLD_RANK$PMI_RANK; exec ",
+        program("train_cnn --epochs 1000 --batch 10 --accumulate 2 --ranks 2 --comm-timeout 2 "),
+        "--log-every 1 --run ", dir_.text("run"), " --data mnist:", dir_.path().string(), "'");
+    std::thread job([&] { outcome_ = run_shell(launch("-n 2 " + wrapped)); });
+    wait_for([&] { return fs::exists(dir_ / "run/log.csv") && lines() > 20; }, 60);
+    run_shell(cat("kill -", signal, " $(cat ", dir_.text("pid1"), ")"));
+    const auto start = std::chrono::steady_clock::now();
+    job.join();
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  double seconds() const { return seconds_; }
+  const Outcome& outcome() const { return outcome_; }
+  // Whether one is still there; who is dead, and has not been asked for its code, is not.
+  bool orphans() const {
+    for (const char* rank : {"pid0", "pid1"}) {
+      std::string pid, line;
+      std::ifstream(dir_.text(rank)) >> pid;
+      std::getline(std::ifstream("/proc/" + pid + "/stat"), line);
+      if (!line.empty() && line.find(") Z ") == std::string::npos) return true;
+    }
+    return false;
+  }
+
+ private:
+  template <class F>
+  static void wait_for(const F& f, int seconds) {
+    for (int i = 0; i < 20 * seconds && !f(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  int64_t lines() const {
+    const std::string log = data::read_text(dir_ / "run/log.csv");
+    return std::ranges::count(log, '\n');
+  }
+
+  TemporaryFolder dir_;
+  Outcome outcome_{};
+  double seconds_ = 0;
+};
+
+TEST(RankPrograms, EndWhereOneIsKilled) {
+  SKIP_WITHOUT_MPI();
+  const Hit hit("KILL");
+  EXPECT_NE(hit.outcome().code, 0) << hit.outcome().output;
+  EXPECT_LT(hit.seconds(), 2 + 5) << hit.outcome().output;
+  EXPECT_FALSE(hit.orphans());
+}
+
+TEST(RankPrograms, EndWhereOneIsStopped) {
+  SKIP_WITHOUT_MPI();
+  const Hit hit("STOP");
+  EXPECT_NE(hit.outcome().code, 0) << hit.outcome().output;
+  EXPECT_LT(hit.seconds(), 2 + 5) << hit.outcome().output;
+  EXPECT_FALSE(hit.orphans());
+  const std::string said = said_by_rank(hit.outcome());
+  EXPECT_NE(said.find("nothing has come from others for 2 s: a rank was stopped, or the network "
+                      "was cut. All ranks end; resume from the newest save."),
+            std::string::npos)
+      << hit.outcome().output;
+  EXPECT_NE(said.find(", in the batches "), std::string::npos) << said;
+}
+
+// ---- without MPI
+
+TEST(PlannedRankPrograms, PlanAnyNumberOfRanks) {
+  const Outcome outcome =
+      run("train_cnn --model resnet8 --plan-only --ranks 64 --accumulate 64 --data synthetic");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("rank 0 of 64"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("gradients"), std::string::npos) << outcome.output;
+}
+
+TEST(PlannedRankPrograms, FitSaysWhatEachOfThemTakes) {
+  const TemporaryFolder dir;
+  const Outcome outcome = run(
+      "fit --model lenet --vram 256MiB --precisions f32 --ranks 1,2,8 --plan-seconds 0.01 --json " +
+      dir.text("rows"));
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("each of 8 ranks, which share updates of 8 batches"),
+            std::string::npos)
+      << outcome.output;
+  std::map<int64_t, int64_t> batch;
+  const Json report = Json::parse(data::read_text(dir.text("rows")));
+  for (const Json& row : report["rows"])
+    if (row["recompute"] == "none") batch[row["ranks"]] = row["batch"];
+  ASSERT_EQ(batch.size(), 3U);
+  EXPECT_LT(batch[1], batch[2]);  // fewer sets of gradients, but something to exchange
+  EXPECT_LT(batch[2], batch[8]);
+}
+
+}  // namespace
+}  // namespace plimsoll::examples

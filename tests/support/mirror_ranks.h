@@ -1,0 +1,44 @@
+// MirrorRanks: this rank among others that hold exactly what it holds, so that ops that talk can be
+// tried alone: what comes from another rank is what this one would have sent in its place.
+//
+//   stand_before_mirror();                            // from here on, on this thread: 3 ranks
+//   all_gather(x)                                     // x three times
+#pragma once
+
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/ranks/ranks.h"
+#include "core/tensor/thread_state.h"
+
+namespace plimsoll {
+
+class MirrorRanks : public Ranks {
+ public:
+  MirrorRanks(int64_t rank, int64_t size) : rank_(rank), size_(size) {}
+  int64_t rank() const override { return rank_; }
+  int64_t size() const override { return size_; }
+  int64_t local_size() const override { return size_; }
+
+  void all_to_all(const void* from, void* to, int64_t bytes) override {
+    all_gather(static_cast<const std::byte*>(from) + rank_ * bytes, to, bytes);
+  }
+  void all_gather(const void* from, void* to, int64_t bytes) override {
+    for (int64_t r = 0; r < size_ && bytes > 0; ++r)
+      std::memcpy(static_cast<std::byte*>(to) + r * bytes, from, static_cast<size_t>(bytes));
+  }
+  void broadcast(void*, int64_t, int64_t) override {}
+  [[noreturn]] void abort(int, const std::string& sentence) override { fail<StateError>(sentence); }
+
+ private:
+  int64_t rank_, size_;
+};
+
+// For the rest of this thread, which has nothing else in mind: the op suites.
+constexpr int64_t kMirrored = 3, kMirror = 1;
+inline void stand_before_mirror() {
+  static MirrorRanks ranks(kMirror, kMirrored);
+  thread_state().ranks = &ranks;
+}
+
+}  // namespace plimsoll

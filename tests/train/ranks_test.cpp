@@ -1,0 +1,264 @@
+// Trainers on ranks that are threads: the same bits on 1, 2, 4 and 8 of them, in weights, running
+// statistics and logs; runs that go on with another number; what they refuse.
+#include <gtest/gtest.h>
+
+#include "core/ranks/planned_ranks.h"
+#include "data/file.h"
+#include "data/images/builtin_images.h"
+#include "data/loader.h"
+#include "nn/nn.h"
+#include "ops/ops.h"
+#include "optim/adam.h"
+#include "tests/data/testing.h"
+#include "tests/support/errors.h"
+#include "tests/support/thread_ranks.h"
+#include "train/trainer.h"
+
+namespace plimsoll::train {
+namespace {
+
+using data::TemporaryFolder;
+
+const data::ImageDataset& images(data::Split split) {
+  static const data::ImageDataset training = data::draw_images(data::Split::train, {.count = 330}),
+                                  test = data::draw_images(data::Split::test, {.count = 70});
+  return split == data::Split::train ? training : test;
+}
+
+// A net with batch norm and dropout, and its data: 20 batches of 16 an epoch, so that a window of 8
+// is followed by a shorter one; 5 to evaluate on, the last of 6 images.
+struct Digits {
+  nn::Initializer init{.seed = 3};
+  nn::Sequential model;
+  std::optional<optim::AdamW> optimizer;
+  data::Loader training, test{images(data::Split::test), {.batch = 16}};
+
+  explicit Digits(int64_t workers = 0)
+      : training{images(data::Split::train),
+                 {.batch = 16, .shuffle = true, .seed = 5, .drop_last = true, .workers = workers}} {
+    model.then<nn::Conv2d>(1, 4, 5, init).then<nn::BatchNorm2d>(4, init).then<nn::ReLU>();
+    model.then<nn::MaxPool2d>().then<nn::Flatten>().then<nn::Dropout>(0.3, init);
+    model.then<nn::Linear>(576, 10, init);
+    optimizer.emplace(model.parameters(), optim::AdamWOptions{.learning_rate = 2e-3});
+  }
+  Result train(const TrainOptions& options) {
+    return Trainer(model, *optimizer, batches(training), batches(test), options).run();
+  }
+  std::string bits() const {
+    std::string all;
+    for (const auto& tensors : {model.named_parameters(), model.named_buffers()})
+      for (const auto& [name, tensor] : tensors)
+        for (const float value : tensor.to_vector<float>()) all += cat(value, " ");
+    return all;
+  }
+};
+
+TrainOptions options_for(Precision precision, bool captured) {
+  TrainOptions options{.epochs = 2, .precision = precision, .accumulate = 8, .clip_norm = 0.5};
+  options.schedule = optim::cosine(2e-3, 2e-4, 6);
+  options.objective.metrics.push_back(
+      {"logit", [](const Tensor& logits, const Tensor&) { return mean(logits); }});
+  options.captured = captured;
+  options.log_every = 3;
+  return options;
+}
+
+struct Left {
+  std::string bits, log;
+  Result result;
+  bool operator==(const Left& other) const { return bits == other.bits && log == other.log; }
+};
+
+// Trained by n ranks; what each of them holds, and the log of the first.
+std::vector<Left> train(int64_t n, TrainOptions options, const std::string& run,
+                        int64_t workers = 0) {
+  std::vector<Left> left(static_cast<size_t>(n));
+  options.ranks = n;
+  options.run = run;
+  run_ranks(n, [&](Ranks& ranks) {
+    Digits s(workers);
+    Left& own = left[static_cast<size_t>(ranks.rank())];
+    own.result = s.train(options);
+    own.bits = s.bits();
+  });
+  const std::string log = data::read_text(run + "/log.csv");
+  for (Left& each : left) each.log = log;
+  return left;
+}
+
+TEST(RankTrainers, LeaveTheSameBitsOnAnyNumber) {
+  for (const Precision precision : {Precision::f32, Precision::f16, Precision::bf16}) {
+    const TemporaryFolder dir;
+    const TrainOptions options = options_for(precision, true);
+    const Left one = train(1, options, dir.text("1"))[0];
+    EXPECT_EQ(one.result.evaluations.size(), 2U);
+    EXPECT_GT(std::ranges::count(one.log, '\n'), 10);
+    for (const int64_t n : {2, 4, 8})
+      for (const Left& each : train(n, options, dir.text(cat(n)))) {
+        EXPECT_EQ(each, one) << n << " ranks, " << name_of(precision);
+        EXPECT_EQ(each.result.skipped, one.result.skipped);
+        EXPECT_EQ(each.result.ranks.size(), static_cast<size_t>(n));
+      }
+    const Left eager = train(4, options_for(precision, false), dir.text("eager"))[2];
+    EXPECT_EQ(eager, one) << "eager, " << name_of(precision);
+    TrainOptions even = options;
+    even.accumulate = 4;  // 5 whole windows an epoch, and none that is shorter
+    const Left whole = train(1, even, dir.text("whole"))[0];
+    EXPECT_EQ(train(4, even, dir.text("wholes"))[3], whole) << name_of(precision);
+    const Left ahead = train(4, options, dir.text("ahead"), /*workers=*/2)[3];
+    EXPECT_EQ(ahead, one) << "with batches prepared ahead";
+  }
+}
+
+// Without ranks a window is added from the left, as ever; both are near each other.
+TEST(RankTrainers, AreNearATrainingWithoutRanks) {
+  const TemporaryFolder dir;
+  TrainOptions options = options_for(Precision::f32, true);
+  const Left one = train(1, options, dir.text("1"))[0];
+  Digits s;
+  const Result alone = s.train(options);
+  EXPECT_TRUE(alone.ranks.empty());
+  EXPECT_NE(s.bits(), one.bits);
+  EXPECT_NEAR(alone.last.at("val_loss"), one.result.last.at("val_loss"), 1e-3);
+  // A window of one batch is one batch, whoever trains it.
+  options.accumulate = 1;
+  Digits single;
+  single.train(options);
+  EXPECT_EQ(train(1, options, dir.text("single"))[0].bits, single.bits());
+}
+
+TEST(RankTrainers, GoOnWithAnotherNumber) {
+  const TemporaryFolder dir;
+  TrainOptions options = options_for(Precision::f16, true);
+  const Left whole = train(1, options, dir.text("whole"))[0];
+  options.resume = true;
+  const std::string run = dir.text("run");
+  for (const auto& [n, stop] : {std::pair<int64_t, int64_t>{4, 5}, {1, 8}, {8, 9}, {2, 0}}) {
+    options.stop_after = stop;  // a window is trained to its end
+    const std::vector<Left> left = train(n, options, run);
+    EXPECT_EQ(left[0].result.over, stop == 0);
+    if (stop == 0) {
+      EXPECT_EQ(left[0], whole);
+      EXPECT_EQ(left[1], whole);
+    }
+  }
+}
+
+// What one of them is asked, all of them hear.
+TEST(RankTrainers, StopTogether) {
+  const TemporaryFolder dir;
+  TrainOptions options = options_for(Precision::f32, true);
+  options.ranks = 2;
+  run_ranks(2, [&](Ranks& ranks) {
+    Digits s;
+    Batches training = batches(s.training);
+    training.at = [&, at = training.at](int64_t number) {
+      if (ranks.rank() == 1 && number == 12) raise(SIGUSR1);
+      return at(number);
+    };
+    EXPECT_THROW(Trainer(s.model, *s.optimizer, training, batches(s.test), options).run(),
+                 Interrupted);
+  });
+}
+
+// Each rank's sentence where `change` makes rank 1 another.
+std::string refused(const std::function<void(TrainOptions&, Digits&)>& change) {
+  TrainOptions options = options_for(Precision::f32, true);
+  options.ranks = 2;
+  std::vector<std::string> said(2);
+  run_ranks(2, [&](Ranks& ranks) {
+    Digits s;
+    TrainOptions own = options;
+    if (ranks.rank() == 1) change(own, s);
+    said[static_cast<size_t>(ranks.rank())] = error_of<UsageError>([&] { s.train(own); });
+  });
+  EXPECT_EQ(said[0], said[1]);
+  return said[0];
+}
+
+TEST(RankTrainers, RefuseToDiffer) {
+  EXPECT_EQ(refused([](TrainOptions& options, Digits&) { options.seed = 7; }),
+            "train: the ranks differ in the seed: rank 0 has 1, rank 1 has 7. Start all of them "
+            "with the same.");
+  EXPECT_EQ(refused([](TrainOptions& options, Digits&) { options.clip_norm = 0.25; }),
+            "train: the ranks differ in clipping: rank 0 has 0.5, rank 1 has 0.25. Start all of "
+            "them with the same.");
+  EXPECT_NE(refused([](TrainOptions& options, Digits&) {
+              options.schedule = optim::cosine(2e-3, 3e-4, 6);
+            }).find("the ranks differ in learning rates"),
+            std::string::npos);
+  EXPECT_NE(refused([](TrainOptions&, Digits& s) {
+              s.model.parameters()[1].write(std::span<const float>(std::array{1.f, 2.f, 3.f, 4.f}));
+            }).find("the ranks differ in weights"),
+            std::string::npos);
+  EXPECT_NE(refused([](TrainOptions& options, Digits&) {
+              options.same.emplace_back("width", "7");
+            }).find("they are of different builds"),
+            std::string::npos);
+}
+
+TEST(RankTrainers, RefuseRanksThatAreNotThere) {
+  Digits s;
+  TrainOptions options = options_for(Precision::f32, true);
+  options.ranks = 4;
+  expect_error<UsageError>([&] { s.train(options); },
+                           "train: 4 ranks are asked for, and here are 1. Start as many processes "
+                           "with mpirun -n 4.");
+  PlannedRanks two(0, 2);
+  const RanksScope scope(&two);
+  expect_error<UsageError>([&] { s.train(options); },
+                           "train: 4 ranks are asked for, and here are 2. Start as many processes "
+                           "with mpirun -n 4.");
+  options.ranks = 2;
+  options.accumulate = 7;
+  expect_error<ValueError>([&] { s.train(options); },
+                           "accumulation: 2 ranks do not share a window of 7 batches evenly. "
+                           "Accumulate a multiple of 2.");
+}
+
+// A batch norm of one's own would move on each rank by its own batches.
+TEST(RankTrainers, RefuseBuffersThatEachWouldWriteAlone) {
+  struct Counting : nn::Module {
+    Counting() { seen = add_buffer("seen", zeros({1})); }
+    Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
+      if (mode.training) update_running_stats(seen, copy, ones({1}), ones({1}), 0.5, 2);
+      return x;
+    }
+    Tensor seen, copy = zeros({1});
+  };
+  std::string said;
+  run_ranks(2, [&](Ranks& ranks) {
+    Digits s;
+    s.model.then<Counting>();
+    TrainOptions options = options_for(Precision::f32, true);
+    options.ranks = 2;
+    const std::string text = error_of<StateError>([&] { s.train(options); });
+    if (ranks.rank() == 0) said = text;
+  });
+  EXPECT_EQ(said,
+            "train: the model writes 7.seen in every batch (update_running_stats), and each rank "
+            "would write it in its own way. Train it without ranks, or keep it by "
+            "nn::BatchNorm2d.");
+}
+
+// A loss that is no number is everybody's.
+TEST(RankTrainers, HearOfALossThatIsNotFinite) {
+  TrainOptions options = options_for(Precision::f32, true);
+  options.ranks = 2;
+  run_ranks(2, [&](Ranks& ranks) {
+    Digits s;
+    Batches training = batches(s.training);
+    training.at = [&, at = training.at](int64_t number) {
+      data::Batch batch = at(number);
+      if (ranks.rank() == 1 && number == 5) batch.x = full(batch.x.shape(), NAN);
+      return batch;
+    };
+    EXPECT_NE(error_of<NumericError>([&] {
+                Trainer(s.model, *s.optimizer, training, batches(s.test), options).run();
+              }).find("the loss is not finite: nan in batch 6"),
+              std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace plimsoll::train

@@ -1,0 +1,79 @@
+#include "train/ranks/facts.h"
+
+#include "core/base/hash.h"
+#include "core/cpu/level.h"
+#include "data/file.h"
+#include "train/training_step.h"
+
+namespace plimsoll::train {
+namespace {
+
+uint64_t hash_of_file(const char* path) {
+  try {
+    const data::Bytes bytes = data::read_file(path);
+    return fnv1a(std::as_bytes(std::span(bytes)));
+  } catch (const DataError&) {
+    return 0;  // it cannot be read: then nothing is known of it
+  }
+}
+
+uint64_t hash_of(const std::vector<NamedTensor>& tensors, uint64_t hash) {
+  for (const auto& [name, tensor] : tensors) {
+    const View view = view_of(tensor.value());
+    const auto bytes = static_cast<size_t>(bytes_of(view.meta));
+    hash = fnv1a(std::span(view.as<const std::byte>(), bytes), fnv1a(name, hash));
+  }
+  return hash;
+}
+
+// Rates of some updates: functions cannot be compared.
+std::string rates_of(const optim::Schedule& schedule) {
+  if (!schedule) return "none";
+  uint64_t hash = kFnvStart;
+  for (int64_t update = 0; update < (int64_t{1} << 20); update += 1 + update / 8)
+    hash = fnv1a(cat(schedule(update), " "), hash);
+  return cat(hash);
+}
+
+}  // namespace
+
+uint64_t hash_of(const Program& program) {
+  uint64_t hash = fnv1a(cat(program.buffers.size(), program.inputs.size(), program.results.size()));
+  for (const Instruction& instruction : program.instructions) {
+    hash = fnv1a(instruction.op->name, hash);
+    for (const auto* operands : {&instruction.in, &instruction.out})
+      for (const Operand& operand : *operands)
+        hash = fnv1a(cat(operand.buffer, " ", operand.meta, " ", operand.offset, ";"), hash);
+  }
+  return hash;
+}
+
+Facts facts_of(const TrainOptions& options, const nn::Module& model,
+               const std::vector<Program>& programs) {
+  Facts facts{{"the program's file", cat(hash_of_file("/proc/self/exe"))},
+              {"the level of the processor", cpu_level()},
+              {"the number of ranks", cat(options.ranks)},
+              {"the seed", cat(options.seed)},
+              {"how long they train",
+               cat(options.epochs, " epochs, ", options.steps, " steps, ", options.stop_after)},
+              {"when they evaluate", cat(options.evaluate_every, " ", options.patience)},
+              {"precision", name_of(options.precision)},
+              {"loss scale", loss_scale_of(options)},
+              {"accumulate", cat(options.accumulate)},
+              {"clipping", cat(options.clip_norm)},
+              {"learning rates", rates_of(options.schedule)},
+              {"pruning", cat(options.prune)},
+              {"mode", options.captured ? "captured" : "eager"},
+              {"find_nan", cat(options.find_nan)},
+              {"histograms", cat(options.histograms)}};
+  for (const auto* some : {&options.same, &options.noted})
+    for (const auto& [name, value] : *some) facts.emplace_back("option " + name, value);
+  uint64_t hash = kFnvStart;
+  for (const Program& program : programs) hash = fnv1a(cat(hash_of(program)), hash);
+  facts.emplace_back("their captured programs", cat(hash));
+  facts.emplace_back(
+      "weights", cat(hash_of(model.named_buffers(), hash_of(model.named_parameters(), kFnvStart))));
+  return facts;
+}
+
+}  // namespace plimsoll::train

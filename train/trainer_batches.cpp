@@ -1,0 +1,115 @@
+// What the Trainer does with a batch: trains it, alone or as one of the ranks that share a window,
+// hears of its loss, evaluates it.
+#include "ops/random/dropout/dropout.h"
+#include "train/find_nan.h"
+#include "train/pictures/pictures.h"
+#include "train/trainer.h"
+
+namespace plimsoll::train {
+namespace {
+
+// How many labels of a batch count for the mean loss; all of them on a GPU, where asking would make
+// the host wait.
+int64_t counted_labels(const Tensor& labels) {
+  if (labels.device() != Device::cpu || is_floating(labels.dtype())) return labels.count();
+  const auto values = labels.to_vector<int64_t>();
+  return labels.count() - std::ranges::count(values, Score::kIgnored);
+}
+
+}  // namespace
+
+// No evaluation is planned beside the batch: it ends here.
+Runner::Trained Trainer::train_batch(FindNan& find_nan, int64_t number, bool last, bool drawn) {
+  const data::Batch batch = training_.at(number);
+  const Metas& kind = training_.kinds.front();
+  check<ShapeError>(batch.x.meta() == kind[0] && batch.y.meta() == kind[1], "train: batch ", number,
+                    " is not like the others: ", batch.x.meta(), " and ", batch.y.meta(), ", not ",
+                    kind[0], " and ", kind[1], ". Make all of them alike.");
+  const Tensor key = make_key(options_.seed, static_cast<uint64_t>(number), device_);
+  labels_ = counted_labels(batch.y);
+  Runner::Trained trained = find_nan.watch(number, last, [&] {
+    return runner_.train(number, {batch.x, batch.y, key}, drawn);
+  });
+  pictures_->draw_pool(pool_);
+  return trained;
+}
+
+bool Trainer::draws(int64_t number) const {
+  return options_.histograms > 0 && (windows_.before(number) + 1) % options_.histograms == 0;
+}
+
+void Trainer::draw(const std::vector<Tensor>& gradients) {
+  if (gradients.empty()) return;
+  drain_losses(0);
+  journal_.histograms(batches_, model_.named_parameters(), gradients);
+}
+
+void Trainer::train_alone(FindNan& find_nan) {
+  const int64_t number = batches_;
+  step_.prepare(number);
+  const bool last = windows_.ends_with(number);
+  const auto [loss, gradients] = train_batch(find_nan, number, last, last && draws(number));
+  ++batches_;
+  trained_.push_back({loss, batches_, labels_, step_.learning_rate()});
+  drain_losses(loss.known() ? 0 : kMostPendingLosses);
+  draw(gradients);
+}
+
+// This rank's share of the next window. Then every rank hears of all losses, and of one that was
+// asked to stop.
+void Trainer::train_window(FindNan& find_nan) {
+  const int64_t start = batches_, parts = windows_.parts(start);
+  const optim::RankShare share = step_.prepare_window(start);
+  group_.ranks()->note(cat("in the batches ", start + 1, " to ", start + parts));
+  // Without a batch, one of the epoch's first window does: it counts nothing.
+  const int64_t first =
+      share.batches > 0 ? start + share.first : start - start % windows_.epoch + share.first;
+  std::vector<double> told(static_cast<size_t>(2 * windows_.most / group_.size() + 1));
+  std::vector<Tensor> gradients;
+  for (int64_t run = 0; run < share.runs; ++run) {
+    step_.window().at(run, share.runs);
+    const bool last = run + 1 == share.runs;
+    Runner::Trained trained = train_batch(find_nan, first + run, last, last && draws(start));
+    told[static_cast<size_t>(2 * run)] = trained.loss.unchecked();
+    told[static_cast<size_t>(2 * run + 1)] = static_cast<double>(labels_);
+    gradients = std::move(trained.gradients);
+  }
+  told.back() = stop_->requested();
+  const std::vector<double> all = gathered(*group_.ranks(), told);
+  for (size_t i = told.size() - 1; i < all.size(); i += told.size())
+    stop_agreed_ = stop_agreed_ || all[i] != 0;
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t own = windows_.most / group_.size();
+    const auto at = static_cast<size_t>(part / own * std::ssize(told) + 2 * (part % own));
+    trained_.push_back({Loss(batches_, all[at]), batches_ + 1, static_cast<int64_t>(all[at + 1]),
+                        step_.learning_rate()});
+    ++batches_;
+  }
+  drain_losses(0);
+  draw(gradients);
+}
+
+void Trainer::drain_losses(size_t most_left) {
+  for (; trained_.size() > most_left; trained_.pop_front()) {
+    const Trained& batch = trained_.front();
+    const double loss = batch.loss.value();
+    round_loss_.add(loss, batch.labels);
+    journal_.trained(batch.batches, loss, batch.learning_rate.value());
+  }
+}
+
+// Loss, labels that count, right guesses, and each metric.
+std::vector<double> Trainer::evaluate_batch(int64_t number) {
+  const data::Batch batch = held_out_.at(number);
+  const std::vector<Tensor> results = runner_.evaluate({batch.x, batch.y});
+  const Objective& objective = options_.objective;
+  Score one;
+  const int64_t counted = one.add(results[0], objective.guess ? results[1] : Tensor(), batch.y);
+  std::vector<double> figures{counted > 0 ? results[0].item() : 0, static_cast<double>(counted),
+                              static_cast<double>(one.right)};
+  for (size_t m = results.size() - objective.metrics.size(); m < results.size(); ++m)
+    figures.push_back(counted > 0 ? results[m].item() : 0);
+  return figures;
+}
+
+}  // namespace plimsoll::train
