@@ -7,6 +7,7 @@
 #include "ops/pointwise/copy/copy.h"
 #include "ops/random/full/full.h"
 #include "ops/reduction/sum/sum.h"
+#include "optim/rank_window.h"
 
 namespace plimsoll::optim {
 
@@ -34,7 +35,8 @@ Accumulation::Accumulation(std::span<const Tensor> parameters, int64_t largest)
 Accumulation::Accumulation(std::span<const Tensor> parameters, int64_t largest, int64_t rank,
                            int64_t ranks)
     : largest_(largest) {
-  if (largest > 1 || ranks > 1) shared_.emplace(parameters, largest, rank, ranks);
+  if (largest > 1 || ranks > 1)
+    shared_ = std::make_shared<RankWindow>(parameters, largest, rank, ranks);
   if (shared_) largest_ = shared_->most_runs();
 }
 
@@ -48,6 +50,10 @@ void Accumulation::at(int64_t part, int64_t parts) {
                     part, ". Choose it before the step.");
   phase_ = {.first = part == 0 && !shared_, .last = part + 1 == parts};
   if (shared_) shared_->at(part, parts);
+}
+
+Tensor Accumulation::weight(const Tensor& count) const {
+  return shared_ ? shared_->weight(count) : count;
 }
 
 std::vector<Tensor> Accumulation::add(std::vector<Tensor> grads, const Tensor& count) const {

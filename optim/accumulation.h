@@ -23,19 +23,20 @@
 // added already: begin the window again, from part 0. Nothing of the window is used before its end.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ops/update/accumulate/accumulate.h"
-#include "optim/rank_window.h"
 
 namespace plimsoll::optim {
 
 // How many labels are not `ignore_index`: f64 [], the number that cross_entropy's mean divides by.
 Tensor counted(const Tensor& labels, int64_t ignore_index = -100);
+
+class RankWindow;
 
 class Accumulation {
  public:
@@ -46,7 +47,7 @@ class Accumulation {
   // The same of several ranks, of which each trains its share of every window: RankWindow has the
   // errors and the order of the sum. Parts are then runs of this rank; begin() comes before them.
   Accumulation(std::span<const Tensor> parameters, int64_t largest, int64_t rank, int64_t ranks);
-  std::optional<RankWindow>& shared() { return shared_; }
+  const std::shared_ptr<RankWindow>& shared() const { return shared_; }  // null without them
 
   // The next batch is number `part`, from 0, of a window of `parts`. Between steps. ValueError
   // unless 0 <= part < parts <= largest; StateError while a step is being captured.
@@ -57,7 +58,7 @@ class Accumulation {
 
   // What add() weighs a batch by that counts so many (f64 []). Where it is asked for before the
   // gradients are, a captured step adds and frees each of them as soon as it is there.
-  Tensor weight(const Tensor& count) const { return shared_ ? shared_->weight(count) : count; }
+  Tensor weight(const Tensor& count) const;
 
   // grads: of the mean over `count` terms (as weight() has it), one for each parameter. In the last
   // part of the window the gradients of the mean over all terms of the window, else none. Zeros
@@ -75,7 +76,7 @@ class Accumulation {
   std::vector<DType> dtypes_;
   std::vector<Tensor> totals_;
   Tensor counts_;
-  std::optional<RankWindow> shared_;  // by ranks
+  std::shared_ptr<RankWindow> shared_;  // by ranks
 };
 
 }  // namespace plimsoll::optim

@@ -154,8 +154,15 @@ class Hit {
   }
   double seconds() const { return seconds_; }
   const Outcome& outcome() const { return outcome_; }
-  // Whether one is still there; who is dead, and has not been asked for its code, is not.
+  // Whether one is still there after some seconds.
   bool orphans() const {
+    wait_for([&] { return !lives(); }, 3);
+    return lives();
+  }
+
+ private:
+  // Who is dead, and has not been asked for its code, does not.
+  bool lives() const {
     for (const char* rank : {"pid0", "pid1"}) {
       std::string pid, line;
       std::ifstream(dir_.text(rank)) >> pid;
@@ -164,8 +171,6 @@ class Hit {
     }
     return false;
   }
-
- private:
   template <class F>
   static void wait_for(const F& f, int seconds) {
     for (int i = 0; i < 20 * seconds && !f(); ++i)
