@@ -6,7 +6,6 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/common/expect.h"
 #include "ops/pointwise/gelu/gelu.h"
 #include "ops/pointwise/relu/relu.h"
 #include "ops/pool/interpolate/interpolate.h"
@@ -73,23 +72,13 @@ class Upsample : public Module {
 // The mean of each channel: images [N, H, W, C] -> [N, C], sequences [B, T, D] -> [B, D].
 class GlobalAvgPool : public Module {
  public:
-  Tensor forward(const Tensor& x, const Mode&) const override {
-    check_defined("global_avg_pool", x);
-    return x.rank() == 3 ? mean(x, {1}) : global_avg_pool(x);
-  }
+  Tensor forward(const Tensor& x, const Mode&) const override;
 };
 
 // [N, ...] -> [N, the product of the rest]. ShapeError for a scalar.
 class Flatten : public Module {
  public:
-  Tensor forward(const Tensor& x, const Mode&) const override {
-    check_defined("flatten", x);
-    check<ShapeError>(x.rank() >= 1, "flatten: the input has no axes: got ", x.shape(),
-                      ". Give a batch [N, ...].");
-    int64_t width = 1;  // not -1: an empty batch leaves it open
-    for (int axis = 1; axis < x.rank(); ++axis) width *= x.size(axis);
-    return reshape(x, {x.size(0), width});
-  }
+  Tensor forward(const Tensor& x, const Mode&) const override;
 };
 
 class ReLU : public Module {

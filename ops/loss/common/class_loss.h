@@ -6,6 +6,7 @@
 
 #include "core/cpu/parallel.h"
 #include "core/engine/call.h"
+#include "ops/common/expect.h"
 #include "ops/loss/common/reduction.h"
 
 namespace plimsoll {

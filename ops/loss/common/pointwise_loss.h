@@ -18,6 +18,7 @@
 
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
+#include "ops/common/expect.h"
 #include "ops/loss/common/loss_formula.h"
 #include "ops/loss/common/reduction.h"
 

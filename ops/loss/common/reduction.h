@@ -3,7 +3,6 @@
 //   Tensor loss = mse_loss(x, target, Reduction::sum);
 #pragma once
 
-#include "ops/common/expect.h"
 #include "ops/reduction/sum/sum.h"
 
 namespace plimsoll {

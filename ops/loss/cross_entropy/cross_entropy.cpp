@@ -2,6 +2,7 @@
 
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
+#include "ops/common/expect.h"
 #include "ops/loss/cross_entropy/rows.h"
 #include "ops/pointwise/copy/copy.h"
 

@@ -4,6 +4,7 @@
 #include "core/cpu/gemm/widen.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
+#include "ops/common/expect.h"
 #include "ops/loss/cross_entropy/rows.h"
 #include "ops/loss/linear_cross_entropy/on_cuda.h"
 #include "ops/pointwise/copy/copy.h"
