@@ -169,9 +169,9 @@ void Trainer::restore() {
   }
   file = group_.from_first(file);
   if (!group_.first() && !file.empty()) changed = state_.restore(file);
-  file = group_.from_first(file);
-  if (!group_.first() && !file.empty()) changed = state_.restore(file);
   best_ = fs::path(file).stem().string().ends_with("-best");
+  resumed_ = !file.empty();
+  if (resumed_)
     std::printf("resumed after %lld batches from %s\n", static_cast<long long>(batches_),
                 file.c_str());
   for (const auto& [name, before, now] : changed)
