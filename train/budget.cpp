@@ -47,7 +47,8 @@ int64_t all_but_outside(int64_t available, Device device) {
 
 void make_exact(PooledAllocator& pool) { pool.set_limit(PooledAllocator::kUnlimited - 1); }
 
-Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_bytes)
+Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_bytes,
+               int64_t processes)
     : options_(options), pool_(pool), host_bytes_(host_bytes) {
   if (options.budget == TrainOptions::kNoBudget && !options.plan_only) return;
   check<UsageError>(options.captured, "train: only a captured step is planned, and this one is ",
@@ -56,7 +57,7 @@ Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_
   if (options.budget == TrainOptions::kNoBudget) return;
   bytes_ = options.budget;
   if (bytes_ == TrainOptions::kWhatIsFree)
-    bytes_ = all_but_outside(provider_of(pool.device()).available(), pool.device()) +
+    bytes_ = all_but_outside(provider_of(pool.device()).available() / processes, pool.device()) +
              pool.stats().reserved;
   check<ValueError>(bytes_ > 0, "train: a budget has to have bytes: ", bytes_,
                     ". Allow as many as training may take.");

@@ -44,9 +44,11 @@ RunLength length_of(const TrainOptions& options, const Batches& training, const 
           .items = training.items};
 }
 
-// What batches in preparation take at most. When an epoch ends, its loader has none left.
+// What batches in preparation take at most. When an epoch ends, its loader has none left; but that
+// of a rank, which leaves batches to others, may.
 int64_t host_bytes(const TrainOptions& options, const Batches& training, const Batches& held_out) {
-  const bool between_epochs = options.epochs > 0 && options.evaluate_every == 0;
+  const bool between_epochs =
+      options.epochs > 0 && options.evaluate_every == 0 && options.ranks == 0;
   return between_epochs ? std::max(training.host_bytes, held_out.host_bytes)
                         : training.host_bytes + held_out.host_bytes;
 }
@@ -86,7 +88,7 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       pool_(*default_pool(device_)),
       folder_(folder_of(options_)),
       pictures_(std::make_unique<Pictures>(options_)),
-      budget_(options_, pool_, host_bytes(options_, training_, held_out_)),
+      budget_(options_, pool_, host_bytes(options_, training_, held_out_), group_.on_this_machine()),
       step_(model, optimizer_, options_, windows_, updates_of(options_, training_), group_.ranks()),
       runner_(step_.train(options_.precision), options_.captured, budget_.step_options(),
               &step_.window(), step_.evaluate(options_.precision),
@@ -114,11 +116,10 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       .same("accumulate", windows_.text())
       .may_change("loss scale", loss_scale_of(options_), "loss_scaler.", "window.");
   step_.add_to(state_, [this] { return windows_.part(batches_) != 0; });
-  if (!group_.asked()) return;
-  check<UsageError>(device_ != Device::cuda,
+  check<UsageError>(!group_.asked() || device_ != Device::cuda,
                     "train: ranks train on CPUs so far. Leave them out on a GPU.");
-  const int64_t own = windows_.most / group_.size();
-  if (training_.share) training_.share(windows_.most, own * group_.ranks()->rank(), own);
+  const int64_t own = windows_.most / group_.size();  // another training may have shared them out
+  if (training_.share) training_.share(windows_.most, own * group_.number(), own);
 }
 
 Trainer::~Trainer() = default;
@@ -129,6 +130,9 @@ Result Trainer::run() {
               static_cast<long long>(model_.parameter_count()), training_.name.c_str(),
               options_.captured ? "captured" : "eager", name_of(options_.precision));
   if (group_.asked()) say_ranks();
+  group_.note("before the first step", RankGroup::kDiskTimes);
+  if (!options_.plan_only)
+    group_.agree({{"whether they go on with a run", options_.resume ? "yes" : "no"}});
   if (options_.resume && !options_.plan_only) restore();
   first_ = batches_;
   if (!over() || evaluation_missing() || options_.plan_only) result_.planned = plan();
@@ -144,7 +148,7 @@ Result Trainer::run() {
 
 void Trainer::say_ranks() const {
   std::printf("rank %lld of %lld, with %d threads%s\n",
-              static_cast<long long>(group_.ranks()->rank()), static_cast<long long>(group_.size()),
+              static_cast<long long>(group_.number()), static_cast<long long>(group_.size()),
               num_threads(),
               optim::RankWindow::same_bits(windows_.most, group_.size())
                   ? ""
@@ -231,12 +235,11 @@ void Trainer::open(const Planned& planned) {
                 folder_->saves().c_str(), bytes_text(state_.bytes()).c_str());
 }
 
-// What a difference between ranks would ruin, before it can.
+// What a difference between ranks would ruin, before it can. Eager steps are captured for that too.
 void Trainer::agree() {
-  std::vector<Program> programs;
-  if (options_.captured) programs = runner_.capture_all(workload(), step_.window());
-  step_.check_buffers(programs);
-  Facts facts = facts_of(options_, model_, programs);
+  const std::vector<Program> programs = runner_.capture_all(workload(), step_.window());
+  step_.check_programs(programs);
+  Facts facts = facts_of(options_, model_, programs, updates_of(options_, training_));
   for (const auto& [name, value] : training_.identity)
     facts.emplace_back(cat("the training data, ", name), value);
   for (const auto& [name, value] : held_out_.identity)
@@ -269,7 +272,9 @@ void Trainer::train_all() {
       if (!evaluate()) return;
     }
     const bool due = options_.save_every > 0 && reached(options_.save_every);
-    if (saves_ && (evaluation || due)) save();
+    if (!evaluation && !due) continue;
+    saved_at_ = batches_;
+    if (saves_) save();
   }
 }
 
@@ -297,11 +302,13 @@ bool Trainer::evaluate() {
   std::vector<Mean> means(objective.metrics.size());
   const auto [begin, end] = group_.share(held_out_.count);
   std::vector<double> figures;
-  for (int64_t i = begin; i < end && !stop_->requested(); ++i) {
+  int64_t i = begin;
+  for (; i < end && !stop_->requested(); ++i) {
     const std::vector<double> some = evaluate_batch(i);
     figures.insert(figures.end(), some.begin(), some.end());
   }
-  if (group_.any(stop_->requested())) {  // it is made when training goes on
+  group_.note(cat("in the evaluation after ", batches_, " batches"), RankGroup::kDiskTimes);
+  if (group_.any(i < end)) {  // it is made when training goes on
     stop_agreed_ = true;
     return false;
   }
@@ -350,6 +357,13 @@ void Trainer::save() {
 Result Trainer::finish() {
   drain_losses(0);
   result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
+  if (group_.asked()) {  // before the first of them saves
+    group_.note("at the end of training", RankGroup::kDiskTimes);
+    result_.ranks =
+        gathered(*group_.ranks(),
+                 Result::RankBytes{result_.planned.training, result_.peak_bytes,
+                                   result_.planned.evaluation, result_.evaluation_peak_bytes});
+  }
   if (saves_ && saved_ != batches_) save();
   if (saves_) saves_->finish();
   result_.evaluations = journal_.evaluations();
@@ -357,11 +371,6 @@ Result Trainer::finish() {
   result_.skipped = step_.skipped(batches_);
   result_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  if (group_.asked())
-    result_.ranks =
-        gathered(*group_.ranks(),
-                 Result::RankBytes{result_.planned.training, result_.peak_bytes,
-                                   result_.planned.evaluation, result_.evaluation_peak_bytes});
   result_.over = over() && !evaluation_missing();
   const int64_t updates = windows_.before(batches_);
   check<NumericError>(!result_.over || result_.skipped < updates || updates == 0,
@@ -370,8 +379,9 @@ Result Trainer::finish() {
   if (!result_.over) {
     const std::string stopped =
         cat("stopped after ", batches_, " batches; ",
-            saves_ ? cat("resume goes on from ", options_.run)
-                   : std::string("nothing is kept, as there is no folder for the run"),
+            saves_            ? cat("resume goes on from ", options_.run)
+            : group_.first() ? std::string("nothing is kept, as there is no folder for the run")
+                             : std::string("what is kept is kept by rank 0"),
             ".");
     if (stop_asked()) throw Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());

@@ -149,7 +149,8 @@ class Trainer {
   int64_t labels_ = 0;                         // of the batch that was trained last
   int64_t first_ = 0;                          // batch of this process
   bool resumed_ = false;                       // from a save
-  int64_t saved_ = -1;                         // batches at the last save of this run; -1: none
+  int64_t saved_ = -1;     // batches at the last save of this run; -1: none
+  int64_t saved_at_ = -1;  // the same, of the rank that saves
   bool best_ = false;                          // whether the last evaluation, just made, was
   bool stop_agreed_ = false;                   // by ranks
   Result result_;

@@ -60,7 +60,11 @@ void Trainer::train_alone(FindNan& find_nan) {
 void Trainer::train_window(FindNan& find_nan) {
   const int64_t start = batches_, parts = windows_.parts(start);
   const optim::RankShare share = step_.prepare_window(start);
-  group_.ranks()->note(cat("in the batches ", start + 1, " to ", start + parts));
+  // Others may have more batches, and rank 0 a save to write first.
+  const int64_t longest = std::min(parts, windows_.most / group_.size());
+  group_.note(cat("in the batches ", start + 1, " to ", start + parts),
+              static_cast<double>(1 + longest - share.runs) +
+                  (saved_at_ == start ? RankGroup::kDiskTimes : 0));
   // Without a batch, one of the epoch's first window does: it counts nothing.
   const int64_t first =
       share.batches > 0 ? start + share.first : start - start % windows_.epoch + share.first;

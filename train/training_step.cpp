@@ -64,7 +64,10 @@ StepFunction TrainingStep::train(Precision precision, bool return_gradients) con
     const Autocast scope(precision);
     const Objective& objective = options_.objective;
     nn::Mode mode = nn::training(in[2]);
-    if (statistics_) mode.statistics = &*statistics_;
+    if (statistics_) {
+      statistics_->begin_batch();
+      mode.statistics = &*statistics_;
+    }
     const Tensor loss = objective.loss(model_(in[0], mode), in[1]);
     const Tensor weight = window_.weight(count_labels(in[1]));
     std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
@@ -125,21 +128,32 @@ void TrainingStep::prepare_update(int64_t number, bool begins) {
   }
 }
 
-void TrainingStep::check_buffers(const std::vector<Program>& programs) const {
-  const std::vector<NamedTensor> buffers = model_.named_buffers();
-  for (const Program& program : programs)
+void TrainingStep::check_programs(const std::vector<Program>& programs) const {
+  const auto written = [](const Program& program, const auto& visit) {
     for (const Instruction& instruction : program.instructions)
-      for (size_t k = 0; k < instruction.in.size(); ++k) {
-        if (!has(instruction.op->mutates, static_cast<int>(k))) continue;
-        const Storage* written = program.buffers[instruction.in[k].buffer].storage.get();
-        for (const auto& [name, buffer] : buffers)
-          check<StateError>(buffer.value().storage.get() != written ||
-                                (statistics_ && statistics_->moves(written)),
-                            "train: the model writes ", name, " in every batch (",
-                            instruction.op->name,
-                            "), and each rank would write it in its own way. Train it without "
-                            "ranks, or keep it by nn::BatchNorm2d.");
-      }
+      for (size_t k = 0; k < instruction.in.size(); ++k)
+        if (has(instruction.op->mutates, static_cast<int>(k)))
+          visit(instruction, program.buffers[instruction.in[k].buffer].storage.get());
+  };
+  const std::vector<NamedTensor> buffers = model_.named_buffers();
+  for (const Program& program : programs) {
+    bool update = false;
+    written(program, [&](const Instruction& instruction, const Storage* storage) {
+      for (const Tensor& parameter : parameters_)
+        update = update || parameter.value().storage.get() == storage;
+      for (const auto& [name, buffer] : buffers)
+        check<StateError>(buffer.value().storage.get() != storage ||
+                              (statistics_ && statistics_->moves(storage)),
+                          "train: the model writes ", name, " in every batch (",
+                          instruction.op->name,
+                          "), and each rank would write it in its own way. Train it without "
+                          "ranks, or keep it by nn::BatchNorm2d.");
+    });
+    for (const Instruction& instruction : program.instructions)
+      check<StateError>(update || !instruction.op->talks, "train: the model talks to other ranks (",
+                        instruction.op->name,
+                        "), which train and evaluate other numbers of batches. Leave it out.");
+  }
 }
 
 AsyncReadBack TrainingStep::learning_rate() const {

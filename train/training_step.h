@@ -54,8 +54,9 @@ class TrainingStep {
   // run of the step, window().at().
   optim::RankShare prepare_window(int64_t number);
   // For ranks: StateError where a program writes a buffer of the model in place that is not
-  // gathered from all batches of a window.
-  void check_buffers(const std::vector<Program>& programs) const;
+  // gathered from all batches of a window, or talks to others and makes no update: ranks run such a
+  // program unequally often.
+  void check_programs(const std::vector<Program>& programs) const;
   // The rate of the batch that was prepared.
   AsyncReadBack learning_rate() const;
   // Updates that loss scaling left out until batch `number`.

@@ -3,7 +3,6 @@
 // own header.
 #pragma once
 
-#include <charconv>
 #include <concepts>
 #include <string>
 #include <string_view>
@@ -19,13 +18,14 @@ void append_text(std::string& out, T value) {
 }
 
 // Numbers in their shortest form that reads back to the same value.
-template <class T>
-requires((std::integral<T> ||
-          std::floating_point<T>)&&!std::same_as<T, bool>) void append_text(std::string& out,
-                                                                            T value) {
-  char buffer[64];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
-  out.append(buffer, end.ptr);
+void append_text(std::string& out, float value);
+void append_text(std::string& out, double value);
+void append_integer(std::string& out, long long value);
+void append_integer(std::string& out, unsigned long long value);
+template <std::integral T>
+requires(!std::same_as<T, bool>) void append_text(std::string& out, T value) {
+  using Widest = std::conditional_t<std::signed_integral<T>, long long, unsigned long long>;
+  append_integer(out, static_cast<Widest>(value));
 }
 
 template <class... Parts>

@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -24,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kTimedOut = 4;                     // exit code
 constexpr std::chrono::microseconds kPause{50};  // between two questions
 constexpr std::chrono::seconds kGrace{2};        // MPI_Abort may hang itself
-constexpr double kFirstTimes = 10;               // longer: ranks start one after another
+constexpr double kStartTimes = 10;               // longer: ranks start one after another
 
 // What MPI_Abort cannot end, ends anyway.
 void exit_soon(int code) {
@@ -95,9 +96,10 @@ class MpiRanks : public Ranks {
     });
   }
 
-  void note(const std::string& what) override {
+  void note(const std::string& what, double times) override {
     const std::lock_guard lock(mutex_);
     note_ = what;
+    times_ = times;
   }
 
   [[noreturn]] void abort(int code, const std::string& sentence) override {
@@ -113,21 +115,29 @@ class MpiRanks : public Ranks {
     call("close", [this] {
       MPI_Request request;
       MPI_Ibarrier(MPI_COMM_WORLD, &request);
-      wait(&request, "close", kFirstTimes * timeout_);  // one of them may still write a save
+      wait(&request, "close", kStartTimes * timeout_);  // one of them may still write
       MPI_Finalize();
     });
     closed_ = true;
   }
 
  private:
-  // On any thread: `what` is done by the thread that owns MPI, and what it throws thrown here.
+  // On any thread: `what` is done by the thread that owns MPI, and what it throws thrown here. It
+  // has deadlines of its own but where MPI itself does not return.
   void call(const char* name, const std::function<void()>& what) {
     std::unique_lock lock(mutex_);
+    check<StateError>(!closed_, "ranks: they are closed, and are asked for ", name,
+                      ". Close them at the end.");
     name_ = name;
     error_ = nullptr;
     asked_ = &what;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return !asked_; });
+    const double seconds = (times_ + kStartTimes) * timeout_;
+    if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                           [&] { return !asked_; })) {
+      say(cat("MPI has not come back from ", name, " for ", seconds, " s. This rank ends."));
+      _exit(kTimedOut);
+    }
     if (error_) std::rethrow_exception(error_);
   }
 
@@ -181,9 +191,13 @@ class MpiRanks : public Ranks {
       MPI_Request request;
       begin(part, &request);
       ++calls_;
-      wait(&request, cat(name, " of ", bytes, " bytes"),
-           calls_ == 1 ? kFirstTimes * timeout_ : timeout_);
+      wait(&request, cat(name, " of ", bytes, " bytes"), times() * timeout_);
     });
+  }
+
+  double times() {
+    const std::lock_guard lock(mutex_);
+    return calls_ == 1 ? std::max(kStartTimes, times_) : times_;
   }
 
   // A small message is often there at once; after that the core is left to others.
@@ -231,6 +245,7 @@ class MpiRanks : public Ranks {
   const std::function<void()>* asked_ = nullptr;
   const char* name_ = "";
   std::string note_;
+  double times_ = 1;  // the deadline, for what the note says
   std::exception_ptr error_;
 
   std::thread thread_;

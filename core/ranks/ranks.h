@@ -37,8 +37,9 @@ class Ranks {
   // What rank `root` has, on every rank.
   virtual void broadcast(void* data, int64_t bytes, int64_t root) = 0;
 
-  // What this rank is at, for the message when others do not come: "the batches 9 to 16".
-  virtual void note(const std::string&) {}
+  // What this rank is at, for the message when others do not come: "in the batches 9 to 16". From
+  // here on they may be so many times as late as the deadline says.
+  virtual void note(const std::string&, double /*times*/ = 1) {}
   // The end of all ranks, with one sentence about this one. Does not return.
   [[noreturn]] virtual void abort(int code, const std::string& sentence) = 0;
   // Waits until all ranks have called it; then there are none. For a run that went well.

@@ -177,8 +177,8 @@ int run_to_the_end(CommandLine& app, int argc, char** argv, Options& options,
   } catch (const DataError& e) {
     return launched.failed(3, e.what());
   } catch (const train::Interrupted& e) {  // of ranks all stop together
+    if (launched.first()) std::fprintf(stderr, "%s\n", e.what());
     launched.close();
-    std::fprintf(stderr, "%s\n", e.what());
     return train::kInterrupted;
   } catch (const std::bad_alloc&) {
     return launched.failed(1,

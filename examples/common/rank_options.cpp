@@ -13,11 +13,11 @@
 namespace plimsoll::examples {
 namespace {
 
-// What a launcher says to its processes, of Open MPI, MPICH and Slurm.
-bool launched_with_others() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-    if (const char* size = std::getenv(name); size && std::string(size) != "1") return true;
-  return false;
+// How many processes a launcher says there are: Open MPI's, MPICH's or Slurm's; "1" without one.
+std::string launched() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (const char* size = std::getenv(name)) return size;
+  return "1";
 }
 
 }  // namespace
@@ -35,8 +35,11 @@ void add_rank_options(CommandLine& app, Options& options) {
 }
 
 void Launched::open(Options& options) {
-  if (options.ranks == 0 || options.plan_only) return;
-  if (options.ranks == 1 && !launched_with_others()) return;
+  if (options.plan_only) return;
+  check<UsageError>(options.ranks > 0 || launched() == "1", "--ranks: the launcher started ",
+                    launched(), " processes, and no ranks are asked for. Give --ranks ", launched(),
+                    ", or start one.");
+  if (options.ranks == 0 || (options.ranks == 1 && launched() == "1")) return;
   ranks_ = open_mpi({.timeout = options.comm_timeout});
   check<UsageError>(ranks_->size() == options.ranks, "--ranks: ", options.ranks,
                     " are asked for, and the launcher started ", ranks_->size(),

@@ -27,6 +27,7 @@ class Launched {
   // another number of processes.
   void open(Options& options);
   void close();
+  bool first() const { return !ranks_ || ranks_->rank() == 0; }
 
   // Ends with an error: prints it and returns the exit code, or ends all ranks. One that all of
   // them meet is printed once.

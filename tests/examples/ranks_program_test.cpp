@@ -121,6 +121,16 @@ TEST(RankPrograms, RefuseAnotherNumberThanWasLaunched) {
             "with mpirun -n 1.");
 }
 
+TEST(RankPrograms, RefuseToBeLaunchedWithoutRanks) {
+  SKIP_WITHOUT_MPI();
+  const Outcome outcome = run_shell(launch("-n 2 " + program("train_cnn")));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.output.find("--ranks: the launcher started 2 processes, and no ranks are asked "
+                                "for. Give --ranks 2, or start one."),
+            std::string::npos)
+      << outcome.output;
+}
+
 TEST(RankPrograms, RefuseToShareUnevenlyAndToDiffer) {
   SKIP_WITHOUT_MPI();
   const TemporaryFolder dir;
@@ -139,7 +149,7 @@ TEST(RankPrograms, RefuseToShareUnevenlyAndToDiffer) {
 class Hit {
  public:
   explicit Hit(const char* signal) {
-    write_small_images(dir_);
+    write_small_images(dir_, 4000, 50);  // long epochs: after a save others are waited for longer
     // Each leaves its number: of Open MPI, or of MPICH.
     const std::string wrapped = cat(
         "sh -c 'echo $$ > ", dir_.text("pid"), "$OMPI_COMM_WORLD_RANK$PMI_RANK; exec ",
@@ -185,6 +195,18 @@ class Hit {
   Outcome outcome_{};
   double seconds_ = 0;
 };
+
+// One that is asked to stop takes the others along, between two windows, and says it once.
+TEST(RankPrograms, StopTogetherWhereOneIsAsked) {
+  SKIP_WITHOUT_MPI();
+  const Hit hit("USR1");
+  EXPECT_EQ(hit.outcome().code, 130) << hit.outcome().output;
+  EXPECT_FALSE(hit.orphans());
+  const std::string& said = hit.outcome().output;
+  const size_t at = said.find("resume goes on from ");
+  EXPECT_NE(at, std::string::npos) << said;
+  EXPECT_EQ(said.find("stopped after", at), std::string::npos) << said;
+}
 
 TEST(RankPrograms, EndWhereOneIsKilled) {
   SKIP_WITHOUT_MPI();

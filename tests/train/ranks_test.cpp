@@ -193,7 +193,7 @@ TEST(RankTrainers, RefuseToDiffer) {
             std::string::npos);
   EXPECT_NE(refused([](TrainOptions& options, Digits&) {
               options.same.emplace_back("width", "7");
-            }).find("they are of different builds"),
+            }).find("their builds, options or data are of other kinds"),
             std::string::npos);
 }
 
@@ -209,11 +209,31 @@ TEST(RankTrainers, RefuseRanksThatAreNotThere) {
   expect_error<UsageError>([&] { s.train(options); },
                            "train: 4 ranks are asked for, and here are 2. Start as many processes "
                            "with mpirun -n 4.");
+  options.ranks = 0;
+  expect_error<UsageError>([&] { s.train(options); },
+                           "train: here are 2 ranks, and none are asked for. Set "
+                           "TrainOptions::ranks.");
   options.ranks = 2;
   options.accumulate = 7;
   expect_error<ValueError>([&] { s.train(options); },
                            "accumulation: 2 ranks do not share a window of 7 batches evenly. "
                            "Accumulate a multiple of 2.");
+}
+
+// What is said where the model ends with such a module.
+template <class Module>
+std::string refused_model(bool captured) {
+  std::string said;
+  run_ranks(2, [&](Ranks& ranks) {
+    Digits s;
+    s.model.then<Module>();
+    s.optimizer.emplace(s.model.parameters());
+    TrainOptions options = options_for(Precision::f32, captured);
+    options.ranks = 2;
+    const std::string text = error_of<StateError>([&] { s.train(options); });
+    if (ranks.rank() == 0) said = text;
+  });
+  return said;
 }
 
 // A batch norm of one's own would move on each rank by its own batches.
@@ -226,19 +246,34 @@ TEST(RankTrainers, RefuseBuffersThatEachWouldWriteAlone) {
     }
     Tensor seen, copy = zeros({1});
   };
-  std::string said;
-  run_ranks(2, [&](Ranks& ranks) {
-    Digits s;
-    s.model.then<Counting>();
-    TrainOptions options = options_for(Precision::f32, true);
-    options.ranks = 2;
-    const std::string text = error_of<StateError>([&] { s.train(options); });
-    if (ranks.rank() == 0) said = text;
-  });
-  EXPECT_EQ(said,
-            "train: the model writes 7.seen in every batch (update_running_stats), and each rank "
-            "would write it in its own way. Train it without ranks, or keep it by "
-            "nn::BatchNorm2d.");
+  for (const bool captured : {true, false})
+    EXPECT_EQ(refused_model<Counting>(captured),
+              "train: the model writes 7.seen in every batch (update_running_stats), and each rank "
+              "would write it in its own way. Train it without ranks, or keep it by "
+              "nn::BatchNorm2d.");
+}
+
+// Ranks train and evaluate other numbers of batches.
+TEST(RankTrainers, RefuseModelsThatTalk) {
+  struct Talking : nn::Module {
+    Tensor forward(const Tensor& x, const nn::Mode&) const override { return all_reduce(x); }
+  };
+  EXPECT_EQ(refused_model<Talking>(true),
+            "train: the model talks to other ranks (all_to_all), which train and evaluate other "
+            "numbers of batches. Leave it out.");
+}
+
+TEST(RankTrainers, RefuseABatchNormThatIsUsedTwice) {
+  struct Twice : nn::Module {
+    Twice() : norm(add<nn::BatchNorm2d>("norm", 1, init)) {}
+    Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
+      const Tensor image = reshape(x, {x.size(0), 1, 2, 5});
+      return reshape(norm(norm(image, mode), mode), x.shape());
+    }
+    nn::Initializer init{.seed = 1};
+    nn::BatchNorm2d& norm;
+  };
+  EXPECT_NE(refused_model<Twice>(true).find("one is used twice"), std::string::npos);
 }
 
 // A loss that is no number is everybody's.

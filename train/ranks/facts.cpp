@@ -1,5 +1,7 @@
 #include "train/ranks/facts.h"
 
+#include <dlfcn.h>
+
 #include "core/base/hash.h"
 #include "core/cpu/level.h"
 #include "data/file.h"
@@ -17,6 +19,13 @@ uint64_t hash_of_file(const char* path) {
   }
 }
 
+// A library, where the engine is one; else the program.
+const char* file_of_engine() {
+  Dl_info info{};
+  const void* const here = reinterpret_cast<const void*>(&cpu_level);
+  return dladdr(here, &info) != 0 && info.dli_fname ? info.dli_fname : "";
+}
+
 uint64_t hash_of(const std::vector<NamedTensor>& tensors, uint64_t hash) {
   for (const auto& [name, tensor] : tensors) {
     const View view = view_of(tensor.value());
@@ -27,10 +36,10 @@ uint64_t hash_of(const std::vector<NamedTensor>& tensors, uint64_t hash) {
 }
 
 // Rates of some updates: functions cannot be compared.
-std::string rates_of(const optim::Schedule& schedule) {
+std::string rates_of(const optim::Schedule& schedule, int64_t updates) {
   if (!schedule) return "none";
   uint64_t hash = kFnvStart;
-  for (int64_t update = 0; update < (int64_t{1} << 20); update += 1 + update / 8)
+  for (int64_t update = 0; update < updates; update += 1 + update / 8)
     hash = fnv1a(cat(schedule(update), " "), hash);
   return cat(hash);
 }
@@ -49,8 +58,9 @@ uint64_t hash_of(const Program& program) {
 }
 
 Facts facts_of(const TrainOptions& options, const nn::Module& model,
-               const std::vector<Program>& programs) {
+               const std::vector<Program>& programs, int64_t updates) {
   Facts facts{{"the program's file", cat(hash_of_file("/proc/self/exe"))},
+              {"the engine's file", cat(hash_of_file(file_of_engine()))},
               {"the level of the processor", cpu_level()},
               {"the number of ranks", cat(options.ranks)},
               {"the seed", cat(options.seed)},
@@ -61,7 +71,7 @@ Facts facts_of(const TrainOptions& options, const nn::Module& model,
               {"loss scale", loss_scale_of(options)},
               {"accumulate", cat(options.accumulate)},
               {"clipping", cat(options.clip_norm)},
-              {"learning rates", rates_of(options.schedule)},
+              {"learning rates", rates_of(options.schedule, updates)},
               {"pruning", cat(options.prune)},
               {"mode", options.captured ? "captured" : "eager"},
               {"find_nan", cat(options.find_nan)},

@@ -34,8 +34,11 @@ void check_same(const std::string& name, const std::vector<Told>& all) {
 RankGroup::RankGroup(const TrainOptions& options) {
   check<UsageError>(options.ranks >= 0, "train: there is no such number of ranks: ", options.ranks,
                     ". Use 1 or more.");
-  if (options.ranks == 0) return;
   Ranks* const here = Ranks::current();
+  check<UsageError>(options.ranks > 0 || !here || here->size() == 1, "train: here are ",
+                    here ? here->size() : 1, " ranks, and none are asked for. Set ",
+                    "TrainOptions::ranks.");
+  if (options.ranks == 0) return;
   if (here && here->size() == options.ranks) {
     ranks_ = here;
     return;
@@ -48,6 +51,7 @@ RankGroup::RankGroup(const TrainOptions& options) {
 }
 
 TrainOptions RankGroup::own(TrainOptions options) const {
+  if (size() > 1) options.planning.costs = CostModel::model;
   if (first()) return options;
   for (std::string* file : {&options.run, &options.config, &options.tensorboard, &options.report,
                             &options.snapshot, &options.trace})
@@ -61,7 +65,7 @@ void RankGroup::agree(const Facts& facts) const {
   if (size() == 1) return;
   std::string names;
   for (const auto& [name, value] : facts) names += name + "\n";
-  check_same("what a training is: they are of different builds, with so many facts",
+  check_same("what they know of the training: their builds, options or data are of other kinds",
              gathered(*ranks_, Told(cat(facts.size(), " ", fnv1a(names)))));
   std::vector<Told> own;
   for (const auto& [name, value] : facts) own.emplace_back(value);

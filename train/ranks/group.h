@@ -22,15 +22,25 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 class RankGroup {
  public:
   // As TrainOptions::ranks says: those of this thread (RanksScope), or planned ones for plan_only
-  // and for one rank alone. UsageError where there are none or others, and for a number below 0.
+  // and for one rank alone. UsageError where there are none or others, for a number below 0, and
+  // for ranks that are there and were not asked for.
   explicit RankGroup(const TrainOptions& options);
+
+  // What waits for rank 0 and its disk may take so many times the deadline.
+  static constexpr double kDiskTimes = 10;
 
   bool asked() const { return ranks_ != nullptr; }
   Ranks* ranks() const { return ranks_; }
   bool first() const { return !ranks_ || ranks_->rank() == 0; }
+  int64_t number() const { return ranks_ ? ranks_->rank() : 0; }
   int64_t size() const { return ranks_ ? ranks_->size() : 1; }
+  int64_t on_this_machine() const { return ranks_ ? ranks_->local_size() : 1; }
+  void note(const std::string& what, double times) const {
+    if (ranks_) ranks_->note(what, times);
+  }
 
-  // What only the first does: it alone has a folder, event files, pictures.
+  // Options of this rank. Only the first has a folder, event files, pictures; all plan within a
+  // budget by the model's costs, as those that each measures would differ.
   TrainOptions own(TrainOptions options) const;
   // Every rank throws the same UsageError where they do not agree, naming the first difference and
   // a rank that has it.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "autograd/no_grad.h"
+#include "core/tensor/thread_state.h"
 #include "nn/norm.h"
 #include "ops/collective/all_gather/all_gather.h"
 #include "ops/indexing/write_rows/write_rows.h"
@@ -44,6 +45,10 @@ void RankStatistics::begin(int64_t batches) {
   if (!layers_.empty()) batches_.write<int64_t>(std::array{batches});
 }
 
+void RankStatistics::begin_batch() const {
+  for (const Layer& layer : layers_) layer.kept = false;
+}
+
 void RankStatistics::keep(const Tensor& running_mean, const Tensor& running_variance,
                           const Tensor& mean, const Tensor& variance, double momentum,
                           int64_t positions) const {
@@ -52,6 +57,11 @@ void RankStatistics::keep(const Tensor& running_mean, const Tensor& running_vari
   check<StateError>(layer != layers_.end(),
                     "train: these running statistics are of no layer of the model: ",
                     running_mean.meta(), ". Register the batch norm as a module.");
+  if (thread_state().mode.recomputing) return;  // the first time it was kept
+  check<StateError>(!layer->kept, "train: ranks gather the statistics of a batch norm once a ",
+                    "batch, and one is used twice: ", running_mean.meta(),
+                    ". Use two layers, or train it without ranks.");
+  layer->kept = true;
   layer->into_mean = running_mean;
   layer->into_variance = running_variance;
   layer->momentum = momentum;

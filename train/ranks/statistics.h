@@ -24,7 +24,9 @@ class RankStatistics : public nn::BatchStatistics {
   // A window of so many batches begins. Between steps.
   void begin(int64_t batches);
 
-  // StateError for a layer that is not one of the model's.
+  // A batch begins: each layer keeps its statistics once.
+  void begin_batch() const;
+  // StateError for a layer that is not one of the model's, and for one that is used twice.
   void keep(const Tensor& running_mean, const Tensor& running_variance, const Tensor& mean,
             const Tensor& variance, double momentum, int64_t positions) const override;
   // Whether apply() writes there, once keep() was called.
@@ -41,6 +43,7 @@ class RankStatistics : public nn::BatchStatistics {
     mutable Tensor into_mean{}, into_variance{};
     mutable double momentum = 0;
     mutable int64_t positions = 0;
+    mutable bool kept = false;  // in this batch
   };
 
   const optim::RankWindow& window_;
