@@ -9,11 +9,11 @@
 #include "data/source.h"
 #include "examples/common/image_data.h"
 #include "examples/common/rank_options.h"
+#include "examples/common/recipe.h"
 #include "examples/common/report.h"
 #include "examples/common/run_options.h"
 #include "examples/common/synthetic.h"
 #include "examples/models/weights.h"
-#include "optim/adam.h"
 #include "train/trainer.h"
 
 namespace plimsoll::examples {
@@ -29,21 +29,19 @@ void train_on_images(Options& options) {
   nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
   const auto model = make_cnn(options.model, data.size, options.checkpoint, init);
   weights.read(*model);
-  optim::Adam optimizer(model->parameters());
-
-  const int64_t updates = train::updates_of(options, data.training);
-  options.schedule = optim::warmup_cosine(options.learning_rate, options.learning_rate / 100,
-                                          updates / options.epochs / 10, updates);
-  options.same = {{"model", options.model}, {"prune", cat(options.prune)}};
+  const Recipe recipe(*model, options);
+  options.schedule = schedule_of(options, train::updates_of(options, data.training));
+  options.same = {
+      {"model", options.model}, {"optimizer", options.optimizer}, {"prune", cat(options.prune)}};
   options.noted = noted_of(options);
-  train::Trainer trainer(*model, optimizer, data.training, data.test, options);
+  train::Trainer trainer(*model, recipe.optimizer(), data.training, data.test, options);
   const train::Result result = trainer.run();
   if (options.plan_only) return;
   if (trainer.pruner()) {
     trainer.pruner()->strip();
     std::printf("%s", trainer.pruner()->sparsity().text().c_str());
   }
-  if (!result.over) return;
+  if (!result.over && !options.evaluate_only) return;
   report.write(figures(options, "epoch", data.training.count, result));
   weights.write(*model);
 }
@@ -56,9 +54,11 @@ int main(int argc, char** argv) {
   Options options;
   options.batch = 128;
   options.learning_rate = 2e-3;
+  options.lowest_divisor = 100;
   options.epochs = 5;
   CommandLine app{"Trains a convolution net on images and says what memory it takes."};
   add_options(app, options, cnn_names());
+  add_recipe_options(app, options);
   add_memory_options(app, options);
   add_run_options(app, options);
   add_rank_options(app, options);

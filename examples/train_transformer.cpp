@@ -5,11 +5,11 @@
 //   train_transformer --model textcls                     which part of the text is this from?
 //   train_transformer --model gpt2-124M --data tokens:input.tokens --weights model.safetensors
 #include "examples/common/rank_options.h"
+#include "examples/common/recipe.h"
 #include "examples/common/report.h"
 #include "examples/common/run_options.h"
 #include "examples/common/text_data.h"
 #include "examples/models/weights.h"
-#include "optim/adam.h"
 #include "train/trainer.h"
 
 namespace plimsoll::examples {
@@ -24,31 +24,18 @@ void train_on_text(TextOptions& options) {
   const TextTask task = naming_data(options, [&] { return text_task(options, init); });
   const Weights weights(options, task.layout);
   weights.read(*task.model);
-
-  // As GPT is trained: matrices decay, gains and biases do not.
-  const std::vector<Tensor> parameters = task.model->parameters();
-  const auto of_rank = [&](bool matrices) {
-    std::vector<Tensor> some;
-    for (const Tensor& p : parameters)
-      if ((p.rank() >= 2) == matrices) some.push_back(p);
-    return some;
-  };
-  optim::AdamW matrices(of_rank(true), {.beta2 = 0.99, .weight_decay = 0.1});
-  optim::AdamW vectors(of_rank(false), {.beta2 = 0.99, .weight_decay = 0});
-
+  const Recipe recipe(*task.model, options);
   if (is_gpt(options)) options.objective = train::language_model();
   options.clip_norm = 1;
-  options.schedule =
-      optim::warmup_cosine(options.learning_rate, options.learning_rate / 10,
-                           std::min<int64_t>(100, options.steps / 10), options.steps);
+  options.schedule = schedule_of(options, options.steps);
   options.same = {{"model", options.model},
+                  {"optimizer", options.optimizer},
                   {"context", cat(task.context)},
                   {"heads", options.model == "gpt" ? cat(options.gpt.heads) : "the model's own"}};
   options.noted = noted_of(options);
-  train::Trainer trainer(*task.model, {{{"matrices", matrices}, {"vectors", vectors}}, parameters},
-                         task.training, task.validation, options);
+  train::Trainer trainer(*task.model, recipe.optimizer(), task.training, task.validation, options);
   const train::Result result = trainer.run();
-  if (!result.over) return;
+  if (!result.over && !options.evaluate_only) return;
   report.write(figures(options, "step", options.accumulate, result));
   weights.write(*task.model);
 }
@@ -61,10 +48,14 @@ int main(int argc, char** argv) {
   TextOptions options;
   options.batch = 12;
   options.learning_rate = 1e-3;
+  options.optimizer = "adamw";
+  options.beta2 = 0.99;
+  options.weight_decay = 0.1;
   options.steps = 2000;
   options.evaluate_every = 250;
   CommandLine app{"Trains a transformer on text and says what memory it takes."};
   add_options(app, options, text_model_names());
+  add_recipe_options(app, options);
   add_memory_options(app, options);
   add_run_options(app, options);
   add_rank_options(app, options);

@@ -62,6 +62,8 @@ TrainOptions checked(TrainOptions options) {
   if (options.resume && options.resume_from.empty()) options.resume_from = options.run;
   check<UsageError>(!options.resume || !options.resume_from.empty(),
                     "train: there is no run to go on with. Name its folder.");
+  check<UsageError>(options.resume || !options.evaluate_only,
+                    "train: there is nothing to evaluate without a run. Set resume too.");
   check<UsageError>(options.resume || options.resume_from.empty(),
                     "train: a run to go on from is named, and it is not to be resumed: ",
                     options.resume_from, ". Set resume too.");

@@ -52,6 +52,7 @@ struct TrainOptions {
   std::string run = "";
   bool resume = false;           // goes on where there is a save, else begins
   std::string resume_from = "";  // folder or file of another run; empty: `run`
+  bool evaluate_only = false;    // evaluates what resume finds; nothing is trained or written
   std::string config = "";       // text for the run's config.toml; empty: none is written
   int64_t save_every = 0;        // batches; 0: a save after each evaluation, which there is anyway
   int64_t keep = 3;              // saves that stay: the newest, and the best besides

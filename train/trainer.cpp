@@ -55,10 +55,21 @@ int64_t host_bytes(const TrainOptions& options, const Batches& training, const B
 
 // Nothing where no run is kept.
 std::unique_ptr<RunFolder> folder_of(const TrainOptions& options) {
-  if (options.run.empty() || options.plan_only) return nullptr;
+  if (options.run.empty() || options.plan_only || options.evaluate_only) return nullptr;
   const bool own = options.resume && (options.run == options.resume_from ||
                                       same_folder(options.run, options.resume_from));
   return std::make_unique<RunFolder>(options.run, own);
+}
+
+// A run is saved before its first evaluation: so a log that has one, and no saves, has lost them.
+void check_saves_are_not_lost(const fs::path& folder) {
+  for (const LogRow& row : read_log(folder))
+    for (const auto& [name, value] : row.figures)
+      check<DataError>(name != "val_loss" || std::isnan(value),
+                       "resume: the saves of this run are gone: its log has an evaluation after ",
+                       row.batches, " batches, and nothing is in ",
+                       RunFolder::saves_of(folder).string(),
+                       ". Put them back, or begin anew in another folder.");
 }
 
 }  // namespace
@@ -132,8 +143,10 @@ Result Trainer::run() {
   if (group_.asked()) say_ranks();
   group_.note("before the first step", RankGroup::kDiskTimes);
   if (!options_.plan_only)
-    group_.agree({{"whether they go on with a run", options_.resume ? "yes" : "no"}});
+    group_.agree({{"whether they go on with a run", options_.resume ? "yes" : "no"},
+                  {"whether they only evaluate", options_.evaluate_only ? "yes" : "no"}});
   if (options_.resume && !options_.plan_only) restore();
+  if (options_.evaluate_only) return evaluate_only();
   first_ = batches_;
   if (!over() || evaluation_missing() || options_.plan_only) result_.planned = plan();
   std::fflush(stdout);  // whatever becomes of the first step
@@ -168,6 +181,7 @@ void Trainer::restore() {
       std::printf("%s\n", damaged.why.c_str());
       if (own) set_aside(damaged);
     }
+    if (file.empty()) check_saves_are_not_lost(options_.resume_from);
   } else if (group_.first()) {
     changed = state_.restore(file);
   }
@@ -180,7 +194,7 @@ void Trainer::restore() {
                 file.c_str());
   for (const auto& [name, before, now] : changed)
     std::printf("  %s %s from here on; it was %s\n", name.c_str(), now.c_str(), before.c_str());
-  if (over() && !evaluation_missing())
+  if (over() && !evaluation_missing() && !options_.evaluate_only)
     std::printf("training is over: %s; nothing is planned and nothing trained\n",
                 early_.reached()
                     ? "evaluations had no lower loss any more"
@@ -289,51 +303,6 @@ void Trainer::look_at_updates() {
                    " updates in a row were left out, as gradients are not ",
                    "finite at a loss scale of ", step_.scaler().current().item(),
                    ". Lower it, or the learning rate."));
-}
-
-bool Trainer::evaluate() {
-  drain_losses(0);
-  result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
-  journal_.evaluating(batches_);
-  runner_.release_arena();  // training's
-  pool_.reset_peak();
-  const Objective& objective = options_.objective;
-  score_ = {};
-  std::vector<Mean> means(objective.metrics.size());
-  const auto [begin, end] = group_.share(held_out_.count);
-  std::vector<double> figures;
-  int64_t i = begin;
-  for (; i < end && !stop_->requested(); ++i) {
-    const std::vector<double> some = evaluate_batch(i);
-    figures.insert(figures.end(), some.begin(), some.end());
-  }
-  group_.note(cat("in the evaluation after ", batches_, " batches"), RankGroup::kDiskTimes);
-  if (group_.any(i < end)) {  // it is made when training goes on
-    stop_agreed_ = true;
-    return false;
-  }
-  const int64_t width = 3 + std::ssize(means);
-  figures = group_.in_order(std::move(figures), held_out_.count, width);
-  for (auto batch = figures.begin(); batch != figures.end(); batch += width) {
-    const auto counted = static_cast<int64_t>(batch[1]);
-    score_.right += static_cast<int64_t>(batch[2]);
-    if (counted == 0) continue;
-    score_.loss.add(batch[0], counted);
-    for (size_t m = 0; m < means.size(); ++m)
-      means[m].add(batch[3 + static_cast<std::ptrdiff_t>(m)], counted);
-  }
-  result_.evaluation_peak_bytes = std::max(result_.evaluation_peak_bytes, pool_.stats().peak.bytes);
-  runner_.release_arena();  // the evaluation's
-  pool_.reset_peak();
-
-  mean_loss_ = round_loss_.value();
-  round_loss_ = {};
-  best_ = early_.observe(score_.loss.value());
-  Evaluation evaluation = last();
-  for (size_t m = 0; m < means.size(); ++m)
-    evaluation.figures.emplace_back(objective.metrics[m].name, means[m].value());
-  journal_.evaluated(evaluation);
-  return true;
 }
 
 Evaluation Trainer::last() const {

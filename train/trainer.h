@@ -111,6 +111,7 @@ class Trainer {
     return batches_ > 0 && length_.evaluation_after(batches_) && round_loss_.count > 0;
   }
   void look_at_updates();
+  Result evaluate_only();
   bool evaluate();  // false: it was left, as a stop was asked for
   std::vector<double> evaluate_batch(int64_t number);
   Evaluation last() const;

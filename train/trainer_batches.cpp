@@ -116,4 +116,61 @@ std::vector<double> Trainer::evaluate_batch(int64_t number) {
   return figures;
 }
 
+Result Trainer::evaluate_only() {
+  check<UsageError>(resumed_, "train: nothing is saved in ", options_.resume_from,
+                    ", so there is nothing to evaluate. Train first.");
+  stop_.emplace();
+  journal_.open({}, batches_, batches_, 0);
+  if (!evaluate()) throw Interrupted("stopped in an evaluation.");
+  result_.evaluations = journal_.evaluations();
+  result_.last = result_.evaluations.back();
+  result_.over = over();
+  return result_;
+}
+
+bool Trainer::evaluate() {
+  drain_losses(0);
+  result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
+  journal_.evaluating(batches_);
+  runner_.release_arena();  // training's
+  pool_.reset_peak();
+  const Objective& objective = options_.objective;
+  score_ = {};
+  std::vector<Mean> means(objective.metrics.size());
+  const auto [begin, end] = group_.share(held_out_.count);
+  std::vector<double> figures;
+  int64_t i = begin;
+  for (; i < end && !stop_->requested(); ++i) {
+    const std::vector<double> some = evaluate_batch(i);
+    figures.insert(figures.end(), some.begin(), some.end());
+  }
+  group_.note(cat("in the evaluation after ", batches_, " batches"), RankGroup::kDiskTimes);
+  if (group_.any(i < end)) {  // it is made when training goes on
+    stop_agreed_ = true;
+    return false;
+  }
+  const int64_t width = 3 + std::ssize(means);
+  figures = group_.in_order(std::move(figures), held_out_.count, width);
+  for (auto batch = figures.begin(); batch != figures.end(); batch += width) {
+    const auto counted = static_cast<int64_t>(batch[1]);
+    score_.right += static_cast<int64_t>(batch[2]);
+    if (counted == 0) continue;
+    score_.loss.add(batch[0], counted);
+    for (size_t m = 0; m < means.size(); ++m)
+      means[m].add(batch[3 + static_cast<std::ptrdiff_t>(m)], counted);
+  }
+  result_.evaluation_peak_bytes = std::max(result_.evaluation_peak_bytes, pool_.stats().peak.bytes);
+  runner_.release_arena();  // the evaluation's
+  pool_.reset_peak();
+
+  if (round_loss_.count > 0) mean_loss_ = round_loss_.value();
+  round_loss_ = {};
+  best_ = early_.observe(score_.loss.value());
+  Evaluation evaluation = last();
+  for (size_t m = 0; m < means.size(); ++m)
+    evaluation.figures.emplace_back(objective.metrics[m].name, means[m].value());
+  journal_.evaluated(evaluation);
+  return true;
+}
+
 }  // namespace plimsoll::train

@@ -1,9 +1,8 @@
 """What the pages of docs/ say differently on the site than in the repository.
 
 Listings name their file after the language, which a site shows as a title. Links to files that are
-no pages lead nowhere on a site: their text stays, as the name of a file. The first page links to
-the reference of the headers, which only the site has. And search from files does without the
-script that the theme would load from elsewhere.
+no pages lead nowhere on a site: their text stays, as the name of a file. And search from files
+does without the script that the theme would load from elsewhere.
 """
 
 import posixpath
@@ -33,8 +32,6 @@ def on_page_markdown(markdown, page, config, files):
         elif not listing:
             line = re.sub(r"\[([^\]]*)\]\((\.\./[^)#]*)\)", file_name, line)
         lines.append(line)
-    if page.file.src_uri == "index.md":
-        lines.append("\n[Reference of the headers](api/index.html)\n")
     return "\n".join(lines)
 
 

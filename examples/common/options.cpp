@@ -63,9 +63,6 @@ void add_options(CommandLine& app, Options& options, const std::vector<std::stri
   app.add_option("--accumulate", options.accumulate, "Batches whose gradients make one update")
       ->check(whole_number(1, kLargestBatch))
       ->capture_default_str();
-  app.add_option("--lr", options.learning_rate, "Highest learning rate")
-      ->check(positive_number())
-      ->capture_default_str();
   app.add_option("--mode", options.mode, "eager: op by op; captured: planned once, then replayed")
       ->check(one_of({"eager", "captured"}))
       ->capture_default_str();

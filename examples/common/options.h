@@ -24,7 +24,13 @@ struct Options : train::TrainOptions {
   int64_t image_size = 0;        // of synthetic images; 0: the model's own. Or of a folder's
   bool grey = false;             // pictures of a folder
   int64_t batch = 0;             // examples
-  double learning_rate = 0;      // the highest
+  // The recipe: examples/common/recipe.h.
+  double learning_rate = 0;        // the highest
+  double lowest_divisor = 10;      // a cosine ends at the highest / this
+  std::string optimizer = "adam";  // and what it is made with
+  double beta2 = 0.999, weight_decay = 0;
+  std::string schedule_name = "cosine";
+  int64_t warmup = -1;           // updates; -1: as many as the length asks for
   bool checkpoint = false;       // at each block
   std::string weights;           // file to begin with; empty: weights are drawn
   std::string exported;          // file for the trained weights; empty: none

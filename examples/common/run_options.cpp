@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 void resolve_resume(Options& options) {
   if (!options.resume) return;
   if (options.resume_from.empty()) {
-    check<UsageError>(!options.run.empty(),
-                      "--resume: it names no run, and there is no --run. Name its folder.");
+    check<UsageError>(!options.run.empty(), options.evaluate_only ? "--evaluate" : "--resume",
+                      ": it names no run, and there is no --run. Name its folder.");
     options.resume_from = options.run;
     return;
   }
@@ -76,6 +76,9 @@ void check_export(const Options& options, std::span<char* const> words) {
 
 std::vector<std::pair<std::string, std::string>> noted_of(const Options& options) {
   return {{"lr", cat(options.learning_rate)},
+          {"weight-decay", cat(options.weight_decay)},
+          {"schedule", options.schedule_name},
+          {"warmup", options.warmup < 0 ? "the length's" : cat(options.warmup)},
           {"precision", options.precision_name},
           {options.epochs > 0 ? "epochs" : "steps",
            cat(options.epochs > 0 ? options.epochs : options.steps)}};
@@ -97,6 +100,9 @@ void add_run_options(CommandLine& app, Options& options) {
   app.add_option("--resume", options.resume_from,
                  "Go on with a run: its folder, or one of its files; without a value: --run")
       ->expected(0, 1)
+      ->configurable(false);
+  app.add_flag("--evaluate", options.evaluate_only,
+               "Evaluate what --resume or --run names, newest or that file, and stop")
       ->configurable(false);
   app.add_option("--save-every", options.save_every,
                  "Batches between saves; 0: a save at each evaluation, which there is anyway")
@@ -125,7 +131,7 @@ void add_run_options(CommandLine& app, Options& options) {
 bool parse_command_line(CommandLine& app, int argc, char** argv, Options& options) {
   app.parse(argc, argv);
   if (!app.has("--resume")) return true;  // a program without runs
-  options.resume = app.count("--resume") > 0;
+  options.resume = app.count("--resume") > 0 || options.evaluate_only;
   resolve_resume(options);
   const std::string config = config_of_resumed(options);
   check_weights(options, config);

@@ -9,7 +9,7 @@
 
 namespace plimsoll::examples {
 
-// --run, --resume, --save-every, --keep, --patience, --stop-after, --log-every, --config and
+// --run, --resume, --evaluate, --save-every, --keep, --patience, --stop-after, --log-every, --config and
 // --print-config.
 void add_run_options(CommandLine& app, Options& options);
 
