@@ -1,13 +1,16 @@
 // Ranks over MPI: core/ranks/mpi.h. One thread owns MPI, from MPI_Init_thread to MPI_Finalize, so
-// MPI_THREAD_FUNNELED is enough. It starts one collective at a time and tests it, with short sleeps
-// between: processes that share cores do not spin, and a deadline is ours (MPI has none, and hangs
-// for ever where a rank was stopped or a cable cut).
+// MPI_THREAD_FUNNELED is enough. It runs what was started in that order, one after another, and
+// tests it, with short sleeps between: processes that share cores do not spin, bytes move while
+// others compute (MPI moves none where nobody asks it), and a deadline is ours (MPI has none, and
+// hangs for ever where a rank was stopped or a cable cut).
 #include <mpi.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -35,24 +38,16 @@ void exit_soon(int code) {
 }
 
 // Counts of MPI are int: bytes are counted in units that divide them.
-class Counted {
- public:
+struct Counted {
   explicit Counted(int64_t bytes) {
-    int64_t unit = 1;
     while (unit < (int64_t{1} << 20) && bytes > 0 && bytes % (2 * unit) == 0) unit *= 2;
     check<ValueError>(bytes / unit <= std::numeric_limits<int>::max(),
                       "ranks: a message is too large for MPI: ", bytes, " bytes, in units of ",
                       unit, ". Use sizes that larger powers of two divide.");
     count = static_cast<int>(bytes / unit);
-    MPI_Type_contiguous(static_cast<int>(unit), MPI_BYTE, &type);
-    MPI_Type_commit(&type);
   }
-  ~Counted() { MPI_Type_free(&type); }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
+  int64_t unit = 1;
   int count = 0;
-  MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
 class MpiRanks : public Ranks {
@@ -60,7 +55,7 @@ class MpiRanks : public Ranks {
   explicit MpiRanks(const MpiOptions& options) : timeout_(options.timeout) {
     thread_ = std::thread([this] { own_mpi(); });
     try {
-      call("start", [this] { start(); });
+      wait(add([this] { open(); }));
     } catch (...) {
       thread_.join();
       throw;
@@ -76,23 +71,19 @@ class MpiRanks : public Ranks {
   int64_t size() const override { return size_; }
   int64_t local_size() const override { return local_size_; }
 
-  void all_to_all(const void* from, void* to, int64_t bytes) override {
-    collective("all_to_all", bytes, [=](const Counted& part, MPI_Request* request) {
-      return MPI_Ialltoall(from, part.count, part.type, to, part.count, part.type, MPI_COMM_WORLD,
-                           request);
-    });
+  Ticket start(const Collective& collective) override {
+    return add([this, collective, part = Counted(collective.bytes)] { move(collective, part); });
   }
-  void all_gather(const void* from, void* to, int64_t bytes) override {
-    collective("all_gather", bytes, [=](const Counted& part, MPI_Request* request) {
-      return MPI_Iallgather(from, part.count, part.type, to, part.count, part.type, MPI_COMM_WORLD,
-                            request);
-    });
+
+  void wait(Ticket ticket) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_ >= ticket; });
+    if (error_) std::rethrow_exception(error_);
   }
-  void broadcast(void* data, int64_t bytes, int64_t root) override {
-    collective("broadcast", bytes, [=](const Counted& part, MPI_Request* request) {
-      return MPI_Ibcast(data, part.count, part.type, static_cast<int>(root), MPI_COMM_WORLD,
-                        request);
-    });
+
+  void wait_all() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_ == added_; });
   }
 
   void note(const std::string& what) override {
@@ -100,60 +91,63 @@ class MpiRanks : public Ranks {
     note_ = what;
   }
 
+  // Also while something is on its way that will never come.
   [[noreturn]] void abort(int code, const std::string& sentence) override {
     say(sentence);
-    call("abort", [code] {
-      exit_soon(code);
-      MPI_Abort(MPI_COMM_WORLD, code);
-    });
-    _exit(code);
+    exit_soon(code);
+    {
+      const std::lock_guard lock(mutex_);
+      abort_code_ = code;
+      changed_.notify_all();
+    }
+    while (true) std::this_thread::sleep_for(kGrace);
   }
 
   void close() override {
-    call("close", [this] {
+    wait(add([this] {
       MPI_Request request;
       MPI_Ibarrier(MPI_COMM_WORLD, &request);
-      wait(&request, "close", kFirstTimes * timeout_);  // one of them may still write a save
+      finish(&request, "close", kFirstTimes * timeout_);  // one of them may still write a save
       MPI_Finalize();
-    });
+      over_ = true;
+    }));
     closed_ = true;
   }
 
  private:
-  // On any thread: `what` is done by the thread that owns MPI, and what it throws thrown here.
-  void call(const char* name, const std::function<void()>& what) {
-    std::unique_lock lock(mutex_);
-    name_ = name;
-    error_ = nullptr;
-    asked_ = &what;
+  using Task = std::function<void()>;
+
+  // On any thread: the thread that owns MPI does it after all before it.
+  Ticket add(Task task) {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
     changed_.notify_all();
-    changed_.wait(lock, [&] { return !asked_; });
-    if (error_) std::rethrow_exception(error_);
+    return ++added_;
   }
 
   void own_mpi() {
     std::unique_lock lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [&] { return asked_ != nullptr; });
-      const std::function<void()>& what = *asked_;
-      const std::string name = name_;
+    while (!over_) {
+      changed_.wait(lock, [&] { return !tasks_.empty() || abort_code_ != 0; });
+      if (abort_code_ != 0) end_all(abort_code_);
+      const Task task = std::move(tasks_.front());
+      tasks_.pop_front();
       lock.unlock();
       std::exception_ptr error;
       try {
-        what();
+        task();
       } catch (...) {
         error = std::current_exception();
       }
       lock.lock();
       error_ = error;
-      asked_ = nullptr;
+      ++done_;
       changed_.notify_all();
-      if (name == "close" && !error) return;
-      if (name == "start" && error) return;
     }
   }
 
-  void start() {
+  void open() {
+    over_ = true;  // until it is open
     int already = 0, provided = 0;
     MPI_Initialized(&already);
     check<StateError>(!already, "ranks: MPI was started before in this process. Open it once.");
@@ -172,30 +166,43 @@ class MpiRanks : public Ranks {
     rank_ = rank;
     size_ = size;
     local_size_ = local;
+    over_ = false;
   }
 
-  template <class Start>
-  void collective(const char* name, int64_t bytes, const Start& begin) {
-    call(name, [&] {
-      const Counted part(bytes);
-      MPI_Request request;
-      begin(part, &request);
-      ++calls_;
-      wait(&request, cat(name, " of ", bytes, " bytes"),
-           calls_ == 1 ? kFirstTimes * timeout_ : timeout_);
-    });
+  void move(const Collective& collective, const Counted& part) {
+    const auto& [kind, from, to, bytes, root] = collective;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(static_cast<int>(part.unit), MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    MPI_Request request;
+    switch (kind) {
+      case Collective::Kind::all_to_all:
+        MPI_Ialltoall(from, part.count, type, to, part.count, type, MPI_COMM_WORLD, &request);
+        break;
+      case Collective::Kind::all_gather:
+        MPI_Iallgather(from, part.count, type, to, part.count, type, MPI_COMM_WORLD, &request);
+        break;
+      case Collective::Kind::broadcast:
+        MPI_Ibcast(to, part.count, type, static_cast<int>(root), MPI_COMM_WORLD, &request);
+        break;
+    }
+    ++moved_;
+    finish(&request, cat(name_of(kind), " of ", bytes, " bytes"),
+           moved_ == 1 ? kFirstTimes * timeout_ : timeout_);
+    MPI_Type_free(&type);
   }
 
   // A small message is often there at once; after that the core is left to others.
-  void wait(MPI_Request* request, const std::string& what, double seconds) {
+  void finish(MPI_Request* request, const std::string& what, double seconds) {
     constexpr int kAtOnce = 200;
-    const auto start = Clock::now();
+    const auto begin = Clock::now();
     int done = 0;
     for (int64_t asked = 0;; ++asked) {
       MPI_Test(request, &done, MPI_STATUS_IGNORE);
       if (done) return;
+      if (abort_code_ != 0) end_all(abort_code_);
       if (asked < kAtOnce) continue;
-      if (std::chrono::duration<double>(Clock::now() - start).count() > seconds)
+      if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds)
         time_out(what, seconds);
       std::this_thread::sleep_for(kPause);
     }
@@ -207,13 +214,17 @@ class MpiRanks : public Ranks {
       const std::lock_guard lock(mutex_);
       note = note_;
     }
-    say(cat("in ", what, ", its collective number ", calls_, note.empty() ? "" : ", " + note,
+    say(cat("in ", what, ", its collective number ", moved_, note.empty() ? "" : ", " + note,
             ", nothing has come from others for ", seconds,
             " s: a rank was stopped, or the network was cut. All ranks end; resume from the newest "
             "save."));
     exit_soon(kTimedOut);
-    MPI_Abort(MPI_COMM_WORLD, kTimedOut);
-    _exit(kTimedOut);
+    end_all(kTimedOut);
+  }
+
+  [[noreturn]] static void end_all(int code) {
+    MPI_Abort(MPI_COMM_WORLD, code);
+    _exit(code);
   }
 
   void say(const std::string& sentence) const {
@@ -223,13 +234,18 @@ class MpiRanks : public Ranks {
   }
 
   const double timeout_;
-  int64_t rank_ = 0, size_ = 1, local_size_ = 1, calls_ = 0;
+  int64_t rank_ = 0, size_ = 1, local_size_ = 1;
   bool closed_ = false;
+  std::atomic<int> abort_code_ = 0;
+
+  // Of the thread that owns MPI.
+  bool over_ = false;
+  int64_t moved_ = 0;  // collectives
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  const std::function<void()>* asked_ = nullptr;
-  const char* name_ = "";
+  std::deque<Task> tasks_;
+  Ticket added_ = 0, done_ = 0;
   std::string note_;
   std::exception_ptr error_;
 
