@@ -55,7 +55,9 @@ class MpiRanks : public Ranks {
   explicit MpiRanks(const MpiOptions& options) : timeout_(options.timeout) {
     thread_ = std::thread([this] { own_mpi(); });
     try {
-      wait(add([this] { open(); }));
+      const Ticket opened = add([this] { open(); });
+      exit_unless_open();
+      wait(opened);
     } catch (...) {
       thread_.join();
       throw;
@@ -144,6 +146,18 @@ class MpiRanks : public Ranks {
       ++done_;
       changed_.notify_all();
     }
+  }
+
+  // MPI starts when all ranks do, and has no deadline either.
+  void exit_unless_open() {
+    const std::chrono::duration<double> most(kFirstTimes * timeout_);
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, most, [&] { return done_ > 0; })) return;
+    std::fprintf(stderr,
+                 "ranks: MPI has not started for %g s: another process was stopped, or the network "
+                 "was cut. This one ends.\n",
+                 most.count());
+    _exit(kTimedOut);
   }
 
   void open() {

@@ -58,6 +58,8 @@ class Order {
         after_(before_.size()),
         follows_(before_.size()),
         missing_(before_.size()),
+        asked_for_(before_.size()),
+        made_(before_.size()),
         tickets_(before_.size()) {
     for (size_t i = 0; i < before_.size(); ++i) {
       missing_[i] = before_[i].size();
@@ -67,11 +69,14 @@ class Order {
         follows_[i] = follows_[i] || follows_[earlier];
       }
     }
+    for (size_t i = 0; i < before_.size(); ++i) asked_for_[i] = is_asked_for(i);
   }
 
   Program run() {
+    for (size_t i = 0; i < before_.size(); ++i)
+      if (asked_for_[i]) release(i);
     for (size_t i = 0; i < before_.size(); ++i) {
-      if (follows_[i]) continue;
+      if (follows_[i] || asked_for_[i]) continue;
       emit(i);
       release(i);
       if (ready_.empty()) continue;
@@ -106,6 +111,14 @@ class Order {
     return buffer.kind == Buffer::Kind::external && !before_[i].empty();
   }
 
+  // What is made of nothing, such as a constant, and only for what follows, is made for the first of
+  // them.
+  bool is_asked_for(size_t i) const {
+    return !follows_[i] && before_[i].empty() && !instruction(i).op->mutates &&
+           !instruction(i).op->talks && !after_[i].empty() &&
+           std::ranges::all_of(after_[i], [&](size_t later) { return follows_[later]; });
+  }
+
   // i is done, or so far on its way that its turn has come.
   void release(size_t i) {
     for (const size_t later : after_[i])
@@ -125,7 +138,13 @@ class Order {
   }
 
   void emit(size_t i) {
-    for (const size_t earlier : before_[i]) wait_for(earlier);
+    for (const size_t earlier : before_[i]) {
+      if (asked_for_[earlier] && !made_[earlier]) {
+        made_[earlier] = true;
+        emit(earlier);
+      }
+      wait_for(earlier);
+    }
     if (!instruction(i).op->start) {
       order_.push_back(instruction(i));
       return;
@@ -157,6 +176,8 @@ class Order {
   std::vector<std::vector<size_t>> after_;  // the same from the other side
   std::vector<bool> follows_;               // is an exchange of sums, or depends on one
   std::vector<size_t> missing_;             // how many before it are not done
+  std::vector<bool> asked_for_;             // is made where the first asks for it
+  std::vector<bool> made_;                  // of these
   std::vector<Operand> tickets_;            // of exchanges that were started
   std::set<size_t> ready_;                  // of what follows, in the order of the program
   std::deque<size_t> in_flight_;            // of exchanges of sums, in the order of their start
