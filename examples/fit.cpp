@@ -5,11 +5,13 @@
 //   fit --model gpt --layers 12 --heads 12 --width 768 --context 1024 --vocabulary 50257
 //     ... --vram 24GiB --tflops 60 --tflops-16 240 --gbytes 1000
 //   fit --model resnet8 --vram 2GiB --ranks 1,2,4,8  each of so many ranks: docs/distributed.md
+//     ... --link-gbytes 0.125 --link-us 50           and how much of a step they wait for each other
 #include <algorithm>
 
 #include "examples/common/options.h"
 #include "examples/common/report.h"
 #include "examples/measure/fitting.h"
+#include "examples/measure/link_options.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -23,6 +25,7 @@ struct Asked {
   FitOptions options;
   std::vector<int64_t> ranks;  // empty: there are none
   int64_t accumulate = 0;      // 0: as many as there are ranks at most
+  AskedLink link;
   std::string json;
 };
 
@@ -76,15 +79,16 @@ void fit(Asked asked) {
                   static_cast<long long>(asked.model.ranks),
                   static_cast<long long>(asked.model.accumulate));
     for (const Way& way : kWays) {
-      rows.push_back(print_fit(precision, way,
-                               largest_batch(step, bytes, way.recomputing, asked.options),
-                               asked.options.most));
+      const Fit found = largest_batch(step, bytes, way.recomputing, asked.options);
+      rows.push_back(print_fit(precision, way, found, asked.options.most));
       if (asked.model.ranks > 0) rows.back()["ranks"] = asked.model.ranks;
+      if (asked.link.gbytes > 0 && found.batch > 0) print_lanes(found.lanes, rows.back());
     }
   };
   if (asked.ranks.empty()) asked.ranks.push_back(0);
   for (const int64_t ranks : asked.ranks) {
     asked.model.ranks = ranks;
+    asked.options.link = link_of(asked.link, std::max<int64_t>(1, ranks));
     asked.model.accumulate =
         asked.accumulate > 0 ? asked.accumulate : std::ranges::max(asked.ranks);
     for (const std::string& precision : asked.precisions) fit_one(precision);
@@ -148,8 +152,10 @@ int main(int argc, char** argv) {
   app.add_option("--accumulate", asked.accumulate,
                  "Batches of an update that ranks share [as many as there are ranks at most]")
       ->check(whole_number(1, kLargestBatch));
+  add_link_options(app, asked.link);
   app.add_option("--json", asked.json, "Write the rows to this file")->check(not_empty());
   return run_example(app, argc, argv, options, [&] {
+    check_link(app);
     const std::string& model = asked.model.name;
     const bool is_text = std::ranges::find(text_model_names(), model) != text_model_names().end();
     if (model != "gpt")

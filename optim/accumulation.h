@@ -46,7 +46,8 @@ class Accumulation {
   Accumulation(std::span<const Tensor> parameters, int64_t largest);
   // The same of several ranks, of which each trains its share of every window: RankWindow has the
   // errors and the order of the sum. Parts are then runs of this rank; begin() comes before them.
-  Accumulation(std::span<const Tensor> parameters, int64_t largest, int64_t rank, int64_t ranks);
+  Accumulation(std::span<const Tensor> parameters, int64_t largest, int64_t rank, int64_t ranks,
+               std::span<const size_t> groups = {});
   const std::shared_ptr<RankWindow>& shared() const { return shared_; }  // null without them
 
   // The next batch is number `part`, from 0, of a window of `parts`. Between steps. ValueError

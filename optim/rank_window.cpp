@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "autograd/no_grad.h"
-#include "core/engine/trace.h"
 #include "ops/collective/all_gather/all_gather.h"
 #include "ops/collective/all_to_all/all_to_all.h"
 #include "ops/collective/sum_parts/sum_parts.h"
@@ -19,10 +18,6 @@
 
 namespace plimsoll::optim {
 namespace {
-
-constexpr int64_t kAlignment = 16;  // elements: whole cache lines
-
-int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 int64_t blocks_of(int64_t largest) {
   return std::min(RankWindow::kMostBlocks, largest & -largest);  // its lowest bit
@@ -40,39 +35,34 @@ bool RankWindow::same_bits(int64_t largest, int64_t ranks) {
 }
 
 RankWindow::RankWindow(std::span<const Tensor> parameters, int64_t largest, int64_t rank,
-                       int64_t ranks)
-    : rank_(rank), ranks_(ranks) {
+                       int64_t ranks, std::span<const size_t> groups)
+    : rank_(rank), ranks_(ranks), levels_(parameters.size()) {
   check<ValueError>(largest >= 1 && largest % ranks == 0, "accumulation: ", ranks,
                     " ranks do not share a window of ", largest,
                     " batches evenly. Accumulate a multiple of ", ranks, ".");
   most_runs_ = largest / ranks;
   block_ = most_runs_ / own_blocks(largest, ranks);
   const Device device = parameters.empty() ? Device::cpu : parameters[0].device();
-  DType dtype = DType::f32;
-  int64_t n = 0;
-  for (const Tensor& p : parameters) {
-    if (shapes_.empty()) dtype = compute_dtype(p.dtype());
-    check<ValueError>(compute_dtype(p.dtype()) == dtype,
-                      "accumulation: ranks add gradients of one type: ", dtype, " and ",
-                      compute_dtype(p.dtype()), ". Give all parameters one.");
-    shapes_.push_back(p.shape());
-    dtypes_.push_back(p.dtype());
-    offsets_.push_back(n);
-    n = rounded_up(n + p.count(), kAlignment);
-  }
+  for (const Tensor& p : parameters) shapes_.push_back(p.shape());
+  buckets_ = buckets_of(parameters, groups, ranks);
   const MemoryScope scope(MemoryClass::gradient);
-  const int levels = std::countr_zero(static_cast<uint64_t>(own_blocks(largest, ranks)));
-  for (int level = 0; level <= levels; ++level)
-    flat_.push_back(zeros({rounded_up(n, kAlignment * ranks)}, {dtype, device}));
-  for (size_t i = 0; i < shapes_.size(); ++i) {
-    levels_.emplace_back();
-    for (const Tensor& flat : flat_)
-      levels_[i].push_back(
-          reshape(slice(flat, 0, offsets_[i], offsets_[i] + count(shapes_[i])), shapes_[i]));
+  const int levels = 1 + std::countr_zero(static_cast<uint64_t>(own_blocks(largest, ranks)));
+  for (const Bucket& bucket : buckets_) {
+    flat_.emplace_back();
+    for (int level = 0; level < levels; ++level)
+      flat_.back().push_back(zeros({bucket.count}, {compute_dtype(bucket.dtype), device}));
+    for (const Tensor& flat : flat_.back())
+      for (size_t k = 0; k < bucket.parameters.size(); ++k)
+        levels_[bucket.parameters[k]].push_back(in_bucket(flat, bucket, k));
   }
   counts_ = zeros({}, {DType::f64, device});
   present_ = ones({}, {DType::f64, device});
   run_ = zeros({1}, {DType::i64, device});
+}
+
+Tensor RankWindow::in_bucket(const Tensor& flat, const Bucket& bucket, size_t k) const {
+  const Shape& shape = shapes_[bucket.parameters[k]];
+  return reshape(slice(flat, 0, bucket.offsets[k], bucket.offsets[k] + count(shape)), shape);
 }
 
 RankShare RankWindow::begin(int64_t batches) {
@@ -99,25 +89,27 @@ std::vector<Tensor> RankWindow::add(std::vector<Tensor> grads, const Tensor& wei
   const NoGrad scope;
   accumulate_tree(std::array{counts_}, weight, present_, run_,
                   {.block = most_runs_, .last = last_});
-  // The gradients of the last layers are there first. All go into one buffer, in this order.
-  for (size_t i = grads.size(); i-- > 0;) {
-    accumulate_tree(levels_[i], grads[i], weight, run_, {.block = block_, .last = last_});
-    grads[i] = {};
-  }
+  for (const Bucket& bucket : buckets_)
+    for (const size_t i : bucket.parameters) {
+      accumulate_tree(levels_[i], grads[i], weight, run_, {.block = block_, .last = last_});
+      grads[i] = {};
+    }
   return last_ ? mean_of_all() : std::vector<Tensor>();
 }
 
-// Counts are whole numbers: their sum is exact in any order. Each rank divides its part.
+// Counts are whole numbers: their sum is exact in any order. Each rank divides its parts.
 std::vector<Tensor> RankWindow::mean_of_all() const {
-  const Tensor& own = flat_.back();
   const Tensor counted = sum_parts(all_gather(counts_));
-  const Tensor divisor = cast(maximum(counted, ones({}, {DType::f64, own.device()})), own.dtype());
-  const Tensor part = sum_parts(all_to_all(reshape(own, {ranks_, -1}))) / divisor;
-  const Tensor all = reshape(all_gather(part), {-1});
-  std::vector<Tensor> grads;
-  for (size_t i = 0; i < shapes_.size(); ++i) {
-    const Tensor flat = slice(all, 0, offsets_[i], offsets_[i] + count(shapes_[i]));
-    grads.push_back(cast(reshape(flat, shapes_[i]), dtypes_[i]));
+  const Tensor divisor = maximum(counted, ones({}, {DType::f64, counted.device()}));
+  std::vector<Tensor> grads(shapes_.size());
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    const Bucket& bucket = buckets_[b];
+    const Tensor& own = flat_[b].back();
+    const Tensor part = sum_parts(all_to_all(reshape(own, {ranks_, bucket.count / ranks_}))) /
+                        cast(divisor, own.dtype());
+    const Tensor all = reshape(all_gather(part), {-1});
+    for (size_t k = 0; k < bucket.parameters.size(); ++k)
+      grads[bucket.parameters[k]] = cast(in_bucket(all, bucket, k), bucket.dtype);
   }
   return grads;
 }

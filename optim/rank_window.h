@@ -25,7 +25,7 @@
 #include <span>
 #include <vector>
 
-#include "core/tensor/tensor.h"
+#include "optim/buckets.h"
 
 namespace plimsoll::optim {
 
@@ -40,9 +40,11 @@ class RankWindow {
  public:
   static constexpr int64_t kMostBlocks = 8;
 
-  // ValueError where ranks do not divide the largest window, or parameters are not all computed in
-  // one type. The sums are of class `gradient`: 1 + log2(blocks of a rank) sets of gradients.
-  RankWindow(std::span<const Tensor> parameters, int64_t largest, int64_t rank, int64_t ranks);
+  // ValueError where ranks do not divide the largest window. The sums lie in buckets, with `groups`
+  // as buckets_of() has them, and are of class `gradient`: 1 + log2(blocks of a rank) sets of
+  // gradients.
+  RankWindow(std::span<const Tensor> parameters, int64_t largest, int64_t rank, int64_t ranks,
+             std::span<const size_t> groups = {});
 
   // Whether the bits are those of one rank.
   static bool same_bits(int64_t largest, int64_t ranks);
@@ -58,19 +60,22 @@ class RankWindow {
   // As Accumulation::add(), for one run of the step, with weight(count). Off the tape.
   std::vector<Tensor> add(std::vector<Tensor> grads, const Tensor& weight) const;
 
+  const std::vector<Bucket>& buckets() const { return buckets_; }
+
   // For what else is gathered by place: which run of its rank this is, i64 [1]; and runs of a rank.
   const Tensor& run() const { return run_; }
   int64_t most_runs() const { return most_runs_; }
 
  private:
+  // Parameter k of a bucket, in one of its flat tensors.
+  Tensor in_bucket(const Tensor& flat, const Bucket& bucket, size_t k) const;
   std::vector<Tensor> mean_of_all() const;
 
   int64_t rank_, ranks_, most_runs_, block_;
   bool last_ = false;
   std::vector<Shape> shapes_;
-  std::vector<DType> dtypes_;
-  std::vector<int64_t> offsets_;             // of each parameter, in elements of a flat sum
-  std::vector<Tensor> flat_;                 // of each level: all parameters, one after another
+  std::vector<Bucket> buckets_;
+  std::vector<std::vector<Tensor>> flat_;    // of each bucket: a sum of each level
   std::vector<std::vector<Tensor>> levels_;  // of each parameter: its part of these
   Tensor counts_;                            // f64 []: what was counted here
   Tensor present_;                           // f64 []: 1, or 0 for a run that counts nothing

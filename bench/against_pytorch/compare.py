@@ -28,7 +28,7 @@ MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 33), "MALLOC_TRIM_THRESHOLD_": str(
 
 class Runner:
     def __init__(self, name, command, environment=None):
-        self.name, self.ms, self.losses = name, [], []
+        self.name, self.ms, self.losses, self.others = name, [], [], []
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env={**os.environ, **(environment or {})})
 
@@ -49,7 +49,8 @@ class Runner:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait()
+        for process in [self.process, *self.others]:
+            process.wait()
 
 
 def compare(model, options):

@@ -5,6 +5,7 @@
 #   bench/against_pytorch/run.sh --models lenet,gpt --rounds 9
 #
 # or on a GPU that of compare_gpu.py: run.sh --gpu [--smoke]
+# or of several processes that of compare_ranks.py: run.sh --processes [--ranks 2]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 extra_packages="libbenchmark-dev python3-venv"
@@ -17,6 +18,9 @@ fi
 script=compare.py
 if [ "${1:-}" = --gpu ]; then
   script=compare_gpu.py
+  shift
+elif [ "${1:-}" = --processes ]; then
+  script=compare_ranks.py
   shift
 fi
 exec build/pytorch/bin/python "bench/against_pytorch/$script" \

@@ -1,12 +1,13 @@
 """Whole training steps of the example models in PyTorch: the other side of the comparison.
 
     torch_steps.py --model gpt --read F [--threads 2] [--channels-last] [--compile [MODE]]
-                   [--device cuda] [--precision bf16]
+                   [--device cuda] [--precision bf16] [--ranks 2 --rank 0 --meet FILE]
 
 Reads the folder that train_steps wrote, then answers each number n on a line of stdin with one line
 of JSON, as train_steps does. Filters lie as [out, kh, kw, in] in the folder, and images as NHWC. On
 a GPU steps are timed by its own events, and nothing waits for them before all n are made; memory is
-what the allocator had given out at most.
+what the allocator had given out at most. With --ranks so many of them, which meet by a file that is
+not there before, train a batch each (DistributedDataParallel over gloo); rank 0 is asked and answers.
 """
 import argparse
 import json
@@ -16,6 +17,7 @@ import time
 
 import numpy as np
 import torch
+import torch.distributed
 import torch.nn.functional as F
 from torch import nn
 
@@ -264,6 +266,17 @@ def timed_here(n, step):
     return ms, losses
 
 
+def asked(options):
+    """How many steps are asked for, again and again: of all ranks by the first; 0 ends them."""
+    while True:
+        n = torch.tensor(int(sys.stdin.readline() or 0) if options.rank == 0 else 0)
+        if options.ranks > 1:
+            torch.distributed.broadcast(n, 0)
+        if n == 0:
+            return
+        yield n.item()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", choices=MODELS, required=True)
@@ -273,6 +286,9 @@ def main():
     parser.add_argument("--precision", choices=("f32", "bf16", "f16"), default="f32")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", nargs="?", const="default", help="a mode of torch.compile")
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument("--meet")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.backends.cudnn.benchmark = True
@@ -303,13 +319,17 @@ def main():
             logits = model(x)
             return F.cross_entropy(logits.flatten(0, -2), y.flatten())
 
+    if options.ranks > 1:
+        torch.distributed.init_process_group("gloo", init_method=f"file://{options.meet}",
+                                             rank=options.rank, world_size=options.ranks)
+        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     if options.compile:
         forward = torch.compile(forward, mode=options.compile)
     made = 0
 
     def step():
         nonlocal made
-        loss = forward(*batches[made % BATCHES])
+        loss = forward(*batches[(made * options.ranks + options.rank) % BATCHES])
         scaler.scale(loss).backward()
         if text:
             scaler.unscale_(optimizer)
@@ -320,8 +340,10 @@ def main():
         made += 1
         return loss
 
-    for line in sys.stdin:
-        ms, losses = (timed_on_gpu if on_gpu else timed_here)(int(line), step)
+    for n in asked(options):
+        ms, losses = (timed_on_gpu if on_gpu else timed_here)(n, step)
+        if options.rank > 0:
+            continue
         peak = torch.cuda.max_memory_allocated() // 1024 if on_gpu else peak_kib()
         print(json.dumps({"ms": ms, "loss": losses, "peak_kib": peak, "start_kib": start_kib}),
               flush=True)

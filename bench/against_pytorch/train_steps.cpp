@@ -8,6 +8,8 @@
 // --device, --precision, and for other sizes --batch, --context, --image-size and --layers, which
 // both calls have to name, are as elsewhere. On a GPU the peak is that of the pool.
 // --budget-percent trains within that part of the bytes that a step is planned for otherwise.
+// Started by mpirun -n N with --ranks N, each rank trains a batch of its own, the first one answers,
+// with its own losses.
 //
 // F holds each tensor as a file of raw little-endian elements, f32 or i64, and index.json, which
 // lists their names and shapes. torch_steps.py reads the same folder and speaks the same lines.
@@ -20,6 +22,7 @@
 #include "autograd/gradients.h"
 #include "core/engine/transfer.h"
 #include "examples/common/options.h"
+#include "examples/common/rank_options.h"
 #include "examples/common/report.h"
 #include "examples/models/cnn_models.h"
 #include "examples/models/transformer_models.h"
@@ -27,8 +30,10 @@
 #include "memory/step/step.h"
 #include "nn/init.h"
 #include "ops/ops.h"
+#include "optim/accumulation.h"
 #include "optim/adam.h"
 #include "optim/clip.h"
+#include "train/ranks/statistics.h"
 #include "train/training_step.h"
 
 namespace plimsoll::examples {
@@ -156,6 +161,15 @@ int64_t peak_kib() {
   return 0;
 }
 
+// How many steps are asked for next, of all ranks by the first; 0: it is over.
+int64_t asked_steps() {
+  int64_t n = 0;
+  Ranks* const ranks = Ranks::current();
+  if ((!ranks || ranks->rank() == 0) && !(std::cin >> n)) n = 0;
+  if (ranks) ranks->broadcast(&n, sizeof n, 0);
+  return n;
+}
+
 void serve(const Workload& w, const SizedOptions& options, const Staged& model,
            const NamedTensors& batches, int64_t start_kib) {
   const Device device = device_named(options.device);
@@ -167,10 +181,26 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
                           : optim::Optimizer(optim::Adam(parameters));
   optimizer.set_learning_rate(kLearningRate);
   const optim::LossScaler scaler = train::make_scaler(options, device);
+  // A window of ranks has a batch of each.
+  const size_t n_ranks = static_cast<size_t>(ranks_now());
+  const size_t rank = n_ranks > 1 ? static_cast<size_t>(Ranks::current()->rank()) : 0;
+  optim::Accumulation window(parameters, ranks_now(), static_cast<int64_t>(rank), ranks_now());
+  std::optional<train::RankStatistics> statistics;
+  if (window.shared()) {
+    statistics.emplace(model, *window.shared());
+    window.shared()->begin(ranks_now());
+    statistics->begin(ranks_now());
+    window.at(0, 1);
+  }
   const auto train = [&](const Tensor& x, const Tensor& y, const Tensor& key) {
     const Autocast scope(options.precision);
-    const Tensor loss = cross_entropy(model(x, nn::training(key)), y);
-    auto [grads, skip] = scaler.unscale(gradients(scaler.scale(loss), parameters));
+    nn::Mode mode = nn::training(key);
+    if (statistics) mode.statistics = &*statistics;
+    const Tensor loss = cross_entropy(model(x, mode), y);
+    const Tensor weight = window.weight(optim::counted(y));
+    std::vector<Tensor> sums = window.add(gradients(scaler.scale(loss), parameters), weight);
+    if (statistics) statistics->apply();
+    auto [grads, skip] = scaler.unscale(std::move(sums));
     if (w.clip) grads = optim::clip_by_global_norm(grads, 1.0).grads;
     optimizer.update(grads, skip);
     scaler.update(skip);
@@ -184,11 +214,11 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
   }
   Step step(train, step_options);
   size_t done = 0;
-  for (int64_t n = 0; std::cin >> n;) {
+  while (const int64_t n = asked_steps()) {
     std::vector<double> ms, losses;
     for (int64_t i = 0; i < n; ++i, ++done) {
       const auto start = std::chrono::steady_clock::now();
-      const size_t b = done % kBatches * 2;
+      const size_t b = (done * n_ranks + rank) % kBatches * 2;
       losses.push_back(
           step(batches[b].tensor, batches[b + 1].tensor, make_key(1, done, device)).item());
       ms.push_back(
@@ -223,6 +253,7 @@ int main(int argc, char** argv) {
   app.add_option("--budget-percent", options.budget_percent)->check(whole_number(1, 100));
   app.add_option("--write", write, "Folder to write weights and batches into");
   app.add_option("--read", read, "Folder to read them from");
+  add_rank_options(app, options);
   return run_example(app, argc, argv, options, [&] {
     // Before there is a model: what is above it is all that training takes.
     const int64_t start_kib = options.device == "cpu" ? peak_kib() : 0;

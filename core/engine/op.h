@@ -50,7 +50,11 @@ struct OpDef {
   int inplace = -1;         // input whose memory output 0 may take (only the planner does it)
   Bits mutates = 0;         // inputs written in place; such an op has no outputs
   Bits strided = 0;         // inputs read through their strides; all others must be contiguous
-  bool talks = false;       // to other ranks: it runs once, in its place among others that do
+  bool talks = false;       // to other ranks: it runs once, in an order that all ranks have
+  // Of an op that talks, x -> y, the two halves that a planner may move apart: `start`, x -> y and
+  // a ticket (i64 [1]), and `wait`, (x, y, ticket) -> nothing, which writes y.
+  const OpDef *start = nullptr, *wait = nullptr;
+  Bits later = 0;  // outputs that are not there when the kernel returns, but after the wait
   // Bytes of scratch, known before the op runs: from a call without addresses, and where each
   // thread needs its own from num_threads() when it is asked. The kernel makes do with what it
   // gets.

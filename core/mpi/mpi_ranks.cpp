@@ -1,14 +1,17 @@
 // Ranks over MPI: core/ranks/mpi.h. One thread owns MPI, from MPI_Init_thread to MPI_Finalize, so
-// MPI_THREAD_FUNNELED is enough. It starts one collective at a time and tests it, with short sleeps
-// between: processes that share cores do not spin, and a deadline is ours (MPI has none, and hangs
-// for ever where a rank was stopped or a cable cut).
+// MPI_THREAD_FUNNELED is enough. It runs what was started in that order, one after another, and
+// tests it, with short sleeps between: processes that share cores do not spin, bytes move while
+// others compute (MPI moves none where nobody asks it), and a deadline is ours (MPI has none, and
+// hangs for ever where a rank was stopped or a cable cut).
 #include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -36,24 +39,16 @@ void exit_soon(int code) {
 }
 
 // Counts of MPI are int: bytes are counted in units that divide them.
-class Counted {
- public:
+struct Counted {
   explicit Counted(int64_t bytes) {
-    int64_t unit = 1;
     while (unit < (int64_t{1} << 20) && bytes > 0 && bytes % (2 * unit) == 0) unit *= 2;
     check<ValueError>(bytes / unit <= std::numeric_limits<int>::max(),
                       "ranks: a message is too large for MPI: ", bytes, " bytes, in units of ",
                       unit, ". Use sizes that larger powers of two divide.");
     count = static_cast<int>(bytes / unit);
-    MPI_Type_contiguous(static_cast<int>(unit), MPI_BYTE, &type);
-    MPI_Type_commit(&type);
   }
-  ~Counted() { MPI_Type_free(&type); }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
+  int64_t unit = 1;
   int count = 0;
-  MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
 class MpiRanks : public Ranks {
@@ -61,7 +56,9 @@ class MpiRanks : public Ranks {
   explicit MpiRanks(const MpiOptions& options) : timeout_(options.timeout) {
     thread_ = std::thread([this] { own_mpi(); });
     try {
-      call("start", [this] { start(); });
+      const Ticket opened = add([this] { open(); });
+      exit_unless_open();
+      wait(opened);
     } catch (...) {
       thread_.join();
       throw;
@@ -77,23 +74,19 @@ class MpiRanks : public Ranks {
   int64_t size() const override { return size_; }
   int64_t local_size() const override { return local_size_; }
 
-  void all_to_all(const void* from, void* to, int64_t bytes) override {
-    collective("all_to_all", bytes, [=](const Counted& part, MPI_Request* request) {
-      return MPI_Ialltoall(from, part.count, part.type, to, part.count, part.type, MPI_COMM_WORLD,
-                           request);
-    });
+  Ticket start(const Collective& collective) override {
+    return add([this, collective, part = Counted(collective.bytes)] { move(collective, part); });
   }
-  void all_gather(const void* from, void* to, int64_t bytes) override {
-    collective("all_gather", bytes, [=](const Counted& part, MPI_Request* request) {
-      return MPI_Iallgather(from, part.count, part.type, to, part.count, part.type, MPI_COMM_WORLD,
-                            request);
-    });
+
+  void wait(Ticket ticket) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_ >= ticket; });
+    if (error_) std::rethrow_exception(error_);
   }
-  void broadcast(void* data, int64_t bytes, int64_t root) override {
-    collective("broadcast", bytes, [=](const Counted& part, MPI_Request* request) {
-      return MPI_Ibcast(data, part.count, part.type, static_cast<int>(root), MPI_COMM_WORLD,
-                        request);
-    });
+
+  void wait_all() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_ == added_; });
   }
 
   void note(const std::string& what, double times) override {
@@ -102,68 +95,76 @@ class MpiRanks : public Ranks {
     times_ = times;
   }
 
+  // Also while something is on its way that will never come.
   [[noreturn]] void abort(int code, const std::string& sentence) override {
     say(sentence);
-    call("abort", [code] {
-      exit_soon(code);
-      MPI_Abort(MPI_COMM_WORLD, code);
-    });
-    _exit(code);
+    exit_soon(code);
+    {
+      const std::lock_guard lock(mutex_);
+      abort_code_ = code;
+      changed_.notify_all();
+    }
+    while (true) std::this_thread::sleep_for(kGrace);
   }
 
   void close() override {
-    call("close", [this] {
+    wait(add([this] {
       MPI_Request request;
       MPI_Ibarrier(MPI_COMM_WORLD, &request);
-      wait(&request, "close", kStartTimes * timeout_);  // one of them may still write
+      finish(&request, "close", kStartTimes * timeout_);  // one of them may still write
       MPI_Finalize();
-    });
+      over_ = true;
+    }));
     closed_ = true;
   }
 
  private:
-  // On any thread: `what` is done by the thread that owns MPI, and what it throws thrown here. It
-  // has deadlines of its own but where MPI itself does not return.
-  void call(const char* name, const std::function<void()>& what) {
-    std::unique_lock lock(mutex_);
-    check<StateError>(!closed_, "ranks: they are closed, and are asked for ", name,
-                      ". Close them at the end.");
-    name_ = name;
-    error_ = nullptr;
-    asked_ = &what;
+  using Task = std::function<void()>;
+
+  // On any thread: the thread that owns MPI does it after all before it.
+  Ticket add(Task task) {
+    const std::lock_guard lock(mutex_);
+    check<StateError>(!closed_, "ranks: they are closed and asked to talk. Close them at the end.");
+    tasks_.push_back(std::move(task));
     changed_.notify_all();
-    const double seconds = (times_ + kStartTimes) * timeout_;
-    if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds),
-                           [&] { return !asked_; })) {
-      say(cat("MPI has not come back from ", name, " for ", seconds, " s. This rank ends."));
-      _exit(kTimedOut);
-    }
-    if (error_) std::rethrow_exception(error_);
+    return ++added_;
   }
 
   void own_mpi() {
     std::unique_lock lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [&] { return asked_ != nullptr; });
-      const std::function<void()>& what = *asked_;
-      const std::string name = name_;
+    while (!over_) {
+      changed_.wait(lock, [&] { return !tasks_.empty() || abort_code_ != 0; });
+      if (abort_code_ != 0) end_all(abort_code_);
+      const Task task = std::move(tasks_.front());
+      tasks_.pop_front();
       lock.unlock();
       std::exception_ptr error;
       try {
-        what();
+        task();
       } catch (...) {
         error = std::current_exception();
       }
       lock.lock();
       error_ = error;
-      asked_ = nullptr;
+      ++done_;
       changed_.notify_all();
-      if (name == "close" && !error) return;
-      if (name == "start" && error) return;
     }
   }
 
-  void start() {
+  // MPI starts when all ranks do, and has no deadline either.
+  void exit_unless_open() {
+    const std::chrono::duration<double> most(kStartTimes * timeout_);
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, most, [&] { return done_ > 0; })) return;
+    std::fprintf(stderr,
+                 "ranks: MPI has not started for %g s: another process was stopped, or the network "
+                 "was cut. This one ends.\n",
+                 most.count());
+    _exit(kTimedOut);
+  }
+
+  void open() {
+    over_ = true;  // until it is open
     int already = 0, provided = 0;
     MPI_Initialized(&already);
     check<StateError>(!already, "ranks: MPI was started before in this process. Open it once.");
@@ -182,34 +183,47 @@ class MpiRanks : public Ranks {
     rank_ = rank;
     size_ = size;
     local_size_ = local;
+    over_ = false;
   }
 
-  template <class Start>
-  void collective(const char* name, int64_t bytes, const Start& begin) {
-    call(name, [&] {
-      const Counted part(bytes);
-      MPI_Request request;
-      begin(part, &request);
-      ++calls_;
-      wait(&request, cat(name, " of ", bytes, " bytes"), times() * timeout_);
-    });
+  void move(const Collective& collective, const Counted& part) {
+    const auto& [kind, from, to, bytes, root] = collective;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(static_cast<int>(part.unit), MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    MPI_Request request;
+    switch (kind) {
+      case Collective::Kind::all_to_all:
+        MPI_Ialltoall(from, part.count, type, to, part.count, type, MPI_COMM_WORLD, &request);
+        break;
+      case Collective::Kind::all_gather:
+        MPI_Iallgather(from, part.count, type, to, part.count, type, MPI_COMM_WORLD, &request);
+        break;
+      case Collective::Kind::broadcast:
+        MPI_Ibcast(to, part.count, type, static_cast<int>(root), MPI_COMM_WORLD, &request);
+        break;
+    }
+    ++moved_;
+    finish(&request, cat(name_of(kind), " of ", bytes, " bytes"), times() * timeout_);
+    MPI_Type_free(&type);
   }
 
   double times() {
     const std::lock_guard lock(mutex_);
-    return calls_ == 1 ? std::max(kStartTimes, times_) : times_;
+    return moved_ == 1 ? std::max(kStartTimes, times_) : times_;
   }
 
   // A small message is often there at once; after that the core is left to others.
-  void wait(MPI_Request* request, const std::string& what, double seconds) {
+  void finish(MPI_Request* request, const std::string& what, double seconds) {
     constexpr int kAtOnce = 200;
-    const auto start = Clock::now();
+    const auto begin = Clock::now();
     int done = 0;
     for (int64_t asked = 0;; ++asked) {
       MPI_Test(request, &done, MPI_STATUS_IGNORE);
       if (done) return;
+      if (abort_code_ != 0) end_all(abort_code_);
       if (asked < kAtOnce) continue;
-      if (std::chrono::duration<double>(Clock::now() - start).count() > seconds)
+      if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds)
         time_out(what, seconds);
       std::this_thread::sleep_for(kPause);
     }
@@ -221,13 +235,17 @@ class MpiRanks : public Ranks {
       const std::lock_guard lock(mutex_);
       note = note_;
     }
-    say(cat("in ", what, ", its collective number ", calls_, note.empty() ? "" : ", " + note,
+    say(cat("in ", what, ", its collective number ", moved_, note.empty() ? "" : ", " + note,
             ", nothing has come from others for ", seconds,
             " s: a rank was stopped, or the network was cut. All ranks end; resume from the newest "
             "save."));
     exit_soon(kTimedOut);
-    MPI_Abort(MPI_COMM_WORLD, kTimedOut);
-    _exit(kTimedOut);
+    end_all(kTimedOut);
+  }
+
+  [[noreturn]] static void end_all(int code) {
+    MPI_Abort(MPI_COMM_WORLD, code);
+    _exit(code);
   }
 
   void say(const std::string& sentence) const {
@@ -237,13 +255,18 @@ class MpiRanks : public Ranks {
   }
 
   const double timeout_;
-  int64_t rank_ = 0, size_ = 1, local_size_ = 1, calls_ = 0;
+  int64_t rank_ = 0, size_ = 1, local_size_ = 1;
   bool closed_ = false;
+  std::atomic<int> abort_code_ = 0;
+
+  // Of the thread that owns MPI.
+  bool over_ = false;
+  int64_t moved_ = 0;  // collectives
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  const std::function<void()>* asked_ = nullptr;
-  const char* name_ = "";
+  std::deque<Task> tasks_;
+  Ticket added_ = 0, done_ = 0;
   std::string note_;
   double times_ = 1;  // the deadline, for what the note says
   std::exception_ptr error_;

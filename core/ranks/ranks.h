@@ -1,14 +1,17 @@
 // Ranks: processes that train one model together, as the engine sees them: a number, how many there
-// are, and four ways to move bytes. Nobody here adds: sums are ops (ops/collective), in one fixed
+// are, and three ways to move bytes. Nobody here adds: sums are ops (ops/collective), in one fixed
 // order.
 //
 //   const std::unique_ptr<Ranks> ranks = open_mpi({});        // core/ranks/mpi.h
 //   const RanksScope scope(ranks.get());                      // ops of this thread talk to them
+//   const Ticket ticket = ranks->start({.kind = Collective::Kind::all_gather, ...});
+//   compute();                                                // meanwhile bytes move
+//   ranks->wait(ticket);                                      // now they are there
 //   const std::vector<double> all = gathered(*ranks, loss);   // of each rank, in their order
 //   ranks->close();
 //
-// Every rank calls the same functions with the same sizes in the same order; each returns when the
-// bytes of this rank are there. One thread at a time.
+// Every rank starts the same collectives with the same sizes in the same order. They run one after
+// another, in that order. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +20,28 @@
 #include <vector>
 
 namespace plimsoll {
+
+// Bytes to move between all ranks. `from` and `to` do not overlap.
+struct Collective {
+  enum class Kind : uint8_t {
+    // Both have a part for each rank: part r of `from` goes to rank r, part r of `to` comes from it.
+    all_to_all,
+    all_gather,  // `from` has one part, `to` the parts of all ranks in their order
+    broadcast    // `to` has one part: what rank `root` has there. `from` is not looked at
+  };
+  Kind kind;
+  const void* from;
+  void* to;
+  int64_t bytes;  // of one part
+  int64_t root = 0;
+};
+inline const char* name_of(Collective::Kind kind) {
+  constexpr const char* kNames[] = {"all_to_all", "all_gather", "broadcast"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+// What was started is known by its number, from 1.
+using Ticket = int64_t;
 
 class Ranks {
  public:
@@ -29,13 +54,22 @@ class Ranks {
   virtual int64_t size() const = 0;
   virtual int64_t local_size() const = 0;  // of them on this machine
 
-  // `from` and `to` have size() parts of `bytes` each: part r of `from` goes to rank r, and part r
-  // of `to` comes from rank r. They do not overlap.
-  virtual void all_to_all(const void* from, void* to, int64_t bytes) = 0;
-  // `from` has one part, `to` the parts of all ranks in their order.
-  virtual void all_gather(const void* from, void* to, int64_t bytes) = 0;
-  // What rank `root` has, on every rank.
-  virtual void broadcast(void* data, int64_t bytes, int64_t root) = 0;
+  // Returns at once. Until it was waited for, nobody writes to `from` or touches `to`.
+  virtual Ticket start(const Collective& collective) = 0;
+  // Returns when that one, and so all that were started before it, have moved this rank's bytes.
+  virtual void wait(Ticket ticket) = 0;
+  // All that were started: before memory goes that they move bytes of.
+  virtual void wait_all() = 0;
+
+  void all_to_all(const void* from, void* to, int64_t bytes) {
+    wait(start({Collective::Kind::all_to_all, from, to, bytes}));
+  }
+  void all_gather(const void* from, void* to, int64_t bytes) {
+    wait(start({Collective::Kind::all_gather, from, to, bytes}));
+  }
+  void broadcast(void* data, int64_t bytes, int64_t root) {
+    wait(start({Collective::Kind::broadcast, nullptr, data, bytes, root}));
+  }
 
   // What this rank is at, for the message when others do not come: "in the batches 9 to 16". From
   // here on they may be so many times as late as the deadline says.

@@ -47,13 +47,15 @@ class Plans {
       return std::nullopt;
     const PlannedProgram planned = planner.plan_within(bytes);
     const Recompute& recompute = planned.plan.recompute;
-    const double seconds = predicted_seconds(planned.program, options_.speed);
-    const double kept = predicted_seconds(program_for(batch), options_.speed);
-    if (recomputing_ == Recomputing::up_to_a_tenth && seconds > 1.1 * kept) return std::nullopt;
+    const Lanes lanes = predicted(planned.program, options_);
+    const double kept = predicted(program_for(batch), options_).computing;
+    if (recomputing_ == Recomputing::up_to_a_tenth && lanes.computing > 1.1 * kept)
+      return std::nullopt;
     return Fit{.batch = batch,
                .bytes = planned.plan.total_bytes() + planned.plan.result_bytes,
-               .seconds = seconds,
-               .added_seconds = recompute.repetitions > 0 ? seconds - kept : 0};
+               .seconds = lanes.seconds,
+               .added_seconds = recompute.repetitions > 0 ? lanes.computing - kept : 0,
+               .lanes = lanes};
   }
 
   // About what a batch takes in this way.
@@ -159,11 +161,11 @@ std::vector<Tensor> TrainingStep::operator()(std::span<const Tensor> in) const {
   return {loss};
 }
 
-double predicted_seconds(const Program& program, const DeviceSpeed& speed) {
-  double seconds = 0;
+Lanes predicted(const Program& program, const FitOptions& options) {
+  std::vector<double> seconds;
   for (const Instruction& instruction : program.instructions)
-    seconds += modelled_seconds(instruction, speed);
-  return seconds;
+    seconds.push_back(modelled_seconds(instruction, options.speed));
+  return two_lanes(program, seconds, options.link);
 }
 
 Fit largest_batch(const TrainingStep& step, int64_t bytes, Recomputing recomputing,

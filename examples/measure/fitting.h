@@ -15,6 +15,7 @@
 #include "examples/models/cnn_models.h"
 #include "examples/models/transformer_models.h"
 #include "memory/recompute/budget.h"
+#include "memory/step/lanes.h"
 #include "optim/accumulation.h"
 #include "optim/adam.h"
 #include "optim/loss_scaler.h"
@@ -56,13 +57,11 @@ class TrainingStep {
   std::optional<train::RankStatistics> statistics_;
 };
 
-// Seconds of one run: operations and bytes of each instruction, one after the other.
-double predicted_seconds(const Program& program, const DeviceSpeed& speed);
-
 enum class Recomputing { none, up_to_a_tenth, smallest };
 
 struct FitOptions {
   DeviceSpeed speed{};
+  Link link{};                  // between ranks
   double search_seconds = 0.2;  // for each plan that is looked at
   int64_t most = 1'000'000;     // batches beyond are not looked at
 };
@@ -71,8 +70,13 @@ struct Fit {
   int64_t batch = 0;
   int64_t bytes = 0;                      // taken at that batch
   double seconds = 0, added_seconds = 0;  // predicted, of a step, and of what it makes again
+  Lanes lanes{};                          // of `seconds`, what computes and what exchanges
   int64_t least_bytes = 0;                // what one example takes so, when not even that fits
 };
+
+// Seconds of one run: operations and bytes of each instruction, one after the other, and beside them
+// what is exchanged.
+Lanes predicted(const Program& program, const FitOptions& options);
 
 // The largest batch within `bytes` whose plan makes nothing again, makes again what costs up to a
 // tenth of the step, or is the smallest that is found. One example more does not fit: it was tried.

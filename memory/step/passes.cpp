@@ -2,13 +2,15 @@
 
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
+#include "memory/passes/talk_early.h"
 
 namespace plimsoll {
 namespace {
 
-// Gradients are freed as soon as their parameter is updated. Offsets are placed for that order.
+// Gradients are freed as soon as their parameter is updated, or sent as soon as they are there.
+// Offsets are placed for that order.
 PlannedProgram without_budget(const Program& captured) {
-  Program program = update_early(captured);
+  Program program = talk_early(update_early(captured));
   Plan plan = make_plan(program);
   return {std::move(program), std::move(plan)};
 }
@@ -24,9 +26,13 @@ Program capture_live(const StepFunction& function, const Metas& inputs) {
   return remove_dead(capture(function, inputs));
 }
 
-BudgetPlanner budget_planner(Program captured, const BudgetOptions& options) {
-  std::vector<Program> orders{update_early(captured)};
-  if (orders[0].instructions != captured.instructions) orders.push_back(std::move(captured));
+BudgetPlanner budget_planner(Program captured, BudgetOptions options) {
+  // Clocks differ, and ranks must exchange in one order: they plan alike.
+  if (exchanges(captured)) options.costs = CostModel::model;
+  Program early = update_early(captured);
+  std::vector<Program> orders{talk_early(early)};
+  for (Program* other : {&early, &captured})
+    if (other->instructions != orders.back().instructions) orders.push_back(std::move(*other));
   return {std::move(orders), options};
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/engine/apply.h"
+#include "core/ranks/ranks.h"
 
 namespace plimsoll {
 namespace {
@@ -190,12 +191,17 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> inputs) {
   for (const Operand& result : program_.results)
     fresh.push_back(Tensor::empty(result.meta, "step"));
   prepare(inputs);
-  if (apply_mode().check_finite)
-    run_checked();
-  else if (graph_)
-    run_as_graph(inputs);
-  else
-    run_calls();
+  try {
+    if (apply_mode().check_finite)
+      run_checked();
+    else if (graph_)
+      run_as_graph(inputs);
+    else
+      run_calls();
+  } catch (...) {  // what is on its way to other ranks is still read and written
+    if (Ranks* const ranks = Ranks::current()) ranks->wait_all();
+    throw;
+  }
   for (size_t r = 0; r < fresh.size(); ++r) copy_view(results_[r], view_of(fresh[r].value()));
   return fresh;
 }

@@ -161,5 +161,55 @@ TEST(Fit, RefusesInASentence) {
     EXPECT_EQ(run(cat("fit ", arguments)).code, 2) << arguments;
 }
 
+// ---- a network between ranks
+
+Lanes lanes_of_gpt(int64_t ranks, double bytes_per_second) {
+  const FitModel model{.name = "gpt",
+                       .gpt = {.vocabulary = 31, .context = 64, .layers = 4, .width = 64},
+                       .ranks = ranks,
+                       .accumulate = ranks};
+  const Link link{.ranks = ranks, .bytes_per_second = bytes_per_second};
+  const FitOptions options{.link = link, .search_seconds = 0.02, .most = 1};
+  return largest_batch(TrainingStep(model, Precision::f32), int64_t{1} << 30, Recomputing::none,
+                       options)
+      .lanes;
+}
+
+TEST(FitLink, HidesWhatComputingHasTimeFor) {
+  const Lanes none = lanes_of_gpt(2, 0);
+  EXPECT_EQ(none.talking, 0);
+  EXPECT_EQ(none.exposed, 0);
+  EXPECT_GT(none.computing, 0);
+  double exposed = 0;
+  for (const double gbytes : {100, 10, 1}) {
+    const Lanes lanes = lanes_of_gpt(2, 1e9 * gbytes);
+    EXPECT_EQ(lanes.computing, none.computing);
+    EXPECT_DOUBLE_EQ(lanes.seconds, lanes.computing + lanes.exposed);
+    EXPECT_GE(lanes.exposed, exposed);
+    EXPECT_LT(lanes.exposed, lanes.talking);  // some of it is always beside
+    exposed = lanes.exposed;
+  }
+  EXPECT_GT(lanes_of_gpt(8, 1e9).talking, lanes_of_gpt(2, 1e9).talking);
+}
+
+TEST(FitLink, IsPrintedForEachRow) {
+  const Outcome outcome =
+      run("fit --model lenet --vram 120MiB --precisions f32 --plan-seconds 0.02 --ranks 2,4 "
+          "--link-gbytes 0.125");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  size_t rows = 0;
+  for (size_t at = 0; (at = outcome.output.find("ms beside, waits for", at)) != std::string::npos;
+       ++at)
+    ++rows;
+  EXPECT_EQ(rows, 6U) << outcome.output;
+}
+
+TEST(FitLink, RefusesALinkThatIsNone) {
+  for (const char* arguments :
+       {"--ranks 2 --link-gbytes 0", "--ranks 2 --link-gbytes 1 --link-us 0",
+        "--ranks 2 --link-gbytes -1", "--ranks 2 --link-us 20", "--link-gbytes 1"})
+    EXPECT_EQ(run(cat("fit --model lenet --vram 1GiB ", arguments)).code, 2) << arguments;
+}
+
 }  // namespace
 }  // namespace plimsoll::examples

@@ -11,8 +11,10 @@ namespace plimsoll::memory_test {
 class RandomStep {
  public:
   // `state` is read and written in place; all tensors of one step have rank 1.
-  RandomStep(uint32_t seed, int ops, std::vector<Tensor> state)
-      : seed_(seed), ops_(ops), state_(std::move(state)) {}
+  // `exchange` is called now and then too, and gives a tensor of its argument's shape.
+  using Exchange = std::function<Tensor(const Tensor&)>;
+  RandomStep(uint32_t seed, int ops, std::vector<Tensor> state, Exchange exchange = {})
+      : seed_(seed), ops_(ops), state_(std::move(state)), exchange_(std::move(exchange)) {}
 
   std::vector<Tensor> operator()(std::span<const Tensor> inputs) const {
     std::mt19937 random(seed_);
@@ -41,6 +43,8 @@ class RandomStep {
     for (const Tensor& y : live)
       if (y.shape() == x.shape()) same.push_back(y);
     const Tensor& y = same[random() % same.size()];
+    if (exchange_ && random() % 4 == 0)  // of a sum in half of the cases
+      return {exchange_(random() % 2 ? state_[random() % state_.size()] : x)};
     switch (random() % 9) {
       case 0:
       case 1:
@@ -69,6 +73,7 @@ class RandomStep {
   uint32_t seed_;
   int ops_;
   std::vector<Tensor> state_;
+  Exchange exchange_;
 };
 
 }  // namespace plimsoll::memory_test

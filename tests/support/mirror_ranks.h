@@ -20,14 +20,17 @@ class MirrorRanks : public Ranks {
   int64_t size() const override { return size_; }
   int64_t local_size() const override { return size_; }
 
-  void all_to_all(const void* from, void* to, int64_t bytes) override {
-    all_gather(static_cast<const std::byte*>(from) + rank_ * bytes, to, bytes);
+  Ticket start(const Collective& collective) override {
+    const auto& [kind, from, to, bytes, root] = collective;
+    if (kind == Collective::Kind::broadcast || bytes == 0) return 0;
+    const auto* part = static_cast<const std::byte*>(from);
+    if (kind == Collective::Kind::all_to_all) part += rank_ * bytes;
+    for (int64_t r = 0; r < size_; ++r)
+      std::memcpy(static_cast<std::byte*>(to) + r * bytes, part, static_cast<size_t>(bytes));
+    return 0;
   }
-  void all_gather(const void* from, void* to, int64_t bytes) override {
-    for (int64_t r = 0; r < size_ && bytes > 0; ++r)
-      std::memcpy(static_cast<std::byte*>(to) + r * bytes, from, static_cast<size_t>(bytes));
-  }
-  void broadcast(void*, int64_t, int64_t) override {}
+  void wait(Ticket) override {}
+  void wait_all() override {}
   [[noreturn]] void abort(int, const std::string& sentence) override { fail<StateError>(sentence); }
 
  private:

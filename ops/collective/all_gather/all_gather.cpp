@@ -10,6 +10,7 @@ namespace plimsoll {
 namespace {
 
 using collective::Exchange;
+using Moves = collective::Moves<Collective::Kind::all_gather>;
 
 constexpr const char* kName = "all_gather";
 
@@ -19,14 +20,16 @@ Metas infer(std::span<const Meta> in, const Attrs& attrs) {
   return {out};
 }
 
-void cpu(const Call& call) {
-  collective::ranks_of(kName, call)
-      .all_gather(call.in[0].data, call.out[0].data, bytes_of(call.in[0].meta));
-}
-
 std::vector<Tensor> vjp(const Backward& b) { return {reduce_scatter(b.grad())}; }
 
-constexpr OpDef all_gather_op{.name = kName, .infer = infer, .cpu = cpu, .vjp = vjp, .talks = true};
+constexpr Moves::Halves halves("start_all_gather", "wait_all_gather");
+constexpr OpDef all_gather_op{.name = kName,
+                              .infer = infer,
+                              .cpu = Moves::run,
+                              .vjp = vjp,
+                              .talks = true,
+                              .start = &halves.start,
+                              .wait = &halves.wait};
 
 }  // namespace
 

@@ -8,6 +8,7 @@ namespace plimsoll {
 namespace {
 
 using collective::Exchange;
+using Moves = collective::Moves<Collective::Kind::all_to_all>;
 
 constexpr const char* kName = "all_to_all";
 
@@ -16,14 +17,16 @@ Metas infer(std::span<const Meta> in, const Attrs& attrs) {
   return {in[0]};
 }
 
-void cpu(const Call& call) {
-  Ranks& ranks = collective::ranks_of(kName, call);
-  ranks.all_to_all(call.in[0].data, call.out[0].data, bytes_of(call.in[0].meta) / ranks.size());
-}
-
 std::vector<Tensor> vjp(const Backward& b) { return {all_to_all(b.grad())}; }
 
-constexpr OpDef all_to_all_op{.name = kName, .infer = infer, .cpu = cpu, .vjp = vjp, .talks = true};
+constexpr Moves::Halves halves("start_all_to_all", "wait_all_to_all");
+constexpr OpDef all_to_all_op{.name = kName,
+                              .infer = infer,
+                              .cpu = Moves::run,
+                              .vjp = vjp,
+                              .talks = true,
+                              .start = &halves.start,
+                              .wait = &halves.wait};
 
 }  // namespace
 

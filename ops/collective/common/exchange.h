@@ -1,6 +1,11 @@
 // What ops that move bytes between ranks share. How many ranks there are is an attribute, so that a
 // step can be captured and planned for any number of them; the bytes move by the ranks of the
 // thread that runs it.
+//
+//   using All = collective::Moves<Collective::Kind::all_gather>;
+//   constexpr All::Halves halves("start_all_gather", "wait_all_gather");
+//   constexpr OpDef op{.name = "all_gather", .infer = infer, .cpu = All::run, .talks = true,
+//                      .start = &halves.start, .wait = &halves.wait};
 #pragma once
 
 #include "core/engine/apply.h"
@@ -21,6 +26,42 @@ inline Ranks& ranks_of(const char* op, const Call& call) {
                     ". Capture the step where it runs, and keep the RanksScope.");
   return *Ranks::current();
 }
+
+// Kernels of an op that moves all of x; y is [N, ...].
+template <Collective::Kind kind>
+struct Moves {
+  static void run(const Call& call) {
+    Ranks& ranks = ranks_of(name_of(kind), call);
+    ranks.wait(ranks.start(collective(call)));
+  }
+
+  // Its two halves (core/engine/op.h). They have no gradients, and no function that applies them: a
+  // planner puts them where the op was.
+  struct Halves {
+    OpDef start, wait;
+    constexpr Halves(const char* start_name, const char* wait_name)
+        : start{.name = start_name,
+                .infer = nothing,
+                .cpu = begin,
+                .talks = true,
+                .later = bits(0)},
+          wait{.name = wait_name, .infer = nothing, .cpu = end, .mutates = bits(1), .talks = true} {
+    }
+  };
+
+ private:
+  static Collective collective(const Call& call) {
+    return {kind, call.in[0].data, call.out[0].data,
+            bytes_of(call.out[0].meta) / call.attrs.as<Exchange>().ranks};
+  }
+  static Metas nothing(std::span<const Meta>, const Attrs&) { return {}; }
+  static void begin(const Call& call) {
+    *call.out[1].as<Ticket>() = ranks_of(name_of(kind), call).start(collective(call));
+  }
+  static void end(const Call& call) {
+    ranks_of(name_of(kind), call).wait(*call.in[2].as<Ticket>());
+  }
+};
 
 // x [N, ...], a part for each of N ranks. ShapeError.
 inline void check_parts(const char* op, const Meta& x, int64_t ranks) {

@@ -1,0 +1,84 @@
+"""Training by several processes, of Plimsoll and of PyTorch (DistributedDataParallel, gloo).
+
+    compare_ranks.py --train-steps build/bin/train_steps [--mpirun mpirun] [--ranks 2]
+                     [--models lenet,gpt] [--rounds 7]
+
+Each process has one thread and a batch of its own, so that N ranks do N times the work of one in
+the same time at best; needs as many cores. All are alive at the same time and take turns, as in
+compare.py: one process and N ranks of either side. Memory is the peak of one process.
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from compare import COMPARED_STEPS, LOSS_TOLERANCE, MALLOC, Runner
+
+# As root too, and none that spins: the cores are those of the ranks whose turn it is.
+OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+            "OMP_WAIT_POLICY": "passive"}
+
+
+def torch_ranks(command, n, folder):
+    meet = os.path.join(folder, "meet")
+    ranks = [Runner("PyTorch", command + ["--ranks", str(n), "--rank", str(r), "--meet", meet],
+                    MALLOC) for r in range(n)]
+    ranks[0].others = [other.process for other in ranks[1:]]
+    return ranks[0]
+
+
+def compare(model, options):
+    n = options.ranks
+    with tempfile.TemporaryDirectory() as folder:
+        ours = [options.train_steps, "--model", model, "--threads", "1"]
+        subprocess.run(ours + ["--write", folder], check=True)
+        ours += ["--read", folder]
+        torch = [sys.executable, os.path.join(os.path.dirname(__file__), "torch_steps.py"),
+                 "--model", model, "--read", folder, "--threads", "1"]
+        runners = [Runner("Plimsoll", ours),
+                   Runner("Plimsoll", [options.mpirun, "-n", str(n), *ours, "--ranks", str(n)],
+                          OPEN_MPI),
+                   Runner("PyTorch", torch, MALLOC), torch_ranks(torch, n, folder)]
+        steps = []
+        for runner in runners:
+            runner.run(COMPARED_STEPS, timed=False)
+            warm = statistics.median(runner.run(3, timed=False))
+            steps.append(max(2, int(500 / warm)))
+        for _ in range(options.rounds):
+            for runner, some in zip(runners, steps):
+                runner.run(some)
+        for runner in runners:
+            runner.end()
+    for a, b in zip(runners[:2], runners[2:]):
+        for i in range(COMPARED_STEPS):
+            if not abs(a.losses[i] - b.losses[i]) <= LOSS_TOLERANCE[model] * abs(b.losses[i]):
+                sys.exit(f"compare_ranks: {model}: the losses of step {i + 1} differ: "
+                         f"{a.losses[i]} and {b.losses[i]}.")
+    one, several, torch_one, torch_several = runners
+    print(f"{model:10} {one.median():8.1f} {several.median():8.1f}"
+          f"{one.median() / several.median():7.2f}  {torch_one.median():8.1f}"
+          f" {torch_several.median():8.1f}{torch_one.median() / torch_several.median():7.2f}"
+          f"  {several.median() / torch_several.median():6.2f}   {several.peak:6.0f}"
+          f" {torch_several.peak:6.0f} {several.peak / torch_several.peak:6.2f}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--train-steps", required=True)
+    parser.add_argument("--mpirun", default="mpirun")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--models", default="lenet,resnet8,gpt")
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    n = options.ranks
+    print(f"ms a step  Plimsoll: 1 rank, {n}, ratio     PyTorch: 1, {n}, ratio     ours/its"
+          "   MiB of a process: ours, its, ratio")
+    for model in options.models.split(","):
+        compare(model, options)
+
+
+if __name__ == "__main__":
+    main()

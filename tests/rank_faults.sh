@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# One training by several ranks that is hit again and again: a rank is killed (kill -9) or stopped
+# (SIGSTOP) at a random moment, and the training resumed from its newest save. Every rank must be
+# gone within the timeout + 5 s, a stopped one must be told in a sentence with a rank and a
+# collective, nobody may be left over, and in the end the weights, the optimizer's state and the log
+# must be those of a training that nothing happened to. Exit code 1 where anything is not.
+#
+#   tests/rank_faults.sh BIN_FOLDER [MPIEXEC]
+#   KILLS=50 STOPS=20 RANKS=2 SEED=1 TIMEOUT=2 tests/rank_faults.sh build/bin mpiexec.mpich
+set -uo pipefail
+bin="$1"
+launch="${2:-mpirun}"
+kills="${KILLS:-5}" stops="${STOPS:-2}" ranks="${RANKS:-2}" timeout="${TIMEOUT:-2}"
+RANDOM="${SEED:-1}"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+
+folder="$(mktemp -d)"
+trap 'rm -rf "$folder"' EXIT
+wrong=0
+complain() { echo "WRONG: $*"; wrong=$((wrong + 1)); }
+
+# 250 batches an epoch, a save every 50.
+train="$bin/train_cnn --model lenet --epochs ${EPOCHS:-40} --batch 40 --accumulate 8 --log-every 1 \
+  --save-every 50 --ranks $ranks --comm-timeout $timeout"
+
+# Each rank leaves its number: of Open MPI, or of MPICH.
+start() {  # OUTPUT ARGUMENTS...
+  local output="$1"
+  shift
+  "$launch" -n "$ranks" sh -c \
+    'echo $$ > '"$folder"'/pid.$OMPI_COMM_WORLD_RANK$PMI_RANK; exec "$@"' rank $train "$@" \
+    > "$output" 2>&1 &
+  job=$!
+}
+
+# Who is dead, and has not been asked for its code, does not live.
+lives() {
+  local state
+  state="$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null)" && [ "$state" != Z ]
+}
+any_lives() {
+  local pid
+  for pid in "$job" $(cat "$folder"/pid.*); do
+    if lives "$pid"; then return 0; fi
+  done
+  return 1
+}
+
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+
+resume() { if [ -n "$(ls -A "$folder/hit/saves" 2> /dev/null)" ]; then echo --resume; fi; }
+
+hit() {  # SIGNAL
+  local output="$folder/output" begin seconds
+  rm -f "$folder"/pid.*
+  # shellcheck disable=SC2046
+  start "$output" --run "$folder/hit" $(resume)
+  sleep "$((RANDOM % 3)).$((RANDOM % 1000))"  # also while it starts, saves or evaluates
+  local numbers=("$folder"/pid.*)
+  while [ ! -s "${numbers[0]}" ]; do sleep 0.02; numbers=("$folder"/pid.*); done
+  kill -"$1" "$(cat "${numbers[RANDOM % ${#numbers[@]}]}")" 2> /dev/null
+  begin="$(milliseconds)"
+  # Until it has heard of all ranks, a rank waits ten times as long.
+  local most=$((timeout + 5))
+  [ -s "$folder/hit/log.csv" ] || most=$((10 * timeout + 5))
+  while any_lives && [ $(($(milliseconds) - begin)) -lt $((1000 * most)) ]; do sleep 0.02; done
+  seconds=$((($(milliseconds) - begin)))
+  if any_lives; then
+    complain "after SIG$1 somebody lives for ${seconds} ms"
+    # shellcheck disable=SC2046
+    kill -9 "$job" $(cat "$folder"/pid.*) 2> /dev/null
+  fi
+  wait "$job" && finished=1
+  longest=$((seconds > longest ? seconds : longest))
+  [ "$1" = STOP ] && [ "$finished" = 0 ] && ! grep -Eq \
+    "^rank [0-9]+ of $ranks: in (all_to_all|all_gather|broadcast|close).*nothing has come" \
+    "$output" && complain "nobody says what it waits for: $(head -c 500 "$output")"
+  return 0
+}
+
+finish() {  # RUN ARGUMENTS...
+  local run="$1"
+  shift
+  start "$folder/output" --run "$folder/$run" "$@"
+  wait "$job" || complain "a training fails: $(tail -c 500 "$folder/output")"
+}
+
+compare() {
+  local file bytes=0
+  for file in log.csv $(cd "$folder/whole/saves" && ls); do
+    [ "$file" = log.csv ] || file="saves/$file"
+    bytes=$((bytes + $(cmp -l "$folder/whole/$file" "$folder/hit/$file" 2>&1 | wc -l)))
+  done
+  echo "resumed against uninterrupted: $bytes bytes differ"
+  [ "$bytes" = 0 ] || complain "the bits are others"
+}
+
+finish whole
+trainings=0
+for signal in KILL STOP; do
+  count=$kills longest=0
+  [ "$signal" = STOP ] && count=$stops
+  for ((i = 0; i < count; ++i)); do
+    finished=0
+    hit "$signal"
+    if [ "$finished" = 1 ]; then  # it was over: the next one begins anew
+      compare
+      rm -rf "$folder/hit"
+      trainings=$((trainings + 1))
+    fi
+  done
+  echo "$count x SIG$signal: all ranks gone after at most $longest ms"
+done
+# shellcheck disable=SC2046
+finish hit $(resume)
+compare
+echo "$wrong things are wrong"
+[ "$wrong" = 0 ]

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Ranks on two hosts that are none: two network namespaces, joined by a link of a given rate, with a
+# host name each (else Open MPI takes them for one machine and uses shared memory). Says whether
+# the bits are those of one rank, how much of the exchange a step waits for, and that ranks end
+# where the link is cut at a random moment, and resume. Needs Linux, root and Open MPI.
+#
+#   tests/rank_network.sh BIN_FOLDER
+#   RATES="1gbit 100mbit" CUTS=20 EPOCHS=40 SEED=1 TIMEOUT=2 tests/rank_network.sh build/bin
+set -uo pipefail
+bin="$(cd "$1" && pwd)"
+rates="${RATES:-1gbit}" cuts="${CUTS:-2}" timeout="${TIMEOUT:-2}"
+RANDOM="${SEED:-1}"
+a="plimsoll-a-$$" b="plimsoll-b-$$"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+
+folder="$(mktemp -d)"
+cleanup() {
+  ip netns del "$a" 2> /dev/null
+  ip netns del "$b" 2> /dev/null
+  rm -rf "$folder"
+}
+trap cleanup EXIT
+wrong=0
+complain() { echo "WRONG: $*"; wrong=$((wrong + 1)); }
+
+for host in "$a" "$b"; do
+  ip netns add "$host" || { echo "this machine allows no network namespaces"; exit 1; }
+  ip -n "$host" link set lo up
+done
+ip -n "$a" link add link0 type veth peer name link0 netns "$b"
+ip -n "$a" addr add 10.99.0.1/24 dev link0
+ip -n "$b" addr add 10.99.0.2/24 dev link0
+link() {  # up | down
+  ip -n "$a" link set link0 "$1"
+  ip -n "$b" link set link0 "$1"
+}
+link up
+rate() {  # RATE
+  for host in "$a" "$b"; do
+    ip netns exec "$host" tc qdisc replace dev link0 root tbf rate "$1" burst 128kb latency 100ms
+  done
+}
+
+# What mpirun starts on another host by: HOST COMMAND...
+cat > "$folder/agent" << AGENT
+#!/usr/bin/env bash
+shift
+exec ip netns exec $b unshare --uts sh -c "hostname host-b; \$*"
+AGENT
+chmod +x "$folder/agent"
+on_two_hosts() {  # COMMAND...
+  ip netns exec "$a" unshare --uts sh -c 'hostname host-a; exec "$@"' mpirun mpirun -n 2 \
+    --host host-a:1,host-b:1 --bind-to none --mca plm_rsh_agent "$folder/agent" \
+    --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include link0 \
+    --mca oob_tcp_if_include link0 \
+    sh -c 'echo $$ > '"$folder"'/pid.$OMPI_COMM_WORLD_RANK; exec "$@"' rank "$@"
+}
+
+differing() {  # RUN OTHER
+  local file bytes=0
+  for file in log.csv $(cd "$1/saves" && ls); do
+    [ "$file" = log.csv ] || file="saves/$file"
+    bytes=$((bytes + $(cmp -l "$1/$file" "$2/$file" 2>&1 | wc -l)))
+  done
+  echo "$bytes"
+}
+
+# ---- bits
+train="$bin/train_cnn --model lenet --epochs ${EPOCHS:-8} --batch 40 --accumulate 8 --log-every 1 \
+  --save-every 50 --comm-timeout $timeout"
+$train --ranks 1 --run "$folder/one" > "$folder/output" 2>&1 || complain "one rank fails"
+rate 1gbit
+on_two_hosts $train --ranks 2 --run "$folder/two" > "$folder/output" 2>&1 ||
+  complain "two hosts fail: $(tail -c 500 "$folder/output")"
+bytes="$(differing "$folder/one" "$folder/two")"
+echo "two hosts over TCP against one rank: $bytes bytes differ"
+[ "$bytes" = 0 ] || complain "the bits are others"
+
+# ---- time: as many batches for each of two ranks as for one
+seconds_of() { sed -n 's/.*"seconds": *\([0-9.]*\).*/\1/p' "$1"; }
+steps="${STEPS:-30}"
+gpt="$bin/train_transformer --layers 4 --width 256 --heads 8 --context 128 --batch 8 \
+  --eval-every 1000000 --threads 1"
+$gpt --steps "$steps" --ranks 1 --json "$folder/alone.json" > /dev/null 2>&1
+for rate in $rates; do
+  rate "$rate"
+  on_two_hosts $gpt --steps $((2 * steps)) --accumulate 2 --ranks 2 --json "$folder/hosts.json" \
+    > "$folder/output" 2>&1 || complain "at $rate: $(tail -c 500 "$folder/output")"
+  echo "$rate: $steps updates take $(seconds_of "$folder/hosts.json") s on two hosts," \
+    "$(seconds_of "$folder/alone.json") s on one"
+done
+
+# ---- cuts: of one training, which goes on each time
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+lives() {
+  local state
+  state="$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null)" && [ "$state" != Z ]
+}
+any_rank_lives() {
+  for pid in $(cat "$folder"/pid.*); do
+    if lives "$pid"; then return 0; fi
+  done
+  return 1
+}
+rate 1gbit
+longest=0
+resume() { if [ -n "$(ls -A "$folder/cut/saves" 2> /dev/null)" ]; then echo --resume; fi; }
+for ((i = 0; i < cuts; ++i)); do
+  rm -f "$folder"/pid.*
+  before="$(wc -l < "$folder/cut/log.csv" 2> /dev/null || echo 0)"
+  # shellcheck disable=SC2046
+  on_two_hosts $train --ranks 2 --run "$folder/cut" $(resume) > "$folder/output" 2>&1 &
+  job=$!
+  while lives "$job" && [ "$(wc -l < "$folder/cut/log.csv" 2> /dev/null || echo 0)" = "$before" ]; do
+    sleep 0.05
+  done
+  sleep "0.$((RANDOM % 1000))"
+  link down
+  begin="$(milliseconds)"
+  while any_rank_lives && [ $(($(milliseconds) - begin)) -lt $((1000 * (timeout + 5))) ]; do
+    sleep 0.02
+  done
+  took=$(($(milliseconds) - begin))
+  longest=$((took > longest ? took : longest))
+  any_rank_lives && complain "a rank lives ${took} ms after the cut"
+  sleep 1
+  grep -Eq "^rank [01] of 2: in (all_to_all|all_gather|broadcast|close).*nothing has come" \
+    "$folder/output" || complain "nobody says what it waits for: $(tail -c 500 "$folder/output")"
+  # The launcher does not always notice that all are gone.
+  for pid in $(ip netns pids "$a") $(ip netns pids "$b"); do kill -9 "$pid" 2> /dev/null; done
+  wait "$job" 2> /dev/null
+  link up
+done
+if [ "$cuts" -gt 0 ]; then
+  # shellcheck disable=SC2046
+  on_two_hosts $train --ranks 2 --run "$folder/cut" $(resume) > "$folder/output" 2>&1 ||
+    complain "it does not go on: $(tail -c 500 "$folder/output")"
+  bytes="$(differing "$folder/one" "$folder/cut")"
+  echo "cut and resumed against one rank: $bytes bytes differ"
+  [ "$bytes" = 0 ] || complain "the bits are others"
+fi
+echo "$cuts cuts: all ranks gone after at most $longest ms"
+echo "$wrong things are wrong"
+[ "$wrong" = 0 ]
