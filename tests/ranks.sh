@@ -14,10 +14,9 @@ models="${MODELS:-lenet resnet8 gpt}"
 types="${TYPES:-f32 bf16 f16}"
 modes="${MODES:-captured eager}"
 ranks="${RANKS:-2 4 8}"
-# More ranks than cores, as root too, and none that spins. MPICH does not look at these.
+# More ranks than cores, as root too. MPICH does not look at these.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 
 folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT
@@ -38,7 +37,7 @@ train() {  # RUN N ARGUMENTS...
   shift 2
   local start=("$launch" -n "$n")
   [ "$n" = 1 ] && start=()
-  "${start[@]}" "$@" --ranks "$n" --accumulate 8 --log-every 1 --run "$run" > "$run.out" 2>&1 ||
+  "${start[@]}" "$@" --threads 1 --ranks "$n" --accumulate 8 --log-every 1 --run "$run" > "$run.out" 2>&1 ||
     { echo "FAILED on $n ranks: $*"; cat "$run.out"; different=$((different + 1)); }
 }
 

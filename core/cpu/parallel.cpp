@@ -1,13 +1,13 @@
 #include "core/cpu/parallel.h"
 
-#include <omp.h>
-
 #include <atomic>
 #include <exception>
 #include <mutex>
 
 #include "core/base/error.h"
+#include "core/cpu/cores.h"
 #include "core/cpu/shares.h"
+#include "core/cpu/workers.h"
 
 namespace plimsoll {
 namespace {
@@ -23,8 +23,8 @@ void set_num_threads(int threads) {
 }
 
 int num_threads() {
-  static const int cores = omp_get_num_procs();  // a system call: too slow for every small product
-  if (omp_in_parallel()) return 1;
+  static const int cores = usable_cores();  // files are read: too slow for every small product
+  if (in_workers()) return 1;
   const int threads = threads_to_use;
   return threads > 0 ? threads : cores;
 }
@@ -41,17 +41,18 @@ void detail::parallel_for(int64_t n, int64_t grain, Body body, const void* conte
   std::atomic<int64_t> failed = total;  // the first piece that threw; those before it still run
   std::exception_ptr error;
   std::mutex mutex;  // of the error
-#pragma omp parallel num_threads(threads)
-  shares.work(omp_get_thread_num(), [&](int64_t piece) {
-    if (piece > failed) return;
-    try {
-      body(context, piece * grain, std::min(n, (piece + 1) * grain));
-    } catch (...) {
-      const std::scoped_lock lock(mutex);
+  run_with_workers(threads, [&](int thread) {
+    shares.work(thread, [&](int64_t piece) {
       if (piece > failed) return;
-      failed = piece;
-      error = std::current_exception();
-    }
+      try {
+        body(context, piece * grain, std::min(n, (piece + 1) * grain));
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        if (piece > failed) return;
+        failed = piece;
+        error = std::current_exception();
+      }
+    });
   });
   if (error) std::rethrow_exception(error);
 }

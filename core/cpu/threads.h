@@ -5,7 +5,8 @@
 
 namespace plimsoll {
 
-// Threads that parallel_for may use. Default: the cores of this machine. ValueError below 1.
+// Threads that parallel_for may use. Default: the cores that this process may use
+// (core/cpu/cores.h). ValueError below 1.
 void set_num_threads(int threads);
 int num_threads();  // 1 on threads that share a loop
 

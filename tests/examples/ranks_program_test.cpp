@@ -23,12 +23,11 @@ using Json = nlohmann::json;
 #define SKIP_WITHOUT_MPI() \
   if (!open_mpi_backend) GTEST_SKIP() << "this build has no MPI"
 
-// More ranks than cores, as root too, none of which spins.
+// More ranks than cores, as root too.
 std::string launch(const std::string& ranks_and_programs) {
   return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
          "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none "
-         "OMPI_MCA_mpi_yield_when_idle=1 OMP_NUM_THREADS=1 "
-         "OMP_WAIT_POLICY=passive " PLIMSOLL_MPIEXEC " " +
+         "OMPI_MCA_mpi_yield_when_idle=1 " PLIMSOLL_MPIEXEC " " +
          ranks_and_programs;
 }
 
