@@ -14,7 +14,6 @@ kills="${KILLS:-5}" stops="${STOPS:-2}" ranks="${RANKS:-2}" timeout="${TIMEOUT:-
 RANDOM="${SEED:-1}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 
 folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT

@@ -12,7 +12,6 @@ rates="${RATES:-1gbit}" cuts="${CUTS:-2}" timeout="${TIMEOUT:-2}"
 RANDOM="${SEED:-1}"
 a="plimsoll-a-$$" b="plimsoll-b-$$"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 
 folder="$(mktemp -d)"
 cleanup() {

@@ -99,7 +99,8 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       pool_(*default_pool(device_)),
       folder_(folder_of(options_)),
       pictures_(std::make_unique<Pictures>(options_)),
-      budget_(options_, pool_, host_bytes(options_, training_, held_out_), group_.on_this_machine()),
+      budget_(options_, pool_, host_bytes(options_, training_, held_out_),
+              group_.on_this_machine()),
       step_(model, optimizer_, options_, windows_, updates_of(options_, training_), group_.ranks()),
       runner_(step_.train(options_.precision), options_.captured, budget_.step_options(),
               &step_.window(), step_.evaluate(options_.precision),
@@ -141,7 +142,7 @@ Result Trainer::run() {
               static_cast<long long>(model_.parameter_count()), training_.name.c_str(),
               options_.captured ? "captured" : "eager", name_of(options_.precision));
   if (group_.asked()) say_ranks();
-  group_.note("before the first step", RankGroup::kDiskTimes);
+  group_.note("before the first step", RankGroup::kStartTimes);
   if (!options_.plan_only)
     group_.agree({{"whether they go on with a run", options_.resume ? "yes" : "no"},
                   {"whether they only evaluate", options_.evaluate_only ? "yes" : "no"}});
@@ -160,9 +161,8 @@ Result Trainer::run() {
 }
 
 void Trainer::say_ranks() const {
-  std::printf("rank %lld of %lld, with %d threads%s\n",
-              static_cast<long long>(group_.number()), static_cast<long long>(group_.size()),
-              num_threads(),
+  std::printf("rank %lld of %lld, with %d threads%s\n", static_cast<long long>(group_.number()),
+              static_cast<long long>(group_.size()), num_threads(),
               optim::RankWindow::same_bits(windows_.most, group_.size())
                   ? ""
                   : "; so many ranks add in an order of their own, not that of 1, 2, 4 or 8");
@@ -327,7 +327,7 @@ Result Trainer::finish() {
   drain_losses(0);
   result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
   if (group_.asked()) {  // before the first of them saves
-    group_.note("at the end of training", RankGroup::kDiskTimes);
+    group_.note("at the end of training", RankGroup::kStartTimes);
     result_.ranks =
         gathered(*group_.ranks(),
                  Result::RankBytes{result_.planned.training, result_.peak_bytes,
@@ -348,7 +348,7 @@ Result Trainer::finish() {
   if (!result_.over) {
     const std::string stopped =
         cat("stopped after ", batches_, " batches; ",
-            saves_            ? cat("resume goes on from ", options_.run)
+            saves_           ? cat("resume goes on from ", options_.run)
             : group_.first() ? std::string("nothing is kept, as there is no folder for the run")
                              : std::string("what is kept is kept by rank 0"),
             ".");

@@ -64,7 +64,7 @@ void Trainer::train_window(FindNan& find_nan) {
   const int64_t longest = std::min(parts, windows_.most / group_.size());
   group_.note(cat("in the batches ", start + 1, " to ", start + parts),
               static_cast<double>(1 + longest - share.runs) +
-                  (saved_at_ == start ? RankGroup::kDiskTimes : 0));
+                  (saved_at_ == start ? RankGroup::kSaveTimes : 0));
   // Without a batch, one of the epoch's first window does: it counts nothing.
   const int64_t first =
       share.batches > 0 ? start + share.first : start - start % windows_.epoch + share.first;
@@ -144,7 +144,7 @@ bool Trainer::evaluate() {
     const std::vector<double> some = evaluate_batch(i);
     figures.insert(figures.end(), some.begin(), some.end());
   }
-  group_.note(cat("in the evaluation after ", batches_, " batches"), RankGroup::kDiskTimes);
+  group_.note(cat("in the evaluation after ", batches_, " batches"), 1 + RankGroup::kSaveTimes);
   if (group_.any(i < end)) {  // it is made when training goes on
     stop_agreed_ = true;
     return false;

@@ -142,12 +142,11 @@ void TrainingStep::check_programs(const std::vector<Program>& programs) const {
       for (const Tensor& parameter : parameters_)
         update = update || parameter.value().storage.get() == storage;
       for (const auto& [name, buffer] : buffers)
-        check<StateError>(buffer.value().storage.get() != storage ||
-                              (statistics_ && statistics_->moves(storage)),
-                          "train: the model writes ", name, " in every batch (",
-                          instruction.op->name,
-                          "), and each rank would write it in its own way. Train it without "
-                          "ranks, or keep it by nn::BatchNorm2d.");
+        check<StateError>(
+            buffer.value().storage.get() != storage || (statistics_ && statistics_->moves(storage)),
+            "train: the model writes ", name, " in every batch (", instruction.op->name,
+            "), and each rank would write it in its own way. Train it without "
+            "ranks, or keep it by nn::BatchNorm2d.");
     });
     for (const Instruction& instruction : program.instructions)
       check<StateError>(update || !instruction.op->talks, "train: the model talks to other ranks (",

@@ -26,8 +26,9 @@ class RankGroup {
   // for ranks that are there and were not asked for.
   explicit RankGroup(const TrainOptions& options);
 
-  // What waits for rank 0 and its disk may take so many times the deadline.
-  static constexpr double kDiskTimes = 10;
+  // How many times the deadline others may take that start, agree or end, and how many more where
+  // rank 0 has a save to hand to its writer.
+  static constexpr double kStartTimes = 10, kSaveTimes = 2;
 
   bool asked() const { return ranks_ != nullptr; }
   Ranks* ranks() const { return ranks_; }
