@@ -16,7 +16,7 @@ import tempfile
 
 from compare import COMPARED_STEPS, LOSS_TOLERANCE, MALLOC, Runner
 
-# As root too, and none that spins: the cores are those of the ranks whose turn it is.
+# As root too. OpenMP of PyTorch does not spin: cores are those of the ranks whose turn it is.
 OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
             "OMP_WAIT_POLICY": "passive"}
