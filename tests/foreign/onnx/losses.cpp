@@ -1,6 +1,7 @@
 // Losses over classes: scores [N, C, ..], labels [N, ..], and a weight for each class.
 #include <limits>
 
+#include "ops/common/expect.h"
 #include "tests/foreign/onnx/windows.h"
 
 namespace plimsoll::onnx {
