@@ -83,9 +83,10 @@ class MpiRanks : public Ranks {
     });
   }
   void all_gather(const void* from, void* to, int64_t bytes) override {
+    const bool in_place = from == static_cast<std::byte*>(to) + rank_ * bytes;
     collective("all_gather", bytes, [=](const Counted& part, MPI_Request* request) {
-      return MPI_Iallgather(from, part.count, part.type, to, part.count, part.type, MPI_COMM_WORLD,
-                            request);
+      return MPI_Iallgather(in_place ? MPI_IN_PLACE : from, part.count, part.type, to, part.count,
+                            part.type, MPI_COMM_WORLD, request);
     });
   }
   void broadcast(void* data, int64_t bytes, int64_t root) override {

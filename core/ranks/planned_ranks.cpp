@@ -23,7 +23,7 @@ void PlannedRanks::all_to_all(const void* from, void* to, int64_t bytes) {
 
 void PlannedRanks::all_gather(const void* from, void* to, int64_t bytes) {
   check_alone();
-  if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+  if (bytes > 0) std::memmove(to, from, static_cast<size_t>(bytes));
 }
 
 void PlannedRanks::broadcast(void*, int64_t, int64_t) { check_alone(); }

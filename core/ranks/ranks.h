@@ -32,7 +32,8 @@ class Ranks {
   // `from` and `to` have size() parts of `bytes` each: part r of `from` goes to rank r, and part r
   // of `to` comes from rank r. They do not overlap.
   virtual void all_to_all(const void* from, void* to, int64_t bytes) = 0;
-  // `from` has one part, `to` the parts of all ranks in their order.
+  // `from` has one part, `to` the parts of all ranks in their order. `from` may be the part of `to`
+  // that this rank's comes to.
   virtual void all_gather(const void* from, void* to, int64_t bytes) = 0;
   // What rank `root` has, on every rank.
   virtual void broadcast(void* data, int64_t bytes, int64_t root) = 0;

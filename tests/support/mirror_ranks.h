@@ -25,7 +25,7 @@ class MirrorRanks : public Ranks {
   }
   void all_gather(const void* from, void* to, int64_t bytes) override {
     for (int64_t r = 0; r < size_ && bytes > 0; ++r)
-      std::memcpy(static_cast<std::byte*>(to) + r * bytes, from, static_cast<size_t>(bytes));
+      std::memmove(static_cast<std::byte*>(to) + r * bytes, from, static_cast<size_t>(bytes));
   }
   void broadcast(void*, int64_t, int64_t) override {}
   [[noreturn]] void abort(int, const std::string& sentence) override { fail<StateError>(sentence); }

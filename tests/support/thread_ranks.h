@@ -79,7 +79,7 @@ class Meeting {
       }
       for (int64_t s = 0; s < n; ++s) {
         const auto* from = static_cast<const std::byte*>(calls_[static_cast<size_t>(s)].from);
-        std::memcpy(to + s * call.bytes, from + (all_to_all ? r * call.bytes : 0), bytes);
+        std::memmove(to + s * call.bytes, from + (all_to_all ? r * call.bytes : 0), bytes);
       }
     }
   }
