@@ -2,13 +2,15 @@
 
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
+#include "memory/passes/gathers.h"
 
 namespace plimsoll {
 namespace {
 
-// Gradients are freed as soon as their parameter is updated. Offsets are placed for that order.
+// Parameters of which ranks have parts are gathered a few at a time, and gradients freed as soon as
+// their parameter is updated. Offsets are placed for that order.
 PlannedProgram without_budget(const Program& captured) {
-  Program program = update_early(captured);
+  Program program = update_early(gather_again(captured));
   Plan plan = make_plan(program);
   return {std::move(program), std::move(plan)};
 }
@@ -25,8 +27,11 @@ Program capture_live(const StepFunction& function, const Metas& inputs) {
 }
 
 BudgetPlanner budget_planner(Program captured, const BudgetOptions& options) {
+  Program again = update_early(gather_again(captured));
+  captured = gather_late(std::move(captured));
   std::vector<Program> orders{update_early(captured)};
-  if (orders[0].instructions != captured.instructions) orders.push_back(std::move(captured));
+  for (Program* other : {&captured, &again})
+    if (other->instructions != orders[0].instructions) orders.push_back(std::move(*other));
   return {std::move(orders), options};
 }
 

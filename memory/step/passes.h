@@ -21,7 +21,8 @@ struct StepBudget {
 };
 
 // For the program as it was captured and with its updates early: an early update saves a gradient,
-// but what is made of the old parameter cannot be made again after it.
+// but what is made of the old parameter cannot be made again after it. Where parameters are
+// gathered both gather each once, where it is needed first, and a third has them gathered again.
 BudgetPlanner budget_planner(Program captured, const BudgetOptions& options);
 
 // The program as it runs, with its plan. What costs no time is done always, recompute where a
