@@ -34,6 +34,17 @@ void check_same(const std::string& name, const std::vector<Told>& all) {
 RankGroup::RankGroup(const TrainOptions& options) {
   check<UsageError>(options.ranks >= 0, "train: there is no such number of ranks: ", options.ranks,
                     ". Use 1 or more.");
+  check<UsageError>(
+      options.shard >= 0 && options.shard <= 3,
+      "train: there is no such stage of sharding: ", options.shard,
+      ". Use 1 for the optimizer's state, 2 for gradients too, 3 for parameters too.");
+  check<UsageError>(options.shard == 0 || options.ranks > 0, "train: stage ", options.shard,
+                    " shares things out among ranks, and there are none. Say how many ranks.");
+  for (const auto& [asked, what] :
+       {std::pair(options.prune > 0, "pruning looks"), {options.histograms > 0, "histograms look"}})
+    check<UsageError>(!asked || options.shard < 3, "train: ", what,
+                      " at whole parameters, of which a rank has parts: stage ", options.shard,
+                      ". Use stage 2, or leave it out.");
   if (options.ranks == 0) return;
   Ranks* const here = Ranks::current();
   if (here && here->size() == options.ranks) {
@@ -48,6 +59,8 @@ RankGroup::RankGroup(const TrainOptions& options) {
 }
 
 TrainOptions RankGroup::own(TrainOptions options) const {
+  if (options.shard == 3 && size() > 1)
+    options.planning.costs = CostModel::model;  // all plan alike
   if (first()) return options;
   for (std::string* file : {&options.run, &options.config, &options.tensorboard, &options.report,
                             &options.snapshot, &options.trace})

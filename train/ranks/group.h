@@ -30,7 +30,8 @@ class RankGroup {
   bool first() const { return !ranks_ || ranks_->rank() == 0; }
   int64_t size() const { return ranks_ ? ranks_->size() : 1; }
 
-  // What only the first does: it alone has a folder, event files, pictures.
+  // What only the first does: it alone has a folder, event files, pictures. And what all do alike:
+  // plan by costs that are the same everywhere, where plans decide who talks when.
   TrainOptions own(TrainOptions options) const;
   // Every rank throws the same UsageError where they do not agree, naming the first difference and
   // a rank that has it.
