@@ -4,7 +4,8 @@
 //   fit --model lenet --vram 2GiB
 //   fit --model gpt --layers 12 --heads 12 --width 768 --context 1024 --vocabulary 50257
 //     ... --vram 24GiB --tflops 60 --tflops-16 240 --gbytes 1000
-//   fit --model resnet8 --vram 2GiB --ranks 1,2,4,8  each of so many ranks: docs/distributed.md
+//   fit --model gpt2-124M --vram 8GiB --ranks 1,8,64 --shard 0,1,3    each of so many ranks, and
+//     what of it is what: docs/distributed.md
 //     ... --link-gbytes 0.125 --link-us 50           and how much of a step they wait for each other
 #include <algorithm>
 
@@ -26,6 +27,7 @@ struct Asked {
   std::vector<int64_t> ranks;  // empty: there are none
   int64_t accumulate = 0;      // 0: as many as there are ranks at most
   AskedLink link;
+  std::vector<int64_t> shard{0};
   std::string json;
 };
 
@@ -53,6 +55,20 @@ Json print_fit(const std::string& precision, const Way& way, const Fit& fit, int
           {"seconds", fit.seconds}, {"added_seconds", fit.added_seconds}};
 }
 
+// What is what of the bytes of a rank, when most is held.
+Json print_classes(const BytesByClass& at_peak) {
+  Json classes = Json::object();
+  std::string text;
+  for (int c = 0; c < kMemoryClasses; ++c) {
+    const int64_t bytes = at_peak[static_cast<size_t>(c)];
+    const char* const name = plimsoll::name_of(static_cast<MemoryClass>(c));
+    classes[name] = bytes;
+    if (bytes > 0) text += cat(text.empty() ? "" : ", ", name, " ", bytes_text(bytes));
+  }
+  std::printf("      %s\n", text.c_str());
+  return classes;
+}
+
 void fit(Asked asked) {
   const ReportFile report(asked.json);
   if (asked.model.name == "gpt")
@@ -75,13 +91,18 @@ void fit(Asked asked) {
                   "ms/step", "ms/example", "added %");
     }
     if (asked.model.ranks > 0 && precision == asked.precisions.front())
-      std::printf("each of %lld ranks, which share updates of %lld batches\n",
+      std::printf("each of %lld ranks, which share updates of %lld batches, in stage %lld\n",
                   static_cast<long long>(asked.model.ranks),
-                  static_cast<long long>(asked.model.accumulate));
+                  static_cast<long long>(asked.model.accumulate),
+                  static_cast<long long>(asked.model.shard));
     for (const Way& way : kWays) {
       const Fit found = largest_batch(step, bytes, way.recomputing, asked.options);
       rows.push_back(print_fit(precision, way, found, asked.options.most));
-      if (asked.model.ranks > 0) rows.back()["ranks"] = asked.model.ranks;
+      if (asked.model.ranks > 0) {
+        rows.back()["ranks"] = asked.model.ranks;
+        rows.back()["shard"] = asked.model.shard;
+        if (found.batch > 0) rows.back()["at_peak"] = print_classes(found.at_peak);
+      }
       if (asked.link.gbytes > 0 && found.batch > 0) print_lanes(found.lanes, rows.back());
     }
   };
@@ -91,7 +112,10 @@ void fit(Asked asked) {
     asked.options.link = link_of(asked.link, std::max<int64_t>(1, ranks));
     asked.model.accumulate =
         asked.accumulate > 0 ? asked.accumulate : std::ranges::max(asked.ranks);
-    for (const std::string& precision : asked.precisions) fit_one(precision);
+    for (const int64_t stage : asked.shard) {
+      asked.model.shard = stage;
+      for (const std::string& precision : asked.precisions) fit_one(precision);
+    }
   }
   report.write({{"model", asked.model.name}, {"bytes", bytes}, {"rows", rows}});
 }
@@ -149,6 +173,9 @@ int main(int argc, char** argv) {
   app.add_option("--ranks", asked.ranks, "Processes that train together, of which each has --vram")
       ->delimiter(',')
       ->check(whole_number(1, kLargestBatch));
+  app.add_option("--shard", asked.shard, "Stages in which ranks share things out, of 0, 1, 2 and 3")
+      ->delimiter(',')
+      ->check(whole_number(0, 3));
   app.add_option("--accumulate", asked.accumulate,
                  "Batches of an update that ranks share [as many as there are ranks at most]")
       ->check(whole_number(1, kLargestBatch));
@@ -171,6 +198,9 @@ int main(int argc, char** argv) {
           asked.model.context <= kGpt2.context, "--context: ", model, " has ", kGpt2.context,
           " positions: ", asked.model.context, ". Use at most as many.");
     }
+    plimsoll::check<plimsoll::UsageError>(
+        !asked.ranks.empty() || app.count("--shard") == 0,
+        "--shard: things are shared out among ranks, and there are none. Give --ranks too.");
     fit(asked);
   });
 }

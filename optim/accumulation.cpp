@@ -33,10 +33,10 @@ Accumulation::Accumulation(std::span<const Tensor> parameters, int64_t largest)
 
 // One rank alone with windows of one batch has nothing to add.
 Accumulation::Accumulation(std::span<const Tensor> parameters, int64_t largest, int64_t rank,
-                           int64_t ranks, std::span<const size_t> groups)
+                           int64_t ranks, std::span<const size_t> groups, int64_t stage)
     : largest_(largest) {
   if (largest > 1 || ranks > 1)
-    shared_ = std::make_shared<RankWindow>(parameters, largest, rank, ranks, groups);
+    shared_ = std::make_shared<RankWindow>(parameters, largest, rank, ranks, groups, stage);
   if (shared_) largest_ = shared_->most_runs();
 }
 

@@ -47,7 +47,7 @@ class Accumulation {
   // The same of several ranks, of which each trains its share of every window: RankWindow has the
   // errors and the order of the sum. Parts are then runs of this rank; begin() comes before them.
   Accumulation(std::span<const Tensor> parameters, int64_t largest, int64_t rank, int64_t ranks,
-               std::span<const size_t> groups = {});
+               std::span<const size_t> groups = {}, int64_t stage = 0);
   const std::shared_ptr<RankWindow>& shared() const { return shared_; }  // null without them
 
   // The next batch is number `part`, from 0, of a window of `parts`. Between steps. ValueError
@@ -62,7 +62,8 @@ class Accumulation {
   Tensor weight(const Tensor& count) const;
 
   // grads: of the mean over `count` terms (as weight() has it), one for each parameter. In the last
-  // part of the window the gradients of the mean over all terms of the window, else none. Zeros
+  // part of the window the gradients of the mean over all terms of the window (of ranks: of each
+  // bucket this rank's part, for Shards::update() in optim/shards.h), else none. Zeros
   // when nothing was counted. A window of one part gets back what it gave. Off the tape. Errors:
   // ShapeError, DTypeError.
   std::vector<Tensor> add(std::vector<Tensor> grads, const Tensor& count) const;

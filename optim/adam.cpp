@@ -38,26 +38,30 @@ Rule rule(const char* name, const Options& options, Update update) {
 
 Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& o)
     : Optimizer(std::move(parameters), o.learning_rate, adam_slots(o.amsgrad),
-                adam_rule("adam", {o.beta1, o.beta2, o.eps, o.weight_decay, false})) {}
+                adam_rule("adam", {o.beta1, o.beta2, o.eps, o.weight_decay, false}),
+                Reads::own_element) {}
 
 AdamW::AdamW(std::vector<Tensor> parameters, const AdamWOptions& o)
     : Optimizer(std::move(parameters), o.learning_rate, adam_slots(o.amsgrad),
-                adam_rule("adamw", {o.beta1, o.beta2, o.eps, o.weight_decay, true})) {}
+                adam_rule("adamw", {o.beta1, o.beta2, o.eps, o.weight_decay, true}),
+                Reads::own_element) {}
 
 Adamax::Adamax(std::vector<Tensor> parameters, const AdamaxOptions& o)
     : Optimizer(
           std::move(parameters), o.learning_rate, {"first_moment", "largest_gradient"},
-          rule("adamax", AdamaxUpdate{o.beta1, o.beta2, o.eps, o.weight_decay}, adamax_update)) {}
+          rule("adamax", AdamaxUpdate{o.beta1, o.beta2, o.eps, o.weight_decay}, adamax_update),
+          Reads::own_element) {}
 
 NAdam::NAdam(std::vector<Tensor> parameters, const NAdamOptions& o)
     : Optimizer(
           std::move(parameters), o.learning_rate, kSlots,
           rule("nadam", NadamUpdate{o.beta1, o.beta2, o.eps, o.momentum_decay, o.weight_decay},
-               nadam_update)) {}
+               nadam_update),
+          Reads::own_element) {}
 
 RAdam::RAdam(std::vector<Tensor> parameters, const RAdamOptions& o)
     : Optimizer(std::move(parameters), o.learning_rate, kSlots,
-                rule("radam", RadamUpdate{o.beta1, o.beta2, o.eps, o.weight_decay}, radam_update)) {
-}
+                rule("radam", RadamUpdate{o.beta1, o.beta2, o.eps, o.weight_decay}, radam_update),
+                Reads::own_element) {}
 
 }  // namespace plimsoll::optim

@@ -1,6 +1,6 @@
-// Buckets: how the parameters of a model lie one after another where ranks share them, in a few flat
-// buffers. What is exchanged, is exchanged by the bucket, and of each bucket rank r of N owns part
-// r: one Nth, in one piece.
+// Buckets: how the parameters of a model lie one after another where ranks share them, in a few
+// flat buffers. They are exchanged bucket by bucket, and of each rank r of N owns part r: one Nth,
+// in one piece.
 //
 //   bucket 0   | head.weight          | head.bias | padding |     the last layers come first, as
 //   bucket 1   | conv2.weight   | conv1.weight    | padding |     their gradients are there first
@@ -18,8 +18,8 @@
 namespace plimsoll::optim {
 
 struct Bucket {
-  // Elements: parameters begin, and parts of ranks begin and end, at multiples of it. So whatever is
-  // added up by the chunk, has the same bits for any number of ranks.
+  // Elements: parameters begin, and parts of ranks begin and end, at multiples of it. So what is
+  // added up by the chunk has the same bits for any number of ranks.
   static constexpr int64_t kChunk = 64;
 
   std::vector<size_t> parameters{};  // their numbers, in the order in which gradients are there

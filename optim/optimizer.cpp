@@ -44,18 +44,26 @@ void check_parameters(std::span<const Tensor> parameters) {
 }  // namespace
 
 Optimizer::Optimizer(std::vector<Tensor> parameters, double learning_rate,
-                     std::vector<std::string> slots, Rule rule)
-    : parameters_(std::move(parameters)), slot_names_(std::move(slots)), rule_(std::move(rule)) {
-  check_parameters(parameters_);
+                     std::vector<std::string> slots, Rule rule, Reads reads)
+    : slot_names_(std::move(slots)), rule_(std::move(rule)), reads_(reads) {
+  check_parameters(parameters);
   check_learning_rate(learning_rate);
   const MemoryScope scope(MemoryClass::optimizer);
-  const Device device = parameters_[0].device();
+  const Device device = parameters[0].device();
   learning_rate_ = full({}, learning_rate, {DType::f64, device});
   steps_ = zeros({}, {DType::i64, device});
+  update_instead(std::move(parameters));
+}
+
+void Optimizer::update_instead(std::vector<Tensor> parameters) {
+  check_parameters(parameters);
+  slots_.clear();  // first: old and new ones are never there together
+  parameters_ = std::move(parameters);
+  const MemoryScope scope(MemoryClass::optimizer);
   for (const Tensor& p : parameters_) {
     slots_.emplace_back();
     for (size_t k = 0; k < slot_names_.size(); ++k)
-      slots_.back().push_back(zeros(p.shape(), {compute_dtype(p.dtype()), device}));
+      slots_.back().push_back(zeros(p.shape(), {compute_dtype(p.dtype()), p.device()}));
   }
 }
 

@@ -34,6 +34,9 @@ struct ParameterUpdate {
   const Tensor& skip;           // bool []: where true, change nothing; undefined: never
 };
 using Rule = std::function<void(const ParameterUpdate&)>;
+// What a rule reads to change an element: of param, grad and slots that element alone, or more, as
+// the norm of all of them. Only the former can be shared out among ranks (optim/shards.h).
+enum class Reads { own_element, whole_parameter };
 
 class Optimizer {
  public:
@@ -42,7 +45,7 @@ class Optimizer {
   // parameter, the same one twice, a learning rate that is negative or not finite), StateError (an
   // undefined or strided parameter), DTypeError (not floating), DeviceError (several devices).
   Optimizer(std::vector<Tensor> parameters, double learning_rate, std::vector<std::string> slots,
-            Rule rule);
+            Rule rule, Reads reads = Reads::whole_parameter);
   Optimizer(const Optimizer&) = delete;  // two would share their state
   Optimizer& operator=(const Optimizer&) = delete;
   Optimizer(Optimizer&&) = default;
@@ -63,6 +66,13 @@ class Optimizer {
   // optimizer.set_learning_rate(schedule(optimizer.steps_made())).
   int64_t steps_made() const { return steps_.item<int64_t>(); }
 
+  Reads reads() const { return reads_; }
+  const std::vector<std::string>& slot_names() const { return slot_names_; }
+  const std::vector<std::vector<Tensor>>& slots() const { return slots_; }  // [parameter][slot]
+  // From here on it updates these and forgets the others: parts of what it was made with. Their
+  // slots are zeros; rate and step count stay. Errors: as for a new one.
+  void update_instead(std::vector<Tensor> parameters);
+
   // Everything to save and to restore in place: "learning_rate", "steps", "<slot>.<number>".
   std::vector<std::pair<std::string, Tensor>> state() const;
 
@@ -71,6 +81,7 @@ class Optimizer {
   std::vector<std::string> slot_names_;
   std::vector<std::vector<Tensor>> slots_;  // [parameter][slot]
   Rule rule_;
+  Reads reads_;
   Tensor learning_rate_, steps_;
 };
 

@@ -49,12 +49,29 @@ void ParameterGroups::update(std::span<const Tensor> grads, const Tensor& skip) 
   }
 }
 
+std::vector<size_t> ParameterGroups::group_of_each() const {
+  std::vector<size_t> all(parameters_.size());
+  for (size_t g = 0; g < places_.size(); ++g)
+    for (const size_t place : places_[g]) all[place] = g;
+  return all;
+}
+
 void ParameterGroups::set_learning_rate(double rate) {
   for (const ParameterGroup& group : groups_) group.optimizer.set_learning_rate(rate);
 }
 
 void ParameterGroups::set(const ScheduledRate& rate) const {
   for (const ParameterGroup& group : groups_) rate.set(group.optimizer);
+}
+
+std::vector<std::pair<std::string, Tensor>> ParameterGroups::counters() const {
+  std::vector<std::pair<std::string, Tensor>> all;
+  for (const auto& [name, optimizer] : groups_) {
+    const std::string prefix = name.empty() ? "" : name + ".";
+    all.emplace_back(prefix + "learning_rate", optimizer.learning_rate());
+    all.emplace_back(prefix + "steps", optimizer.steps());
+  }
+  return all;
 }
 
 std::vector<std::pair<std::string, Tensor>> ParameterGroups::state() const {

@@ -35,11 +35,18 @@ class ParameterGroups {
     return {groups_, parameters};
   }
 
+  const std::vector<ParameterGroup>& groups() const { return groups_; }
+  // Of each group, the numbers of its parameters among parameters().
+  const std::vector<std::vector<size_t>>& places() const { return places_; }
+  std::vector<size_t> group_of_each() const;  // of parameters(), its number
+
   void set_learning_rate(double rate);
   void set(const ScheduledRate& rate) const;  // in a captured step
   const Tensor& learning_rate() const { return first().learning_rate(); }
   const Tensor& steps() const { return first().steps(); }  // the same in all of them
   int64_t steps_made() const { return first().steps_made(); }
+  // Of state(), what has no slot: "<group>.learning_rate", "<group>.steps".
+  std::vector<std::pair<std::string, Tensor>> counters() const;
   // "<group>.learning_rate" and so on.
   std::vector<std::pair<std::string, Tensor>> state() const;
 

@@ -35,9 +35,11 @@ Rule adagrad_rule(const AdagradOptions& o) {
 }  // namespace
 
 RMSprop::RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& o)
-    : Optimizer(std::move(parameters), o.learning_rate, rmsprop_slots(o), rmsprop_rule(o)) {}
+    : Optimizer(std::move(parameters), o.learning_rate, rmsprop_slots(o), rmsprop_rule(o),
+                Reads::own_element) {}
 
 Adagrad::Adagrad(std::vector<Tensor> parameters, const AdagradOptions& o)
-    : Optimizer(std::move(parameters), o.learning_rate, {"sum_of_squares"}, adagrad_rule(o)) {}
+    : Optimizer(std::move(parameters), o.learning_rate, {"sum_of_squares"}, adagrad_rule(o),
+                Reads::own_element) {}
 
 }  // namespace plimsoll::optim

@@ -5,7 +5,7 @@
 namespace plimsoll::optim {
 namespace {
 
-std::vector<std::string> slots(const SgdOptions& o) {
+std::vector<std::string> sgd_slots(const SgdOptions& o) {
   if (o.momentum == 0) return {};
   return {"velocity"};
 }
@@ -22,6 +22,7 @@ Rule rule(const SgdOptions& o) {
 }  // namespace
 
 SGD::SGD(std::vector<Tensor> parameters, const SgdOptions& options)
-    : Optimizer(std::move(parameters), options.learning_rate, slots(options), rule(options)) {}
+    : Optimizer(std::move(parameters), options.learning_rate, sgd_slots(options), rule(options),
+                Reads::own_element) {}
 
 }  // namespace plimsoll::optim

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Trains the same on 1, 2, 4 and 8 ranks by mpirun and compares what is left behind: weights,
-# optimizer, running statistics, loss scale, log. Prints a line for each comparison and how many
-# bytes differ in all; exit code 1 where any does.
+# Trains the same on 1, 2, 4 and 8 ranks by mpirun, which share out nothing, optimizer state or
+# parameters too, and compares what is left behind: weights, optimizer, running statistics, loss
+# scale, log. Prints a line for each comparison and how many bytes differ in all; exit code 1 where
+# any does.
 #
 #   tests/ranks.sh BIN_FOLDER [MPIEXEC]               everything: some minutes
-#   RANKS="2 4" TYPES=f32 MODES=captured tests/ranks.sh build/bin mpiexec.mpich
+#   RANKS="2 4" SHARDS="0 3" TYPES=f32 MODES=captured tests/ranks.sh build/bin mpiexec.mpich
 #
 # BIN_FOLDER has train_cnn and train_transformer, built for the MPI of MPIEXEC.
 set -uo pipefail
@@ -14,6 +15,7 @@ models="${MODELS:-lenet resnet8 gpt}"
 types="${TYPES:-f32 bf16 f16}"
 modes="${MODES:-captured eager}"
 ranks="${RANKS:-2 4 8}"
+shards="${SHARDS:-0 1 2 3}"
 # More ranks than cores, as root too. MPICH does not look at these.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
@@ -46,8 +48,9 @@ for model in $models; do
     read -ra command <<< "$(program "$model") --precision $type"
     train "$folder/one" 1 "${command[@]}"
     for mode in $modes; do
-      for n in $ranks; do
-        train "$folder/run" "$n" "${command[@]}" --mode "$mode"
+      for setup in $(for n in $ranks; do for shard in $shards; do echo "$n:$shard"; done; done); do
+        n="${setup%:*}" shard="${setup#*:}"
+        train "$folder/run" "$n" "${command[@]}" --mode "$mode" --shard "$shard"
         bytes=0
         for file in log.csv $(cd "$folder/one/saves" && ls); do
           a="$folder/one/$file" b="$folder/run/$file"
@@ -55,7 +58,7 @@ for model in $models; do
           differ=$(cmp -l "$a" "$b" 2>&1 | wc -l)
           bytes=$((bytes + differ))
         done
-        echo "$model $type $mode, $n ranks against 1: $bytes bytes differ"
+        echo "$model $type $mode, $n ranks in stage $shard against 1: $bytes bytes differ"
         different=$((different + bytes))
         rm -rf "$folder/run"
       done

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/cpu/parallel.h"
+#include "core/ranks/ranks.h"
 #include "memory/step/passes.h"
 
 namespace plimsoll::train {
@@ -59,6 +60,8 @@ Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_
   if (bytes_ == TrainOptions::kWhatIsFree)
     bytes_ = all_but_outside(provider_of(pool.device()).available() / processes, pool.device()) +
              pool.stats().reserved;
+  if (Ranks* const ranks = Ranks::current(); ranks && options.shard == 3)
+    bytes_ = std::ranges::min(gathered(*ranks, bytes_));  // all plan alike
   check<ValueError>(bytes_ > 0, "train: a budget has to have bytes: ", bytes_,
                     ". Allow as many as training may take.");
   pool_.trim();

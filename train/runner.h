@@ -140,6 +140,13 @@ class Runner {
     });
     return programs;
   }
+  // As they run.
+  std::vector<Program> planned_all(const Workload& work, optim::Accumulation& window) {
+    std::vector<Program> programs;
+    for_each_program(work, window,
+                     [&](const Metas& inputs) { programs.push_back(step_->program(inputs)); });
+    return programs;
+  }
   // Nothing in eager mode.
   const Plan* plan(const Metas& metas) { return step_ ? &step_->plan(metas) : nullptr; }
   const Program* program(const Metas& metas) { return step_ ? &step_->program(metas) : nullptr; }

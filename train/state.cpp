@@ -115,8 +115,7 @@ State& State::noted(const std::string& name, std::string value) {
 int64_t State::bytes() const {
   int64_t total = 0;
   for (const Entry& entry : entries_) {
-    const auto* tensor = std::get_if<Tensor>(&entry.place);
-    total += block_bytes(tensor ? plimsoll::bytes_of(tensor->meta()) : 8);
+    total += block_bytes(plimsoll::bytes_of(meta_of(entry)));
   }
   return total;
 }
@@ -137,12 +136,33 @@ StateCopy State::copy() const {
   for (const Entry& entry : entries_) {
     if (entry.condition && !entry.condition()) continue;
     const Tensor tensor = std::visit(
-        Overloaded{copied, [](const int64_t* n) { return Tensor::of<int64_t>({*n}, {}); },
+        Overloaded{copied, [](const optim::SharedTensor& shared) { return shared.gathered(); },
+                   [](const int64_t* n) { return Tensor::of<int64_t>({*n}, {}); },
                    [](const double* x) { return Tensor::of<double>({*x}, {}); }},
         entry.place);
     result.tensors.push_back({entry.name, tensor});
   }
   return result;
+}
+
+void State::take_part() const {
+  const AllocatorScope scope(host_memory());
+  for (const Entry& entry : entries_)
+    if (const auto* shared = std::get_if<optim::SharedTensor>(&entry.place)) shared->gathered();
+}
+
+Meta State::meta_of(const Entry& entry) {
+  return std::visit(Overloaded{[](const Tensor& tensor) {
+                                 return Meta{tensor.shape(), tensor.dtype(), Device::cpu};
+                               },
+                               [](const optim::SharedTensor& shared) { return shared.meta; },
+                               [](const int64_t*) {
+                                 return Meta{{}, DType::i64};
+                               },
+                               [](const double*) {
+                                 return Meta{{}, DType::f64};
+                               }},
+                    entry.place);
 }
 
 void State::check_fits(const formats::Safetensors& file, const std::string& name,
@@ -154,17 +174,7 @@ void State::check_fits(const formats::Safetensors& file, const std::string& name
                        ". It was saved by another model or optimizer.");
       continue;
     }
-    const Meta wanted =
-        std::visit(Overloaded{[](const Tensor& tensor) {
-                                return Meta{tensor.shape(), tensor.dtype(), Device::cpu};
-                              },
-                              [](const int64_t*) {
-                                return Meta{{}, DType::i64};
-                              },
-                              [](const double*) {
-                                return Meta{{}, DType::f64};
-                              }},
-                   entry.place);
+    const Meta wanted = meta_of(entry);
     const Meta found = file.meta(entry.name);
     check<DataError>(found == wanted, "state: ", name, " has another ", entry.name, ": ", found,
                      " instead of ", wanted, ". It was saved by another model or optimizer.");
@@ -211,6 +221,9 @@ std::vector<Changed> State::restore(const fs::path& file) const {
   for (const Entry& entry : entries_) {
     if (!state.has(entry.name) || starts_with_any(entry.name, anew)) continue;
     std::visit(Overloaded{[&](const Tensor& tensor) { state.read_into(entry.name, tensor); },
+                          [&](const optim::SharedTensor& shared) {
+                            shared.take(state.tensor(entry.name));
+                          },
                           [&](int64_t* n) { *n = state.tensor(entry.name).item<int64_t>(); },
                           [&](double* x) { *x = state.tensor(entry.name).item<double>(); }},
                entry.place);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "formats/safetensors.h"
+#include "optim/shards.h"
 
 namespace plimsoll::train {
 
@@ -38,7 +39,8 @@ struct Changed {
 
 class State {
  public:
-  // `named`: pairs of a name and a tensor, which is kept as a handle. With a condition they are
+  // `named`: pairs of a name and a tensor, which is kept as a handle, or a tensor that ranks share:
+  // then all of them call copy() or take_part() together. With a condition they are
   // saved where it holds then, and restored where the file has them. ValueError for a name twice.
   template <class Named>
   State& tensors(const std::string& prefix, const Named& named,
@@ -65,12 +67,14 @@ class State {
   int64_t bytes() const;
   // From the current allocator of the CPU. OutOfMemory.
   StateCopy copy() const;
+  // This rank's part of a copy() that another one makes.
+  void take_part() const;
   // Errors, before anything is changed: DataError (as check_whole(), and for a file with other
   // names, types or shapes: naming the first), UsageError naming what does not agree.
   std::vector<Changed> restore(const std::filesystem::path& file) const;
 
  private:
-  using Place = std::variant<Tensor, int64_t*, double*>;
+  using Place = std::variant<Tensor, optim::SharedTensor, int64_t*, double*>;
   struct Entry {
     std::string name;
     Place place;
@@ -80,6 +84,7 @@ class State {
     std::string name, anew, made_with;
   };
   State& add(Entry entry);
+  static Meta meta_of(const Entry& entry);  // in host memory
   // `anew`: prefixes of what the file need not have, and may have otherwise.
   void check_fits(const formats::Safetensors& file, const std::string& name,
                   const std::vector<std::string>& anew) const;

@@ -96,6 +96,7 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       length_(length_of(options_, training_, held_out_, windows_)),
       optimizer_(matched(optimizer, model)),
       device_(optimizer_.learning_rate().device()),
+      weights_(group_.size() > 1 && !options_.plan_only ? weights_of(model) : ""),
       pool_(*default_pool(device_)),
       folder_(folder_of(options_)),
       pictures_(std::make_unique<Pictures>(options_)),
@@ -153,6 +154,7 @@ Result Trainer::run() {
   std::fflush(stdout);  // whatever becomes of the first step
   if (options_.plan_only) return result_;
   if (group_.size() > 1) agree();
+  keeps_ = group_.any(folder_ != nullptr);
   if (options_.resume && !resumed_)  // nothing is refused any more
     std::printf("nothing is saved in %s yet: training begins\n", options_.resume_from.c_str());
   open(result_.planned);
@@ -199,7 +201,7 @@ void Trainer::restore() {
                 early_.reached()
                     ? "evaluations had no lower loss any more"
                     : cat("all of its ", length_.batches, " batches were made").c_str());
-  if (own && !file.empty()) saved_ = batches_;
+  if (group_.any(own) && !file.empty()) saved_ = batches_;
 }
 
 Workload Trainer::workload() {
@@ -232,10 +234,11 @@ void Trainer::open(const Planned& planned) {
   stop_.emplace();
   start_ = std::chrono::steady_clock::now();
   pool_.reset_peak();
+  if (folder_) saves_.emplace(folder_->saves(), options_.keep);
+  const bool another = keeps_ && batches_ > 0 && saved_ != batches_;
+  if (another) save();  // another run's state: now it is this one's too
   if (folder_) {
-    saves_.emplace(folder_->saves(), options_.keep);
-    if (batches_ > 0 && saved_ != batches_) {  // another run's state: now it is this one's too
-      save();
+    if (another) {
       saves_->finish();
       if (!best_ && fs::is_directory(options_.resume_from))
         copy_best(RunFolder::saves_of(options_.resume_from), folder_->saves());
@@ -251,15 +254,18 @@ void Trainer::open(const Planned& planned) {
 
 // What a difference between ranks would ruin, before it can. Eager steps are captured for that too.
 void Trainer::agree() {
-  const std::vector<Program> programs = runner_.capture_all(workload(), step_.window());
+  std::vector<Program> programs = runner_.capture_all(workload(), step_.window());
   step_.check_programs(programs);
-  Facts facts = facts_of(options_, model_, programs, updates_of(options_, training_));
+  if (options_.captured && options_.shard == 3)  // plans decide what is gathered when
+    programs = runner_.planned_all(workload(), step_.window());
+  Facts facts = facts_of(options_, programs, updates_of(options_, training_));
   for (const auto& [name, value] : training_.identity)
     facts.emplace_back(cat("the training data, ", name), value);
   for (const auto& [name, value] : held_out_.identity)
     facts.emplace_back(cat("the data to evaluate on, ", name), value);
   facts.emplace_back("batches to evaluate on", cat(held_out_.count));
   facts.emplace_back("batches that were trained", cat(batches_));
+  facts.emplace_back("weights", weights_);
   group_.agree(facts);
 }
 
@@ -275,20 +281,20 @@ bool Trainer::reached(int64_t batches) const {
 
 void Trainer::train_all() {
   FindNan find_nan(options_, step_.scaler(), optimizer_.steps());
-  if (evaluation_missing() && evaluate() && saves_) save();
+  if (evaluation_missing() && evaluate() && keeps_) save();
   while (running()) {
     group_.asked() ? train_window(find_nan) : train_alone(find_nan);
     best_ = false;
     if (windows_.part(batches_) == 0) look_at_updates();
     const bool evaluation = length_.evaluation_after(batches_);
     if (evaluation) {
-      if (saves_) save();  // whatever the evaluation comes to
+      if (keeps_) save();  // whatever the evaluation comes to
       if (!evaluate()) return;
     }
     const bool due = options_.save_every > 0 && reached(options_.save_every);
     if (!evaluation && !due) continue;
     saved_at_ = batches_;
-    if (saves_) save();
+    if (keeps_) save();
   }
 }
 
@@ -319,7 +325,10 @@ Evaluation Trainer::last() const {
 
 void Trainer::save() {
   drain_losses(0);
-  saves_->save(batches_, state_, best_);
+  if (saves_)
+    saves_->save(batches_, state_, best_);
+  else
+    state_.take_part();
   saved_ = batches_;
 }
 
@@ -333,8 +342,13 @@ Result Trainer::finish() {
                  Result::RankBytes{result_.planned.training, result_.peak_bytes,
                                    result_.planned.evaluation, result_.evaluation_peak_bytes});
   }
-  if (saves_ && saved_ != batches_) save();
+  if (keeps_ && saved_ != batches_) save();
   if (saves_) saves_->finish();
+  if (step_.shards()) {
+    const AllocatorScope outside(
+        std::make_shared<PooledAllocator>(host_provider()));  // of any plan
+    step_.shards()->gather_for_good();
+  }
   result_.evaluations = journal_.evaluations();
   result_.last = last();
   result_.skipped = step_.skipped(batches_);
@@ -348,9 +362,9 @@ Result Trainer::finish() {
   if (!result_.over) {
     const std::string stopped =
         cat("stopped after ", batches_, " batches; ",
-            saves_           ? cat("resume goes on from ", options_.run)
-            : group_.first() ? std::string("nothing is kept, as there is no folder for the run")
-                             : std::string("what is kept is kept by rank 0"),
+            keeps_ ? cat("resume goes on from ",
+                         group_.first() ? options_.run : std::string("the folder of rank 0"))
+                   : std::string("nothing is kept, as there is no folder for the run"),
             ".");
     if (stop_asked()) throw Interrupted(stopped);
     std::printf("%s\n", stopped.c_str());

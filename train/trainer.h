@@ -113,9 +113,10 @@ class Trainer {
   void look_at_updates();
   Result evaluate_only();
   bool evaluate();  // false: it was left, as a stop was asked for
+  std::vector<double> evaluate_share();
   std::vector<double> evaluate_batch(int64_t number);
   Evaluation last() const;
-  void save();
+  void save();  // with the other ranks, of which the first writes
   Result finish();
 
   const RankGroup group_;
@@ -126,6 +127,7 @@ class Trainer {
   const RunLength length_;
   optim::ParameterGroups optimizer_;
   const Device device_;
+  const std::string weights_;  // their hash as they came, of ranks
   PooledAllocator& pool_;
   const std::unique_ptr<RunFolder> folder_;
   const std::unique_ptr<Pictures> pictures_;
@@ -150,8 +152,9 @@ class Trainer {
   int64_t labels_ = 0;                         // of the batch that was trained last
   int64_t first_ = 0;                          // batch of this process
   bool resumed_ = false;                       // from a save
-  int64_t saved_ = -1;     // batches at the last save of this run; -1: none
-  int64_t saved_at_ = -1;  // the same, of the rank that saves
+  bool keeps_ = false;                         // there is a folder, here or on the first rank
+  int64_t saved_ = -1;                         // batches at the last save of this run; -1: none
+  int64_t saved_at_ = -1;                      // the same, of the rank that saves
   bool best_ = false;                          // whether the last evaluation, just made, was
   bool stop_agreed_ = false;                   // by ranks
   Result result_;

@@ -60,20 +60,17 @@ void Trainer::train_alone(FindNan& find_nan) {
 void Trainer::train_window(FindNan& find_nan) {
   const int64_t start = batches_, parts = windows_.parts(start);
   const optim::RankShare share = step_.prepare_window(start);
-  // Others may have more batches, and rank 0 a save to write first.
-  const int64_t longest = std::min(parts, windows_.most / group_.size());
   group_.note(cat("in the batches ", start + 1, " to ", start + parts),
-              static_cast<double>(1 + longest - share.runs) +
-                  (saved_at_ == start ? RankGroup::kSaveTimes : 0));
-  // Without a batch, one of the epoch's first window does: it counts nothing.
-  const int64_t first =
-      share.batches > 0 ? start + share.first : start - start % windows_.epoch + share.first;
+              1 + (saved_at_ == start ? RankGroup::kSaveTimes : 0));
+  // Where a run has no batch, one of the epoch's first window does: it counts nothing.
+  const int64_t any = windows_.epoch > 0 ? start - start % windows_.epoch : start;
   std::vector<double> told(static_cast<size_t>(2 * windows_.most / group_.size() + 1));
   std::vector<Tensor> gradients;
   for (int64_t run = 0; run < share.runs; ++run) {
     step_.window().at(run, share.runs);
     const bool last = run + 1 == share.runs;
-    Runner::Trained trained = train_batch(find_nan, first + run, last, last && draws(start));
+    const int64_t number = (run < share.batches ? start : any) + share.first + run;
+    Runner::Trained trained = train_batch(find_nan, number, last, last && draws(start));
     told[static_cast<size_t>(2 * run)] = trained.loss.unchecked();
     told[static_cast<size_t>(2 * run + 1)] = static_cast<double>(labels_);
     gradients = std::move(trained.gradients);
@@ -100,6 +97,26 @@ void Trainer::drain_losses(size_t most_left) {
     round_loss_.add(loss, batch.labels);
     journal_.trained(batch.batches, loss, batch.learning_rate.value());
   }
+}
+
+// Of this rank's share of the batches. Where each gathers parameters, all ranks run as many, and the
+// last batch together: it may be a shorter one, which is planned in its own way.
+std::vector<double> Trainer::evaluate_share() {
+  const auto [begin, end] = group_.share(held_out_.count);
+  std::vector<double> figures;
+  const auto evaluate = [&](int64_t number, bool own) {
+    const std::vector<double> some = evaluate_batch(number);
+    if (own) figures.insert(figures.end(), some.begin(), some.end());
+  };
+  if (options_.shard < 3 || group_.size() == 1) {
+    for (int64_t i = begin; i < end && !stop_->requested(); ++i) evaluate(i, true);
+    return figures;
+  }
+  const int64_t last = held_out_.count - 1, most = last / group_.size() + 1;
+  for (int64_t i = begin; i < begin + most; ++i)
+    evaluate(std::clamp<int64_t>(i, 0, std::max<int64_t>(last - 1, 0)), i < end && i < last);
+  evaluate(last, end == held_out_.count && begin < end);
+  return figures;
 }
 
 // Loss, labels that count, right guesses, and each metric.
@@ -137,19 +154,14 @@ bool Trainer::evaluate() {
   const Objective& objective = options_.objective;
   score_ = {};
   std::vector<Mean> means(objective.metrics.size());
-  const auto [begin, end] = group_.share(held_out_.count);
-  std::vector<double> figures;
-  int64_t i = begin;
-  for (; i < end && !stop_->requested(); ++i) {
-    const std::vector<double> some = evaluate_batch(i);
-    figures.insert(figures.end(), some.begin(), some.end());
-  }
   group_.note(cat("in the evaluation after ", batches_, " batches"), 1 + RankGroup::kSaveTimes);
-  if (group_.any(i < end)) {  // it is made when training goes on
+  std::vector<double> figures = evaluate_share();
+  const auto [begin, end] = group_.share(held_out_.count);
+  const int64_t width = 3 + std::ssize(means);
+  if (group_.any(std::ssize(figures) < (end - begin) * width)) {  // made when training goes on
     stop_agreed_ = true;
     return false;
   }
-  const int64_t width = 3 + std::ssize(means);
   figures = group_.in_order(std::move(figures), held_out_.count, width);
   for (auto batch = figures.begin(); batch != figures.end(); batch += width) {
     const auto counted = static_cast<int64_t>(batch[1]);

@@ -48,9 +48,14 @@ TrainingStep::TrainingStep(const nn::Module& model, optim::ParameterGroups& opti
       options_(options),
       windows_(windows),
       scaler_(make_scaler(options, parameters_.front().device())),
-      window_(ranks ? optim::Accumulation(parameters_, windows.most, ranks->rank(), ranks->size())
+      window_(ranks ? optim::Accumulation(parameters_, windows.most, ranks->rank(), ranks->size(),
+                                          optimizer.group_of_each(), options.shard)
                     : optim::Accumulation(parameters_, windows.most)) {
-  if (window_.shared()) statistics_.emplace(model, *window_.shared());
+  if (window_.shared()) {
+    shards_.emplace(parameters_, optimizer_, *window_.shared(), ranks->rank(), ranks->size(),
+                    options.shard);
+    statistics_.emplace(model, *window_.shared());
+  }
   if (options.schedule && scaler_.current().defined())
     async_rate_.emplace(options.schedule, optimizer.steps());
   if (options.prune > 0)
@@ -61,25 +66,11 @@ TrainingStep::TrainingStep(const nn::Module& model, optim::ParameterGroups& opti
 StepFunction TrainingStep::train(Precision precision, bool return_gradients) const {
   return [this, precision, return_gradients](std::span<const Tensor> in) {
     if (async_rate_) optimizer_.set(*async_rate_);
-    const Autocast scope(precision);
-    const Objective& objective = options_.objective;
-    nn::Mode mode = nn::training(in[2]);
-    if (statistics_) {
-      statistics_->begin_batch();
-      mode.statistics = &*statistics_;
-    }
-    const Tensor loss = objective.loss(model_(in[0], mode), in[1]);
-    const Tensor weight = window_.weight(count_labels(in[1]));
-    std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
-    sums = window_.add(std::move(sums), weight);
+    const auto [loss, sums] = add_batch(in, precision);
     std::vector results{loss};
     if (sums.empty()) return results;  // the window goes on
     if (statistics_) statistics_->apply();
-    const auto [grads, skip] = scaler_.unscale(std::move(sums));
-    optimizer_.update(options_.clip_norm > 0
-                          ? optim::clip_by_global_norm(grads, options_.clip_norm).grads
-                          : grads,
-                      skip);
+    const auto [skip, grads] = update(std::move(sums), return_gradients);
     if (pruner_) pruner_->apply();
     scaler_.update(skip);
     if (return_gradients) results.insert(results.end(), grads.begin(), grads.end());
@@ -87,8 +78,34 @@ StepFunction TrainingStep::train(Precision precision, bool return_gradients) con
   };
 }
 
+// Its loss, and what the window then gives.
+std::pair<Tensor, std::vector<Tensor>> TrainingStep::add_batch(std::span<const Tensor> in,
+                                                               Precision precision) const {
+  const optim::Shards::Gathered gathered(shards_);
+  const Autocast scope(precision);
+  nn::Mode mode = nn::training(in[2]);
+  if (statistics_) {
+    statistics_->begin_batch();
+    mode.statistics = &*statistics_;
+  }
+  const Tensor loss = options_.objective.loss(model_(in[0], mode), in[1]);
+  const Tensor weight = window_.weight(count_labels(in[1]));
+  std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
+  return {loss, window_.add(std::move(sums), weight)};
+}
+
+optim::Shards::Updated TrainingStep::update(std::vector<Tensor> sums, bool return_grads) const {
+  if (shards_) return shards_->update(std::move(sums), scaler_, options_.clip_norm, return_grads);
+  auto [grads, skip] = scaler_.unscale(std::move(sums));
+  optimizer_.update(
+      options_.clip_norm > 0 ? optim::clip_by_global_norm(grads, options_.clip_norm).grads : grads,
+      skip);
+  return {skip, std::move(grads)};
+}
+
 StepFunction TrainingStep::evaluate(Precision precision) const {
   return [this, precision](std::span<const Tensor> in) {
+    const optim::Shards::Gathered gathered(shards_);
     const NoGrad no_grad;
     const Autocast scope(precision);
     const Objective& objective = options_.objective;
@@ -149,8 +166,8 @@ void TrainingStep::check_programs(const std::vector<Program>& programs) const {
             "ranks, or keep it by nn::BatchNorm2d.");
     });
     for (const Instruction& instruction : program.instructions)
-      check<StateError>(update || !instruction.op->talks, "train: the model talks to other ranks (",
-                        instruction.op->name,
+      check<StateError>(update || options_.shard > 0 || !instruction.op->talks,
+                        "train: the model talks to other ranks (", instruction.op->name,
                         "), which train and evaluate other numbers of batches. Leave it out.");
   }
 }
@@ -160,10 +177,21 @@ AsyncReadBack TrainingStep::learning_rate() const {
 }
 
 void TrainingStep::add_to(State& state, std::function<bool()> in_window) const {
-  state.tensors("", model_.named_parameters())
-      .tensors("", model_.named_buffers())
-      .tensors("optimizer.", optimizer_.state())
-      .tensors("loss_scaler.", scaler_.state())
+  const std::vector<NamedTensor> names = model_.named_parameters();
+  if (shards_ && shards_->stage() == 3) {
+    std::vector<std::pair<std::string, optim::SharedTensor>> shared;
+    for (const optim::SharedTensor& parameter : shards_->parameters())
+      shared.emplace_back(names[shared.size()].name, parameter);
+    state.tensors("", shared);
+  } else {
+    state.tensors("", names);
+  }
+  state.tensors("", model_.named_buffers());
+  if (shards_ && shards_->stage() > 0)
+    state.tensors("optimizer.", optimizer_.counters()).tensors("optimizer.", shards_->state());
+  else
+    state.tensors("optimizer.", optimizer_.state());
+  state.tensors("loss_scaler.", scaler_.state())
       .tensors("window.", window_.state(), std::move(in_window));
   if (pruner_) state.tensors("pruner.", pruner_->state());
 }

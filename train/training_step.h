@@ -19,6 +19,7 @@
 #include "optim/parameter_groups.h"
 #include "optim/prune.h"
 #include "optim/scheduled_rate.h"
+#include "optim/shards.h"
 #include "train/options.h"
 #include "train/ranks/statistics.h"
 #include "train/windows.h"
@@ -64,6 +65,8 @@ class TrainingStep {
     return windows_.before(number) - optimizer_.steps_made();
   }
 
+  // Of ranks: where parameters and state lie; null without them.
+  optim::Shards* shards() { return shards_ ? &*shards_ : nullptr; }
   // Parameters, buffers, optimizer, scaler, masks; the sums of the window where `in_window()`
   // holds.
   void add_to(State& state, std::function<bool()> in_window) const;
@@ -75,6 +78,9 @@ class TrainingStep {
 
  private:
   void prepare_update(int64_t number, bool begins);
+  std::pair<Tensor, std::vector<Tensor>> add_batch(std::span<const Tensor> in,
+                                                   Precision precision) const;
+  optim::Shards::Updated update(std::vector<Tensor> sums, bool return_grads) const;
 
   const nn::Module& model_;
   const std::vector<Tensor> parameters_;
@@ -83,6 +89,7 @@ class TrainingStep {
   const Windows windows_;
   optim::LossScaler scaler_;
   optim::Accumulation window_;
+  std::optional<optim::Shards> shards_;             // of ranks
   std::optional<RankStatistics> statistics_;        // of ranks, where the model has batch norm
   std::optional<optim::ScheduledRate> async_rate_;  // where loss scaling may leave updates out
   mutable std::optional<optim::Pruner> pruner_;

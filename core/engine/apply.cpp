@@ -122,9 +122,9 @@ void check_mutated(const OpDef& op, std::span<const Tensor> inputs) {
                       " is written in place but is part of the tape: ", inputs[i].meta(),
                       ". Do it under NoGrad.");
     for (size_t j = 0; j < inputs.size(); ++j)
-      check<ValueError>(i == j || inputs[j].value().storage != storage, op.name, ": input ", i,
-                        " is written in place and shares its memory with input ", j, ": ",
-                        inputs[i].meta(), ". Pass a copy of one of them.");
+      check<ValueError>(i == j || inputs[j].value().storage->base() != storage->base(), op.name,
+                        ": input ", i, " is written in place and shares its memory with input ", j,
+                        ": ", inputs[i].meta(), ". Pass a copy of one of them.");
     if (Trace::current() && !storage->is_symbolic()) Trace::current()->mutate(storage, op.name);
   }
 }

@@ -30,6 +30,9 @@ void Tensor::require_bytes(const char* op) const {
                     " was written in place by the step. Return it from the step instead.");
   check<DeviceError>(device() != Device::null, op, ": the null device has no bytes: ", meta(),
                      ". Compute on the cpu device to look at values.");
+  check<StateError>(value_.storage->data() || count() == 0, op,
+                    ": other ranks have parts of this parameter: ", meta(),
+                    ". Look at it when training is over.");
 }
 
 void* Tensor::address(DType wanted) const {

@@ -44,7 +44,7 @@ void Trace::mutate(const std::shared_ptr<Storage>& storage, const char* op) {
 
 bool Trace::outdated(const Storage& storage) const {
   for (const Mutated& m : mutated_)
-    if (m.storage.get() == &storage) return true;
+    if (m.storage->base() == storage.base()) return true;
   return false;
 }
 
@@ -56,7 +56,8 @@ Value Trace::temporary(const Meta& meta, Buffer::Kind kind, MemoryClass memory_c
 }
 
 Operand Trace::operand(const Value& value) {
-  const Storage& storage = *value.storage;
+  const auto& place = value.storage->whole() ? value.storage->whole() : value.storage;
+  const Storage& storage = *place;
   check<StateError>(!storage.is_symbolic() || storage.trace() == id_,
                     "capture: a tensor belongs to a captured step that has ended: ", value.meta,
                     ". Return it from that step instead.");
@@ -66,10 +67,11 @@ Operand Trace::operand(const Value& value) {
         externals_.try_emplace(&storage, static_cast<int>(program_.buffers.size()));
     if (is_new)
       program_.buffers.push_back(
-          {Buffer::Kind::external, storage.bytes(), storage.memory_class(), value.storage});
+          {Buffer::Kind::external, storage.bytes(), storage.memory_class(), place});
     buffer = entry->second;
   }
-  return {buffer, value.meta, value.strides, value.offset};
+  return {buffer, value.meta, value.strides,
+          value.offset + value.storage->begin() / size_of(value.meta.dtype)};
 }
 
 std::vector<Value> Trace::append(const OpDef& op, const Attrs& attrs, std::span<const Tensor> in,

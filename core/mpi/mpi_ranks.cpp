@@ -196,9 +196,12 @@ class MpiRanks : public Ranks {
       case Collective::Kind::all_to_all:
         MPI_Ialltoall(from, part.count, type, to, part.count, type, MPI_COMM_WORLD, &request);
         break;
-      case Collective::Kind::all_gather:
-        MPI_Iallgather(from, part.count, type, to, part.count, type, MPI_COMM_WORLD, &request);
+      case Collective::Kind::all_gather: {
+        const bool in_place = from == static_cast<std::byte*>(to) + rank_ * bytes;
+        MPI_Iallgather(in_place ? MPI_IN_PLACE : from, part.count, type, to, part.count, type,
+                       MPI_COMM_WORLD, &request);
         break;
+      }
       case Collective::Kind::broadcast:
         MPI_Ibcast(to, part.count, type, static_cast<int>(root), MPI_COMM_WORLD, &request);
         break;

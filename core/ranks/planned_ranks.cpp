@@ -17,7 +17,7 @@ Ticket PlannedRanks::start(const Collective& collective) {
                     " of them are planned, and only this one is there: rank ", rank_,
                     ". Start as many processes with mpirun.");
   if (collective.kind != Collective::Kind::broadcast && collective.bytes > 0)
-    std::memcpy(collective.to, collective.from, static_cast<size_t>(collective.bytes));
+    std::memmove(collective.to, collective.from, static_cast<size_t>(collective.bytes));
   return 0;
 }
 

@@ -21,7 +21,8 @@
 
 namespace plimsoll {
 
-// Bytes to move between all ranks. `from` and `to` do not overlap.
+// Bytes to move between all ranks. `from` and `to` do not overlap, but for an all_gather whose
+// `from` is the part of `to` that this rank's comes to.
 struct Collective {
   enum class Kind : uint8_t {
     // Both have a part for each rank: part r of `from` goes to rank r, part r of `to` comes from it.

@@ -8,9 +8,9 @@ const char* name_of(Device device) {
 }
 
 const char* name_of(MemoryClass memory_class) {
-  constexpr const char* kNames[kMemoryClasses] = {"parameters",  "gradients", "optimizer state",
-                                                  "activations", "workspace", "inputs",
-                                                  "cache",       "arena"};
+  constexpr const char* kNames[kMemoryClasses] = {"parameters",      "gathered",    "gradients",
+                                                  "optimizer state", "activations", "workspace",
+                                                  "inputs",          "cache",       "arena"};
   return kNames[static_cast<int>(memory_class)];
 }
 

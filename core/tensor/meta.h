@@ -40,6 +40,7 @@ int64_t block_bytes(int64_t bytes);
 // What memory is held for; statistics and plans are divided by it.
 enum class MemoryClass : uint8_t {
   parameter,
+  gathered,  // parameters of which ranks have parts, while they are whole
   gradient,
   optimizer,
   activation,
@@ -48,7 +49,7 @@ enum class MemoryClass : uint8_t {
   cache,  // what attention has read: keys and values
   arena
 };
-constexpr int kMemoryClasses = 8;
+constexpr int kMemoryClasses = 9;
 const char* name_of(MemoryClass memory_class);
 
 }  // namespace plimsoll

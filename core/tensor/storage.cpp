@@ -49,8 +49,19 @@ std::shared_ptr<Storage> Storage::symbolic(uint64_t trace, int buffer, int64_t b
 }
 
 Storage::~Storage() {
-  if (owner_ && data_) owner_->deallocate(data_, bytes_, memory_class_);
+  give_back();
   --live_;
+}
+
+void Storage::give_back() {
+  if (owner_ && data_) owner_->deallocate(data_, bytes_, memory_class_);
+  data_ = nullptr;
+}
+
+void Storage::become_part_of(std::shared_ptr<Storage> whole, int64_t begin) {
+  give_back();
+  whole_ = std::move(whole);
+  begin_ = begin;
 }
 
 void Storage::reclassify(MemoryClass memory_class) {

@@ -21,21 +21,32 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  std::byte* data() const { return data_; }
+  // Gives its bytes back; from here on it is the part of `whole` that begins at byte `begin`, real
+  // or symbolic: so all who hold a parameter see it in a flat buffer of many, or in one that is
+  // there for a while. nullptr: it has no bytes until the next call. `whole` is part of no other.
+  void become_part_of(std::shared_ptr<Storage> whole, int64_t begin = 0);
+  const std::shared_ptr<Storage>& whole() const { return whole_; }  // null: it is no part
+  int64_t begin() const { return begin_; }
+  // What tells whether two share memory.
+  const Storage* base() const { return whole_ ? whole_.get() : this; }
+
+  std::byte* data() const {
+    if (!whole_) return data_;
+    return whole_->data_ ? whole_->data_ + begin_ : nullptr;
+  }
   int64_t bytes() const { return bytes_; }
   MemoryClass memory_class() const { return memory_class_; }
   void reclassify(MemoryClass memory_class);
 
-  bool is_symbolic() const { return trace_ != 0; }
-  uint64_t trace() const { return trace_; }  // 0: real
-  int buffer() const { return buffer_; }
+  bool is_symbolic() const { return trace() != 0; }
+  uint64_t trace() const { return base()->trace_; }  // 0: real
+  int buffer() const { return base()->buffer_; }
 
   // Counts the ops that wrote into this block in place. A saved value remembers the number it saw.
-  uint32_t version() const { return version_; }
-  void bump_version() { ++version_; }
-  void restore_version(uint32_t version) {
-    version_ = version;
-  }                                        // a capture ends: nothing was written
+  uint32_t version() const { return base()->version_; }
+  void bump_version() { ++(whole_ ? *whole_ : *this).version_; }
+  // A capture ends: nothing was written.
+  void restore_version(uint32_t version) { (whole_ ? *whole_ : *this).version_ = version; }
   uint64_t born() const { return born_; }  // storages are numbered in the order of their creation
   static uint64_t next_born() { return next_born_.load(); }
 
@@ -44,10 +55,13 @@ class Storage {
 
  private:
   Storage() : born_(next_born_++) { ++live_; }
+  void give_back();
 
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
   std::shared_ptr<Allocator> owner_;
+  std::shared_ptr<Storage> whole_;
+  int64_t begin_ = 0;
   uint64_t born_;
   uint64_t trace_ = 0;
   int buffer_ = -1;

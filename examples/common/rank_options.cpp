@@ -28,6 +28,11 @@ void add_rank_options(CommandLine& app, Options& options) {
                  "divide --accumulate; 0: this one alone")
       ->check(whole_number(0, kLargestBatch))
       ->capture_default_str();
+  app.add_option("--shard", options.shard,
+                 "What ranks share out instead of each having it: 1 the optimizer's state, 2 "
+                 "gradients too, 3 parameters too; 0: nothing")
+      ->check(whole_number(0, 3))
+      ->capture_default_str();
   app.add_option("--comm-timeout", options.comm_timeout,
                  "Seconds that a rank waits for the others before it ends all of them")
       ->check(positive_number())
@@ -35,6 +40,9 @@ void add_rank_options(CommandLine& app, Options& options) {
 }
 
 void Launched::open(Options& options) {
+  check<UsageError>(options.ranks > 0 || options.shard == 0,
+                    "--shard: things are shared out among ranks, and there are none: stage ",
+                    options.shard, ". Give --ranks too.");
   if (options.plan_only) return;
   check<UsageError>(options.ranks > 0 || launched() == "1", "--ranks: the launcher started ",
                     launched(), " processes, and no ranks are asked for. Give --ranks ", launched(),

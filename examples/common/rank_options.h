@@ -15,7 +15,7 @@
 
 namespace plimsoll::examples {
 
-// --ranks and --comm-timeout.
+// --ranks, --shard and --comm-timeout.
 void add_rank_options(CommandLine& app, Options& options);
 
 // The ranks of this process, which outlive whatever is thrown.

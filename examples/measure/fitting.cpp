@@ -41,27 +41,28 @@ class Plans {
 
   // The batch's plan within so many bytes, if it is one that is asked for.
   std::optional<Fit> fit(int64_t batch, int64_t bytes) {
+    if (recomputing_ == Recomputing::none) {
+      const PlannedProgram& planned = without_budget(batch);
+      const Fit fit = fit_of(planned, batch, predicted(planned.program, options_));
+      return fit.bytes > bytes ? std::nullopt : std::optional(fit);
+    }
     const BudgetPlanner& planner = planner_for(batch);
-    if (planner.largest() > bytes &&
-        (recomputing_ == Recomputing::none || planner.smallest() > bytes))
-      return std::nullopt;
+    if (planner.largest() > bytes && planner.smallest() > bytes) return std::nullopt;
     const PlannedProgram planned = planner.plan_within(bytes);
     const Recompute& recompute = planned.plan.recompute;
     const Lanes lanes = predicted(planned.program, options_);
     const double kept = predicted(program_for(batch), options_).computing;
     if (recomputing_ == Recomputing::up_to_a_tenth && lanes.computing > 1.1 * kept)
       return std::nullopt;
-    return Fit{.batch = batch,
-               .bytes = planned.plan.total_bytes() + planned.plan.result_bytes,
-               .seconds = lanes.seconds,
-               .added_seconds = recompute.repetitions > 0 ? lanes.computing - kept : 0,
-               .lanes = lanes};
+    Fit fit = fit_of(planned, batch, lanes);
+    if (recompute.repetitions > 0) fit.added_seconds = lanes.computing - kept;
+    return fit;
   }
 
   // About what a batch takes in this way.
   int64_t guess(int64_t batch) {
-    const BudgetPlanner& planner = planner_for(batch);
-    return recomputing_ == Recomputing::none ? planner.largest() : planner.smallest();
+    if (recomputing_ == Recomputing::none) return fit_of(without_budget(batch), batch, {}).bytes;
+    return planner_for(batch).smallest();
   }
 
   // What it takes at least; within a tenth plan by plan, downwards from the one that makes nothing
@@ -74,6 +75,18 @@ class Plans {
   }
 
  private:
+  static Fit fit_of(const PlannedProgram& planned, int64_t batch, const Lanes& lanes) {
+    return {.batch = batch,
+            .bytes = planned.plan.total_bytes() + planned.plan.result_bytes,
+            .seconds = lanes.seconds,
+            .lanes = lanes,
+            .at_peak = planned.plan.at_peak};
+  }
+  const PlannedProgram& without_budget(int64_t batch) {
+    const auto found = plans_.find(batch);
+    if (found != plans_.end()) return found->second;
+    return plans_.emplace(batch, plan_step(program_for(batch), {})).first->second;
+  }
   const Program& program_for(int64_t batch) {
     const auto [entry, is_new] = programs_.try_emplace(batch);
     if (is_new)
@@ -93,6 +106,7 @@ class Plans {
   Recomputing recomputing_;
   const FitOptions& options_;
   std::map<int64_t, Program> programs_;
+  std::map<int64_t, PlannedProgram> plans_;
   std::map<int64_t, BudgetPlanner> planners_;
 };
 
@@ -105,23 +119,27 @@ TrainingStep::TrainingStep(const FitModel& model, Precision precision, Device de
       model_(make_model(model, device)),
       parameters_(model_->parameters()),
       scaler_(scaler_for(precision, device)) {
-  if (model.ranks > 0) {
-    ranks_.emplace(0, model.ranks);
-    window_.emplace(parameters_, model.accumulate, 0, model.ranks);
-  }
-  if (window_ && window_->shared()) {
-    statistics_.emplace(*model_, *window_->shared());
-    const int64_t runs = window_->shared()->most_runs();
-    window_->at(runs - 1, runs);
-  }
   if (!is_text(model)) {
     optimizers_.push_back(optim::Adam(parameters_));
-    return;
+    groups_.emplace(optimizers_[0]);
+  } else {
+    std::vector<Tensor> matrices, vectors;
+    for (const Tensor& p : parameters_) (p.rank() >= 2 ? matrices : vectors).push_back(p);
+    optimizers_.push_back(optim::AdamW(std::move(matrices), {.weight_decay = 0.1}));
+    optimizers_.push_back(optim::AdamW(std::move(vectors), {.weight_decay = 0}));
+    groups_.emplace(std::vector<optim::ParameterGroup>{{"matrices", optimizers_[0]},
+                                                       {"vectors", optimizers_[1]}},
+                    parameters_);
   }
-  std::vector<Tensor> matrices, vectors;
-  for (const Tensor& p : parameters_) (p.rank() >= 2 ? matrices : vectors).push_back(p);
-  optimizers_.push_back(optim::AdamW(std::move(matrices), {.weight_decay = 0.1}));
-  optimizers_.push_back(optim::AdamW(std::move(vectors), {.weight_decay = 0}));
+  if (model.ranks == 0) return;
+  ranks_.emplace(0, model.ranks);
+  window_.emplace(parameters_, model.accumulate, 0, model.ranks, groups_->group_of_each(),
+                  model.shard);
+  const auto& shared = window_->shared();
+  if (!shared) return;
+  statistics_.emplace(*model_, *shared);
+  window_->at(shared->most_runs() - 1, shared->most_runs());
+  shards_.emplace(parameters_, *groups_, *shared, 0, model.ranks, model.shard);
 }
 
 Metas TrainingStep::inputs(int64_t batch) const {
@@ -138,27 +156,31 @@ Metas TrainingStep::inputs(int64_t batch) const {
 }
 
 std::vector<Tensor> TrainingStep::operator()(std::span<const Tensor> in) const {
-  const Autocast scope(precision_);
   const RanksScope ranks(ranks_ ? &*ranks_ : nullptr);
+  auto [loss, sums] = add_batch(in);
+  if (statistics_) statistics_->apply();
+  const double clip_norm = is_text(choice_) ? 1 : 0;
+  if (shards_) {
+    scaler_.update(shards_->update(std::move(sums), scaler_, clip_norm).skip);
+    return {loss};
+  }
+  const auto [grads, skip] = scaler_.unscale(std::move(sums));
+  groups_->update(clip_norm > 0 ? optim::clip_by_global_norm(grads, clip_norm).grads : grads, skip);
+  scaler_.update(skip);
+  return {loss};
+}
+
+// Its loss, and what its window then gives.
+std::pair<Tensor, std::vector<Tensor>> TrainingStep::add_batch(std::span<const Tensor> in) const {
+  const optim::Shards::Gathered gathered(shards_);
+  const Autocast scope(precision_);
   nn::Mode mode = nn::training(in[2]);
   if (statistics_) mode.statistics = &*statistics_;
   const Tensor loss = cross_entropy((*model_)(in[0], mode), in[1]);
   const Tensor weight = window_ ? window_->weight(optim::counted(in[1])) : Tensor();
   std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
   if (window_) sums = window_->add(std::move(sums), weight);
-  if (statistics_) statistics_->apply();
-  auto [grads, skip] = scaler_.unscale(std::move(sums));
-  if (is_text(choice_)) {
-    grads = optim::clip_by_global_norm(grads, 1.0).grads;
-    std::vector<Tensor> matrices, vectors;
-    for (const Tensor& grad : grads) (grad.rank() >= 2 ? matrices : vectors).push_back(grad);
-    optimizers_[0].update(matrices, skip);
-    optimizers_[1].update(vectors, skip);
-  } else {
-    optimizers_[0].update(grads, skip);
-  }
-  scaler_.update(skip);
-  return {loss};
+  return {loss, std::move(sums)};
 }
 
 Lanes predicted(const Program& program, const FitOptions& options) {

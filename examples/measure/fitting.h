@@ -19,6 +19,7 @@
 #include "optim/accumulation.h"
 #include "optim/adam.h"
 #include "optim/loss_scaler.h"
+#include "optim/shards.h"
 #include "train/ranks/statistics.h"
 
 namespace plimsoll::examples {
@@ -30,6 +31,7 @@ struct FitModel {
   int64_t context = 128;           // of textcls and gpt2-124M
   int64_t ranks = 0;               // that share windows of `accumulate` batches; 0: there are none
   int64_t accumulate = 1;
+  int64_t shard = 0;  // what they share out: the stage of optim/shards.h
 };
 
 // What train_cnn and train_transformer do with a batch: loss, gradients, update; with loss scaling
@@ -45,15 +47,19 @@ class TrainingStep {
   int64_t parameter_count() const { return model_->parameter_count(); }
 
  private:
+  std::pair<Tensor, std::vector<Tensor>> add_batch(std::span<const Tensor> in) const;
+
   FitModel choice_;
   Precision precision_;
   Device device_;
   std::unique_ptr<Staged> model_;
   std::vector<Tensor> parameters_;
-  mutable std::vector<optim::Optimizer> optimizers_;  // one for all, or for matrices and vectors
+  std::vector<optim::Optimizer> optimizers_;  // one for all, or for matrices and vectors
+  mutable std::optional<optim::ParameterGroups> groups_;
   optim::LossScaler scaler_;
   mutable std::optional<PlannedRanks> ranks_;
   std::optional<optim::Accumulation> window_;
+  std::optional<optim::Shards> shards_;
   std::optional<train::RankStatistics> statistics_;
 };
 
@@ -72,13 +78,15 @@ struct Fit {
   double seconds = 0, added_seconds = 0;  // predicted, of a step, and of what it makes again
   Lanes lanes{};                          // of `seconds`, what computes and what exchanges
   int64_t least_bytes = 0;                // what one example takes so, when not even that fits
+  BytesByClass at_peak{};                 // of these bytes, when most is held
 };
 
 // Seconds of one run: operations and bytes of each instruction, one after the other, and beside them
 // what is exchanged.
 Lanes predicted(const Program& program, const FitOptions& options);
 
-// The largest batch within `bytes` whose plan makes nothing again, makes again what costs up to a
+// The largest batch within `bytes` whose plan is the one without a budget, makes again what costs up
+// to a
 // tenth of the step, or is the smallest that is found. One example more does not fit: it was tried.
 // What fits, a Step runs with {.budget = bytes, .planning = {CostModel::model, search_seconds}}:
 // plans are searched for the speed of CostModel::model, and those found are judged at `speed`. For

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
@@ -22,6 +23,10 @@ std::vector<double> each(const std::vector<Cost>& costs, double farness) {
   std::vector<double> all;
   for (const Cost& cost : costs) all.push_back(cost.at(farness));
   return all;
+}
+
+double sum_of(const std::vector<double>& seconds) {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
 }  // namespace
@@ -58,6 +63,7 @@ int64_t BudgetPlanner::Order::arena_bytes(const recompute::Point& point) const {
 BudgetPlanner::Priced::Priced(const Order& of, std::vector<Cost> given)
     : order(&of),
       costs(std::move(given)),
+      once(sum_of(each(costs, kFarthest))),
       by_arena(std::ranges::any_of(costs, [](const Cost& c) { return c.far != c.near; })) {
   const recompute::Timeline timeline(recompute::problem_of(order->program, each(costs, kFarthest)));
   recompute::Frontier starts = order->lowest().points;
@@ -112,16 +118,13 @@ const std::vector<BudgetPlanner::Priced>& BudgetPlanner::priced() const {
 }
 
 double BudgetPlanner::keep_seconds() const {
-  double seconds = 0;
-  for (const double each_seconds : each(priced()[0].costs, arena_farness(keep_.arena_bytes)))
-    seconds += each_seconds;
-  return seconds;
+  return sum_of(each(priced()[0].costs, arena_farness(keep_.arena_bytes)));
 }
 
 // Against the step that keeps all. Below 0 where a smaller arena makes the step faster by more than
 // what runs again makes it slower.
 double BudgetPlanner::added_seconds(const Priced& order, size_t point) const {
-  if (!order.by_arena) return order.points[point].cost;
+  if (!order.by_arena) return order.points[point].cost + order.once - priced_[0].once;
   return order.estimate(point).seconds - keep_seconds();
 }
 

@@ -85,6 +85,7 @@ class BudgetPlanner {
 
     const Order* order;
     std::vector<Cost> costs;     // of each instruction
+    double once;                 // of all of them
     bool by_arena;               // some cost is not the same near and far
     recompute::Frontier points;  // the order's least() in front of what was found beside it
     mutable std::map<size_t, Estimate> estimates;  // of the points that were looked at

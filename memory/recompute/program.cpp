@@ -30,7 +30,9 @@ void forbid_across_mutations(const Program& program, Problem& problem) {
       problem.storages[operand.buffer].evictable = false;
     }
     Op& op = problem.ops[i];
-    op.repeatable_before = instruction.op->mutates || instruction.op->talks ? 0 : n + 1;
+    const bool once = instruction.op->mutates ||
+                      (instruction.op->talks && !gathers_parameters(program, instruction));
+    op.repeatable_before = once ? 0 : n + 1;
     for (const Operand& operand : instruction.in)
       op.repeatable_before = std::min(op.repeatable_before, next_write[operand.buffer]);
   }

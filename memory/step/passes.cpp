@@ -2,15 +2,16 @@
 
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
+#include "memory/passes/gathers.h"
 #include "memory/passes/talk_early.h"
 
 namespace plimsoll {
 namespace {
 
-// Gradients are freed as soon as their parameter is updated, or sent as soon as they are there.
-// Offsets are placed for that order.
+// Parameters of which ranks have parts are gathered a few at a time. Gradients are freed as soon as
+// their parameter is updated, or sent as soon as they are there. Offsets are placed for that order.
 PlannedProgram without_budget(const Program& captured) {
-  Program program = talk_early(update_early(captured));
+  Program program = talk_early(update_early(gather_again(captured)));
   Plan plan = make_plan(program);
   return {std::move(program), std::move(plan)};
 }
@@ -29,9 +30,11 @@ Program capture_live(const StepFunction& function, const Metas& inputs) {
 BudgetPlanner budget_planner(Program captured, BudgetOptions options) {
   // Clocks differ, and ranks must exchange in one order: they plan alike.
   if (exchanges(captured)) options.costs = CostModel::model;
+  Program again = update_early(gather_again(captured));
+  captured = gather_late(std::move(captured));
   Program early = update_early(captured);
   std::vector<Program> orders{talk_early(early)};
-  for (Program* other : {&early, &captured})
+  for (Program* other : {&early, &captured, &again})
     if (other->instructions != orders.back().instructions) orders.push_back(std::move(*other));
   return {std::move(orders), options};
 }

@@ -149,10 +149,10 @@ void Replay::check_shared(std::span<const Tensor> inputs) const {
         given != program_.inputs.end() ? &inputs[given - program_.inputs.begin()] : nullptr;
     if (input && input->count() == 0) continue;
     const Storage* const written =
-        input ? input->value().storage.get() : program_.buffers[buffer].storage.get();
+        input ? input->value().storage->base() : program_.buffers[buffer].storage.get();
     for (size_t i = 0; i < inputs.size(); ++i)
       check<StateError>(program_.inputs[i].buffer == buffer || inputs[i].count() == 0 ||
-                            inputs[i].value().storage.get() != written,
+                            inputs[i].value().storage->base() != written,
                         "step: input ", i,
                         " shares its memory with what the step writes in place: ", inputs[i].meta(),
                         ". Pass a copy.");

@@ -15,6 +15,7 @@
 //   update<Momentum>(w, dw, step, lr, options, skip, velocity);
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -82,11 +83,36 @@ struct Update {
     const T* grad = call.in[1].as<T>();
     const std::array<C*, kSlots> slots{call.in[4 + K].template as<C>()...};
     parallel_for(count(call.in[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
-#pragma omp simd
-      for (int64_t i = begin; i < end; ++i)
-        param[i] =
-            static_cast<T>(step(static_cast<C>(param[i]), static_cast<C>(grad[i]), slots[K][i]...));
+      for (int64_t i = begin; i < end; i += kBlock) {
+        if (i + kBlock <= end) {
+          run_block(step, param + i, grad + i, (slots[K] + i)...);
+          continue;
+        }
+        const auto rest = static_cast<size_t>(end - i);
+        T p[kBlock]{}, g[kBlock]{};
+        C s[kSlots + 1][kBlock]{};
+        std::copy_n(param + i, rest, p);
+        std::copy_n(grad + i, rest, g);
+        (std::copy_n(slots[K] + i, rest, s[K]), ...);
+        run_block(step, p, g, s[K]...);
+        std::copy_n(p, rest, param + i);
+        (std::copy_n(s[K], rest, slots[K] + i), ...);
+      }
     });
+  }
+
+  // The same machine code for every element, wherever it lies: a compiler may round sums of
+  // products in one way in a loop and in another in what is left at its end. So ranks that update
+  // parts have the bits of one that updates all.
+  static constexpr int64_t kBlock = 64;
+  template <class T, class Step, class... Slots>
+  [[gnu::noinline]] static void run_block(const Step& step, T* param, const T* grad,
+                                          Slots*... slots) {
+    using C = Compute<T>;
+#pragma omp simd
+    for (int64_t i = 0; i < kBlock; ++i)
+      param[i] =
+          static_cast<T>(step(static_cast<C>(param[i]), static_cast<C>(grad[i]), slots[i]...));
   }
 
   static constexpr OpDef op{.name = F::name,

@@ -57,14 +57,20 @@ Left train(int ranks, const std::string& arguments, const TemporaryFolder& dir) 
           Json::parse(data::read_text(dir.text(name) + ".json"))["ranks"]};
 }
 
-void expect_same(const std::string& arguments, std::initializer_list<int> numbers,
+// Of so many ranks, which share out what that stage says.
+struct Ways {
+  int ranks, stage;
+};
+
+void expect_same(const std::string& arguments, std::initializer_list<Ways> ways,
                  const TemporaryFolder& dir) {
   const Left one = train(1, arguments, dir);
   EXPECT_GT(one.state.size(), 10'000U);
-  for (const int ranks : numbers) {
-    const Left left = train(ranks, arguments, dir);
-    EXPECT_TRUE(left.state == one.state) << ranks << " ranks: " << arguments;
-    EXPECT_EQ(left.log, one.log) << ranks << " ranks: " << arguments;
+  for (const auto& [ranks, stage] : ways) {
+    SCOPED_TRACE(cat(ranks, " ranks in stage ", stage, ": ", arguments));
+    const Left left = train(ranks, cat(arguments, " --shard ", stage), dir);
+    EXPECT_TRUE(left.state == one.state);
+    EXPECT_EQ(left.log, one.log);
     ASSERT_EQ(left.ranks.size(), static_cast<size_t>(ranks));
     for (const Json& rank : left.ranks) EXPECT_EQ(rank["peak_bytes"], rank["planned_bytes"]);
   }
@@ -77,7 +83,7 @@ TEST(RankPrograms, TrainNetsWithTheBitsOfOneRank) {
   expect_same(cat("train_cnn --model resnet8 --epochs 2 --batch 10 --accumulate 8 --log-every 3 "
                   "--precision f16 --data mnist:",
                   dir.path().string()),
-              {2, 4}, dir);
+              {{2, 0}, {4, 1}, {4, 3}}, dir);
 }
 
 TEST(RankPrograms, TrainTransformersWithTheBitsOfOneRank) {
@@ -87,7 +93,27 @@ TEST(RankPrograms, TrainTransformersWithTheBitsOfOneRank) {
   expect_same(cat("train_transformer --steps 6 --eval-every 3 --layers 2 --width 32 --context 32 "
                   "--dropout 0.1 --accumulate 4 --log-every 1 --data text:",
                   text.string()),
-              {2}, dir);
+              {{2, 0}, {2, 1}, {2, 3}}, dir);
+}
+
+// Under a budget all ranks gather parameters again at the same places.
+TEST(RankPrograms, ShareParametersWithinABudget) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder dir;
+  const fs::path text = dir.write("text.txt", small_text());
+  const std::string arguments =
+      cat("train_transformer --steps 3 --eval-every 3 --layers 3 --width 64 --context 64 --batch 4 "
+          "--accumulate 2 --log-every 1 --data text:",
+          text.string());
+  const Left one = train(1, arguments, dir), free = train(2, arguments + " --shard 3", dir);
+  const auto planned = free.ranks[0]["planned_bytes"].get<int64_t>();
+  const Left tight = train(2, cat(arguments, " --shard 3 --budget ", planned * 9 / 10), dir);
+  for (const Left* left : {&free, &tight}) {
+    EXPECT_TRUE(left->state == one.state);
+    EXPECT_EQ(left->log, one.log);
+  }
+  for (const Json& rank : tight.ranks)
+    EXPECT_LE(rank["peak_bytes"].get<int64_t>(), planned * 9 / 10);
 }
 
 // The first sentence of a rank that ends all of them; what the launcher says besides is its own.
@@ -255,6 +281,40 @@ TEST(PlannedRankPrograms, FitSaysWhatEachOfThemTakes) {
   ASSERT_EQ(batch.size(), 3U);
   EXPECT_LT(batch[1], batch[2]);  // fewer sets of gradients, but something to exchange
   EXPECT_LT(batch[2], batch[8]);
+}
+
+// Each stage takes less than the one before; and what they hold is said by its class.
+TEST(PlannedRankPrograms, FitSaysWhatTheyShareOut) {
+  const TemporaryFolder dir;
+  const Outcome outcome =
+      run("fit --model textcls --vram 256MiB --precisions f32 --ranks 64 --shard 0,1,2,3 "
+          "--plan-seconds 0.01 --json " +
+          dir.text("rows"));
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  std::vector<int64_t> parameters, state;
+  const Json report = Json::parse(data::read_text(dir.text("rows")));
+  for (const Json& row : report["rows"]) {
+    if (row["recompute"] != "none") continue;
+    parameters.push_back(row["at_peak"]["parameters"]);
+    state.push_back(row["at_peak"]["optimizer state"]);
+  }
+  ASSERT_EQ(parameters.size(), 4U);
+  EXPECT_LT(state[1], state[0] / 32);
+  EXPECT_EQ(state[2], state[1]);
+  EXPECT_EQ(state[3], state[1]);
+  EXPECT_EQ(parameters[2], parameters[1]);
+  EXPECT_LT(parameters[3], parameters[0] / 32);
+}
+
+TEST(PlannedRankPrograms, RefuseToShareAmongNobody) {
+  const Outcome alone = run("train_cnn --shard 1 --data synthetic");
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_NE(alone.output.find("--shard: things are shared out among ranks, and there are none: "
+                              "stage 1. Give --ranks too."),
+            std::string::npos)
+      << alone.output;
+  EXPECT_EQ(run("train_cnn --shard 4 --ranks 1 --data synthetic").code, 2);
+  EXPECT_EQ(run("fit --model lenet --vram 1GiB --shard 3").code, 2);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "ops/ops.h"
 #include "optim/adam.h"
 #include "optim/clip.h"
+#include "optim/rmsprop.h"
 #include "optim/sgd.h"
 #include "tests/support/errors.h"
 
@@ -179,6 +180,35 @@ TEST(Optimizer, CapturedTrainingEqualsEagerBitForBit) {
     EXPECT_EQ(eager.w[k].to_vector<float>(), captured.w[k].to_vector<float>());
     EXPECT_NE(eager.w[k].to_vector<float>(), Training().w[k].to_vector<float>());
   }
+}
+
+// An element has the same bits at the end of its parameter as in the middle of a larger one, where
+// ranks that own parts may have it.
+TEST(Optimizer, RoundsAnElementInOneWayWhereverItLies) {
+  constexpr int64_t kCount = 103, kMore = 256;
+  const auto updated = [](int64_t count, const auto& make) {
+    const Tensor all = uniform({kMore}, -1, 1, 1), slopes = uniform({kMore}, -1, 1, 2);
+    const Tensor w = clone(slice(all, 0, 0, count)), g = clone(slice(slopes, 0, 0, count));
+    Optimizer optimizer = make(std::vector{w});
+    for (int t = 0; t < 3; ++t) optimizer.update(std::array{g});
+    std::vector<float> values = w.to_vector<float>();
+    values.resize(kCount);
+    return values;
+  };
+  const auto expect_same = [&](const auto& make) {
+    EXPECT_EQ(updated(kCount, make), updated(kMore, make));
+  };
+  using Parameters = std::vector<Tensor>;
+  expect_same([](const Parameters& w) { return optim::AdamW(w); });
+  expect_same([](const Parameters& w) { return optim::AdamW(w, {.amsgrad = true}); });
+  expect_same([](const Parameters& w) { return optim::Adamax(w); });
+  expect_same([](const Parameters& w) { return optim::NAdam(w); });
+  expect_same([](const Parameters& w) { return optim::RAdam(w); });
+  expect_same([](const Parameters& w) { return optim::RMSprop(w); });
+  expect_same([](const Parameters& w) { return optim::Adagrad(w); });
+  expect_same([](const Parameters& w) {
+    return optim::SGD(w, {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true});
+  });
 }
 
 }  // namespace

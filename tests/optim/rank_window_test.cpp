@@ -28,6 +28,24 @@ std::vector<Tensor> parameters(DType dtype) {
   return {zeros({3, 5}, {dtype}), zeros({17}, {dtype})};
 }
 
+// Of the parts that all ranks have, the values of one parameter after another.
+std::vector<double> together(const std::vector<Tensor>& parts, const RankWindow& window,
+                             const std::vector<Tensor>& like) {
+  std::vector<std::vector<double>> of_each(like.size());
+  for (size_t b = 0; b < parts.size(); ++b) {
+    const Bucket& bucket = window.buckets()[b];
+    const auto all = all_gather(parts[b]).to_vector<double>();
+    for (size_t k = 0; k < bucket.parameters.size(); ++k) {
+      const size_t i = bucket.parameters[k];
+      const auto begin = all.begin() + bucket.offsets[k];
+      of_each[i].assign(begin, begin + like[i].count());
+    }
+  }
+  std::vector<double> values;
+  for (const auto& some : of_each) values.insert(values.end(), some.begin(), some.end());
+  return values;
+}
+
 // The gradients of a window of `batches` of at most `most`, on each of n ranks.
 std::vector<std::vector<double>> mean(int64_t n, int64_t most, int64_t batches, DType dtype,
                                       bool captured) {
@@ -47,10 +65,9 @@ std::vector<std::vector<double>> mean(int64_t n, int64_t most, int64_t batches, 
         const std::vector<Tensor> means = captured ? step.run(in) : add(in);
         EXPECT_EQ(means.empty(), run + 1 < share.runs);
         auto& all = of_ranks[static_cast<size_t>(ranks.rank())];
-        for (const Tensor& grad : means) {
-          const auto some = grad.to_vector<double>();
-          all.insert(all.end(), some.begin(), some.end());
-        }
+        if (means.empty()) continue;
+        const auto some = together(means, *window.shared(), parameters(dtype));
+        all.insert(all.end(), some.begin(), some.end());
       }
     }
   });

@@ -26,7 +26,7 @@ class MirrorRanks : public Ranks {
     const auto* part = static_cast<const std::byte*>(from);
     if (kind == Collective::Kind::all_to_all) part += rank_ * bytes;
     for (int64_t r = 0; r < size_; ++r)
-      std::memcpy(static_cast<std::byte*>(to) + r * bytes, part, static_cast<size_t>(bytes));
+      std::memmove(static_cast<std::byte*>(to) + r * bytes, part, static_cast<size_t>(bytes));
     return 0;
   }
   void wait(Ticket) override {}

@@ -3,88 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "core/ranks/planned_ranks.h"
-#include "data/file.h"
-#include "data/images/builtin_images.h"
-#include "data/loader.h"
-#include "nn/nn.h"
-#include "ops/ops.h"
-#include "optim/adam.h"
-#include "tests/data/testing.h"
 #include "tests/support/errors.h"
-#include "tests/support/thread_ranks.h"
-#include "train/trainer.h"
+#include "tests/train/rank_training.h"
 
 namespace plimsoll::train {
 namespace {
 
 using data::TemporaryFolder;
-
-const data::ImageDataset& images(data::Split split) {
-  static const data::ImageDataset training = data::draw_images(data::Split::train, {.count = 330}),
-                                  test = data::draw_images(data::Split::test, {.count = 70});
-  return split == data::Split::train ? training : test;
-}
-
-// A net with batch norm and dropout, and its data: 20 batches of 16 an epoch, so that a window of 8
-// is followed by a shorter one; 5 to evaluate on, the last of 6 images.
-struct Digits {
-  nn::Initializer init{.seed = 3};
-  nn::Sequential model;
-  std::optional<optim::AdamW> optimizer;
-  data::Loader training, test{images(data::Split::test), {.batch = 16}};
-
-  explicit Digits(int64_t workers = 0)
-      : training{images(data::Split::train),
-                 {.batch = 16, .shuffle = true, .seed = 5, .drop_last = true, .workers = workers}} {
-    model.then<nn::Conv2d>(1, 4, 5, init).then<nn::BatchNorm2d>(4, init).then<nn::ReLU>();
-    model.then<nn::MaxPool2d>().then<nn::Flatten>().then<nn::Dropout>(0.3, init);
-    model.then<nn::Linear>(576, 10, init);
-    optimizer.emplace(model.parameters(), optim::AdamWOptions{.learning_rate = 2e-3});
-  }
-  Result train(const TrainOptions& options) {
-    return Trainer(model, *optimizer, batches(training), batches(test), options).run();
-  }
-  std::string bits() const {
-    std::string all;
-    for (const auto& tensors : {model.named_parameters(), model.named_buffers()})
-      for (const auto& [name, tensor] : tensors)
-        for (const float value : tensor.to_vector<float>()) all += cat(value, " ");
-    return all;
-  }
-};
-
-TrainOptions options_for(Precision precision, bool captured) {
-  TrainOptions options{.epochs = 2, .precision = precision, .accumulate = 8, .clip_norm = 0.5};
-  options.schedule = optim::cosine(2e-3, 2e-4, 6);
-  options.objective.metrics.push_back(
-      {"logit", [](const Tensor& logits, const Tensor&) { return mean(logits); }});
-  options.captured = captured;
-  options.log_every = 3;
-  return options;
-}
-
-struct Left {
-  std::string bits, log;
-  Result result;
-  bool operator==(const Left& other) const { return bits == other.bits && log == other.log; }
-};
-
-// Trained by n ranks; what each of them holds, and the log of the first.
-std::vector<Left> train(int64_t n, TrainOptions options, const std::string& run,
-                        int64_t workers = 0) {
-  std::vector<Left> left(static_cast<size_t>(n));
-  options.ranks = n;
-  options.run = run;
-  run_ranks(n, [&](Ranks& ranks) {
-    Digits s(workers);
-    Left& own = left[static_cast<size_t>(ranks.rank())];
-    own.result = s.train(options);
-    own.bits = s.bits();
-  });
-  const std::string log = data::read_text(run + "/log.csv");
-  for (Left& each : left) each.log = log;
-  return left;
-}
 
 TEST(RankTrainers, LeaveTheSameBitsOnAnyNumber) {
   for (const Precision precision : {Precision::f32, Precision::f16, Precision::bf16}) {

@@ -52,13 +52,21 @@ uint64_t hash_of(const Program& program) {
     hash = fnv1a(instruction.op->name, hash);
     for (const auto* operands : {&instruction.in, &instruction.out})
       for (const Operand& operand : *operands)
-        hash = fnv1a(cat(operand.buffer, " ", operand.meta, " ", operand.offset, ";"), hash);
+        hash = fnv1a(cat(operand.buffer, " ", operand.meta, " ",
+                         program.buffers[operand.buffer].kind == Buffer::Kind::external
+                             ? int64_t{0}  // ranks own different parts
+                             : operand.offset,
+                         ";"),
+                     hash);
   }
   return hash;
 }
 
-Facts facts_of(const TrainOptions& options, const nn::Module& model,
-               const std::vector<Program>& programs, int64_t updates) {
+std::string weights_of(const nn::Module& model) {
+  return cat(hash_of(model.named_buffers(), hash_of(model.named_parameters(), kFnvStart)));
+}
+
+Facts facts_of(const TrainOptions& options, const std::vector<Program>& programs, int64_t updates) {
   Facts facts{{"the program's file", cat(hash_of_file("/proc/self/exe"))},
               {"the engine's file", cat(hash_of_file(file_of_engine()))},
               {"the level of the processor", cpu_level()},
@@ -70,6 +78,7 @@ Facts facts_of(const TrainOptions& options, const nn::Module& model,
               {"precision", name_of(options.precision)},
               {"loss scale", loss_scale_of(options)},
               {"accumulate", cat(options.accumulate)},
+              {"the stage of sharding", cat(options.shard)},
               {"clipping", cat(options.clip_norm)},
               {"learning rates", rates_of(options.schedule, updates)},
               {"pruning", cat(options.prune)},
@@ -81,8 +90,6 @@ Facts facts_of(const TrainOptions& options, const nn::Module& model,
   uint64_t hash = kFnvStart;
   for (const Program& program : programs) hash = fnv1a(cat(hash_of(program)), hash);
   facts.emplace_back("their captured programs", cat(hash));
-  facts.emplace_back(
-      "weights", cat(hash_of(model.named_buffers(), hash_of(model.named_parameters(), kFnvStart))));
   return facts;
 }
 

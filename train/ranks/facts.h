@@ -1,8 +1,9 @@
 // Facts that ranks have to agree on before their first step (train/ranks/group.h): what a training
 // depends on to the last bit, and that all of them will talk in the same order.
 //
-//   Facts facts = facts_of(options, model, programs, updates);
-//   facts.emplace_back("data", training.identity);
+//   const std::string weights = weights_of(model);     // while it has them
+//   Facts facts = facts_of(options, programs, updates);
+//   facts.emplace_back("weights", weights);
 //   group.agree(facts);
 #pragma once
 
@@ -13,12 +14,15 @@
 namespace plimsoll::train {
 
 // In the order in which a difference is most telling: this program's file and processor level, the
-// options, then programs and weights, as a hash each.
-// `updates`: how many the training is long; learning rates are compared for these.
-Facts facts_of(const TrainOptions& options, const nn::Module& model,
-               const std::vector<Program>& programs, int64_t updates);
+// options, then programs, as a hash. `updates`: how many the training is long; learning rates are
+// compared for these.
+Facts facts_of(const TrainOptions& options, const std::vector<Program>& programs, int64_t updates);
 
-// Ops, types, sizes and places of all instructions; not attributes, which options say.
+// A hash of all parameters and buffers.
+std::string weights_of(const nn::Module& model);
+
+// Ops, types, sizes and places of all instructions; not attributes, which options say, nor places
+// in what lies outside, as in parameters, of which each rank owns another part.
 uint64_t hash_of(const Program& program);
 
 }  // namespace plimsoll::train

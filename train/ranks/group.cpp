@@ -34,6 +34,17 @@ void check_same(const std::string& name, const std::vector<Told>& all) {
 RankGroup::RankGroup(const TrainOptions& options) {
   check<UsageError>(options.ranks >= 0, "train: there is no such number of ranks: ", options.ranks,
                     ". Use 1 or more.");
+  check<UsageError>(
+      options.shard >= 0 && options.shard <= 3,
+      "train: there is no such stage of sharding: ", options.shard,
+      ". Use 1 for the optimizer's state, 2 for gradients too, 3 for parameters too.");
+  check<UsageError>(options.shard == 0 || options.ranks > 0, "train: stage ", options.shard,
+                    " shares things out among ranks, and there are none. Say how many ranks.");
+  for (const auto& [asked, what] :
+       {std::pair(options.prune > 0, "pruning looks"), {options.histograms > 0, "histograms look"}})
+    check<UsageError>(!asked || options.shard < 3, "train: ", what,
+                      " at whole parameters, of which a rank has parts: stage ", options.shard,
+                      ". Use stage 2, or leave it out.");
   Ranks* const here = Ranks::current();
   check<UsageError>(options.ranks > 0 || !here || here->size() == 1, "train: here are ",
                     here ? here->size() : 1, " ranks, and none are asked for. Set ",

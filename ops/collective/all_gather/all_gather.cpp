@@ -31,6 +31,26 @@ constexpr OpDef all_gather_op{.name = kName,
                               .start = &halves.start,
                               .wait = &halves.wait};
 
+constexpr const char* kInPlace = "all_gather_in_place";
+
+Metas in_place_infer(std::span<const Meta> in, const Attrs& attrs) {
+  collective::check_parts(kInPlace, in[0], attrs.as<Exchange>().ranks);
+  return {};
+}
+
+void in_place_cpu(const Call& call) {
+  Ranks& ranks = collective::ranks_of(kInPlace, call);
+  auto* const parts = static_cast<std::byte*>(call.in[0].data);
+  const int64_t bytes = bytes_of(call.in[0].meta) / ranks.size();
+  ranks.all_gather(parts + ranks.rank() * bytes, parts, bytes);
+}
+
+constexpr OpDef in_place_op{.name = kInPlace,
+                            .infer = in_place_infer,
+                            .cpu = in_place_cpu,
+                            .mutates = bits(0),
+                            .talks = true};
+
 }  // namespace
 
 Tensor all_gather(const Tensor& x) {
@@ -40,6 +60,13 @@ Tensor all_gather(const Tensor& x) {
   return apply1(all_gather_op, {contiguous(x)}, Exchange{ranks});
 }
 
-extern const std::vector<const OpDef*> all_gather_ops{&all_gather_op};
+void all_gather_in_place(const Tensor& parts) {
+  check_defined(kInPlace, parts);
+  const int64_t ranks = ranks_now();
+  collective::check_parts(kInPlace, parts.meta(), ranks);
+  if (ranks > 1) apply(in_place_op, {parts}, Exchange{ranks});
+}
+
+extern const std::vector<const OpDef*> all_gather_ops{&all_gather_op, &in_place_op};
 
 }  // namespace plimsoll

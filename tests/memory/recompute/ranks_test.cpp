@@ -1,4 +1,5 @@
-// What talks to other ranks is never made again: they would not know of it.
+// What talks to other ranks is never made again, as they would not know of it; but parameters of
+// which all have parts, and plan alike, are.
 #include <gtest/gtest.h>
 
 #include "core/ranks/planned_ranks.h"
@@ -36,6 +37,11 @@ TEST(RecomputeOnRanks, NeverRepeatsWhatTalks) {
   const auto gathered =
       times_made("start_all_gather", [](const Tensor& x) { return all_gather(x); });
   EXPECT_EQ(gathered, std::pair(int64_t{1}, int64_t{1}));
+  const auto parameters = times_made("all_gather", [](const Tensor& x) {
+    const MemoryScope scope(MemoryClass::gathered);
+    return all_gather(x);
+  });
+  EXPECT_EQ(parameters, std::pair(int64_t{2}, int64_t{1}));
   const auto doubled = times_made("exp", [](const Tensor& x) { return exp(x); });
   EXPECT_EQ(doubled, std::pair(int64_t{2}, int64_t{1}));  // what is cheap and does not talk is
 }
