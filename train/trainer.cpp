@@ -332,6 +332,13 @@ void Trainer::save() {
   saved_ = batches_;
 }
 
+// For those who read them afterwards: outside of any plan.
+void Trainer::gather_parameters() {
+  if (!step_.shards()) return;
+  const AllocatorScope outside(std::make_shared<PooledAllocator>(host_provider()));
+  step_.shards()->gather_for_good();
+}
+
 Result Trainer::finish() {
   drain_losses(0);
   result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
@@ -344,11 +351,7 @@ Result Trainer::finish() {
   }
   if (keeps_ && saved_ != batches_) save();
   if (saves_) saves_->finish();
-  if (step_.shards()) {
-    const AllocatorScope outside(
-        std::make_shared<PooledAllocator>(host_provider()));  // of any plan
-    step_.shards()->gather_for_good();
-  }
+  gather_parameters();
   result_.evaluations = journal_.evaluations();
   result_.last = last();
   result_.skipped = step_.skipped(batches_);

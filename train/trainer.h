@@ -117,6 +117,7 @@ class Trainer {
   std::vector<double> evaluate_batch(int64_t number);
   Evaluation last() const;
   void save();  // with the other ranks, of which the first writes
+  void gather_parameters();
   Result finish();
 
   const RankGroup group_;

@@ -141,6 +141,7 @@ Result Trainer::evaluate_only() {
   if (!evaluate()) throw Interrupted("stopped in an evaluation.");
   result_.evaluations = journal_.evaluations();
   result_.last = result_.evaluations.back();
+  gather_parameters();
   result_.over = over();
   return result_;
 }
