@@ -51,20 +51,25 @@ milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 
 resume() { if [ -n "$(ls -A "$folder/hit/saves" 2> /dev/null)" ]; then echo --resume; fi; }
 
+rows() { cat "$folder/hit/log.csv" 2> /dev/null | wc -l; }
+
 hit() {  # SIGNAL
-  local output="$folder/output" begin seconds
+  local output="$folder/output" begin seconds before
+  before="$(rows)"
   rm -f "$folder"/pid.*
   # shellcheck disable=SC2046
   start "$output" --run "$folder/hit" $(resume)
-  sleep "$((RANDOM % 3)).$((RANDOM % 1000))"  # also while it starts, saves or evaluates
+  # Killed also while it starts. Stopped once it trains: until it has heard of all, a rank waits ten
+  # times as long.
+  while [ "$1" = STOP ] && lives "$job" && [ "$(rows)" = "$before" ]; do sleep 0.02; done
+  sleep "$((RANDOM % 3)).$((RANDOM % 1000))"
   local numbers=("$folder"/pid.*)
   while [ ! -s "${numbers[0]}" ]; do sleep 0.02; numbers=("$folder"/pid.*); done
   kill -"$1" "$(cat "${numbers[RANDOM % ${#numbers[@]}]}")" 2> /dev/null
   begin="$(milliseconds)"
-  # Until it has heard of all ranks, a rank waits ten times as long.
-  local most=$((timeout + 5))
-  [ -s "$folder/hit/log.csv" ] || most=$((10 * timeout + 5))
-  while any_lives && [ $(($(milliseconds) - begin)) -lt $((1000 * most)) ]; do sleep 0.02; done
+  while any_lives && [ $(($(milliseconds) - begin)) -lt $((1000 * (timeout + 5))) ]; do
+    sleep 0.02
+  done
   seconds=$((($(milliseconds) - begin)))
   if any_lives; then
     complain "after SIG$1 somebody lives for ${seconds} ms"
@@ -74,7 +79,7 @@ hit() {  # SIGNAL
   wait "$job" && finished=1
   longest=$((seconds > longest ? seconds : longest))
   [ "$1" = STOP ] && [ "$finished" = 0 ] && ! grep -Eq \
-    "^rank [0-9]+ of $ranks: in (all_to_all|all_gather|broadcast|close).*nothing has come" \
+    "rank [0-9]+ of $ranks: in (all_to_all|all_gather|broadcast|close).*nothing has come" \
     "$output" && complain "nobody says what it waits for: $(head -c 500 "$output")"
   return 0
 }
