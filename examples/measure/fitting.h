@@ -81,8 +81,8 @@ struct Fit {
   BytesByClass at_peak{};                 // of these bytes, when most is held
 };
 
-// The largest batch within `bytes` whose plan is the one without a budget, makes again what costs up to a
-// tenth of the step, or is the smallest that is found. One example more does not fit: it was tried.
+// The largest batch within `bytes` whose plan is the one without a budget, makes again what costs
+// up to a tenth of the step, or is the smallest that is found. One example more does not fit.
 // What fits, a Step runs with {.budget = bytes, .planning = {CostModel::model, search_seconds}}:
 // plans are searched for the speed of CostModel::model, and those found are judged at `speed`. For
 // a device of other proportions another plan might cost less.
