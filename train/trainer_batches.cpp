@@ -99,8 +99,8 @@ void Trainer::drain_losses(size_t most_left) {
   }
 }
 
-// Of this rank's share of the batches. Where each gathers parameters, all ranks run as many, and the
-// last batch together: it may be a shorter one, which is planned in its own way.
+// Of this rank's share of the batches. Where each gathers parameters, all ranks run as many, and
+// the last batch together: it may be a shorter one, which is planned in its own way.
 std::vector<double> Trainer::evaluate_share() {
   const auto [begin, end] = group_.share(held_out_.count);
   std::vector<double> figures;
