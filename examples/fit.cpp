@@ -6,7 +6,7 @@
 //     ... --vram 24GiB --tflops 60 --tflops-16 240 --gbytes 1000
 //   fit --model gpt2-124M --vram 8GiB --ranks 1,8,64 --shard 0,1,3    each of so many ranks, and
 //     what of it is what: docs/distributed.md
-//     ... --link-gbytes 0.125 --link-us 50           and how much of a step they wait for each other
+//     ... --link-gbytes 0.125 --link-us 50                     and how long they wait for each other
 #include <algorithm>
 
 #include "examples/common/options.h"

@@ -27,8 +27,9 @@ void make_exact(PooledAllocator& pool);
 class Budget {
  public:
   // `host_bytes`: what batches take in host memory before they are tensors. On the CPU they share
-  // the budget with the step. `processes`: that share what is free on this machine. UsageError for a budget or plan_only without a captured step,
-  // ValueError for a budget below 1. With a budget the pool is exact from here on.
+  // the budget with the step. `processes`: that share what is free on this machine. UsageError for
+  // a budget or plan_only without a captured step, ValueError for a budget below 1. With a budget
+  // the pool is exact from here on.
   Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_bytes,
          int64_t processes = 1);
 

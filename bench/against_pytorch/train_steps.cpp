@@ -8,8 +8,8 @@
 // --device, --precision, and for other sizes --batch, --context, --image-size and --layers, which
 // both calls have to name, are as elsewhere. On a GPU the peak is that of the pool.
 // --budget-percent trains within that part of the bytes that a step is planned for otherwise.
-// Started by mpirun -n N with --ranks N, each rank trains a batch of its own, the first one answers,
-// with its own losses.
+// Started by mpirun -n N with --ranks N, each rank trains a batch of its own, the first one
+// answers, with its own losses.
 //
 // F holds each tensor as a file of raw little-endian elements, f32 or i64, and index.json, which
 // lists their names and shapes. torch_steps.py reads the same folder and speaks the same lines.

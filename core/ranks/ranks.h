@@ -25,7 +25,8 @@ namespace plimsoll {
 // `from` is the part of `to` that this rank's comes to.
 struct Collective {
   enum class Kind : uint8_t {
-    // Both have a part for each rank: part r of `from` goes to rank r, part r of `to` comes from it.
+    // Both have a part for each rank: part r of `from` goes to rank r, part r of `to` comes from
+    // it.
     all_to_all,
     all_gather,  // `from` has one part, `to` the parts of all ranks in their order
     broadcast    // `to` has one part: what rank `root` has there. `from` is not looked at

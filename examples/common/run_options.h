@@ -9,8 +9,8 @@
 
 namespace plimsoll::examples {
 
-// --run, --resume, --evaluate, --save-every, --keep, --patience, --stop-after, --log-every, --config and
-// --print-config.
+// --run, --resume, --evaluate, --save-every, --keep, --patience, --stop-after, --log-every,
+// --config and --print-config.
 void add_run_options(CommandLine& app, Options& options);
 
 // Parses. Values come from the command line, else from the TOML file of --config, else from the

@@ -81,16 +81,15 @@ struct Fit {
   BytesByClass at_peak{};                 // of these bytes, when most is held
 };
 
-// Seconds of one run: operations and bytes of each instruction, one after the other, and beside them
-// what is exchanged.
+// Seconds of one run: operations and bytes of each instruction, one after the other, and beside
+// them what is exchanged.
 Lanes predicted(const Program& program, const FitOptions& options);
 
-// The largest batch within `bytes` whose plan is the one without a budget, makes again what costs up
-// to a
-// tenth of the step, or is the smallest that is found. One example more does not fit: it was tried.
-// What fits, a Step runs with {.budget = bytes, .planning = {CostModel::model, search_seconds}}:
-// plans are searched for the speed of CostModel::model, and those found are judged at `speed`. For
-// a device of other proportions another plan might cost less.
+// The largest batch within `bytes` whose plan is the one without a budget, makes again what costs
+// up to a tenth of the step, or is the smallest that is found. One example more does not fit: it
+// was tried. What fits, a Step runs with {.budget = bytes, .planning = {CostModel::model,
+// search_seconds}}: plans are searched for the speed of CostModel::model, and those found are
+// judged at `speed`. For a device of other proportions another plan might cost less.
 Fit largest_batch(const TrainingStep& step, int64_t bytes, Recomputing recomputing,
                   const FitOptions& options);
 

@@ -111,8 +111,8 @@ class Order {
     return buffer.kind == Buffer::Kind::external && !before_[i].empty();
   }
 
-  // What is made of nothing, such as a constant, and only for what follows, is made for the first of
-  // them.
+  // What is made of nothing, such as a constant, and only for what follows, is made for the first
+  // of them.
   bool is_asked_for(size_t i) const {
     return !follows_[i] && before_[i].empty() && !instruction(i).op->mutates &&
            !instruction(i).op->talks && !after_[i].empty() &&

@@ -1,5 +1,5 @@
-// Talk early: what is sent to other ranks leaves as soon as it is there, and what comes from them is
-// waited for as late as nothing else is left to do. So bytes move while the step computes.
+// Talk early: what is sent to other ranks leaves as soon as it is there, and what comes from them
+// is waited for as late as nothing else is left to do. So bytes move while the step computes.
 //
 //   program = talk_early(update_early(std::move(program)));
 //

@@ -9,8 +9,8 @@
 //
 // Hostile ranks are as late and as early as a network may be, drawn from the seed: what is sent is
 // read when all have started or when the first of them waits, what is received is there at the same
-// two moments or not before the rank itself waits. Until then it is full of NaN. A rank that touches
-// meanwhile what it receives into, or writes what it sends, is told so by its wait.
+// two moments or not before the rank itself waits. Until then it is full of NaN. A rank that
+// touches meanwhile what it receives into, or writes what it sends, is told so by its wait.
 #pragma once
 
 #include <condition_variable>
