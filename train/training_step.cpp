@@ -156,8 +156,7 @@ void TrainingStep::check_programs(const std::vector<Program>& programs) const {
   for (const Program& program : programs) {
     bool update = false;
     written(program, [&](const Instruction& instruction, const Storage* storage) {
-      for (const Tensor& parameter : parameters_)
-        update = update || parameter.value().storage.get() == storage;
+      update = update || optimizer_.steps().value().storage.get() == storage;
       for (const auto& [name, buffer] : buffers)
         check<StateError>(
             buffer.value().storage.get() != storage || (statistics_ && statistics_->moves(storage)),
@@ -166,9 +165,10 @@ void TrainingStep::check_programs(const std::vector<Program>& programs) const {
             "ranks, or keep it by nn::BatchNorm2d.");
     });
     for (const Instruction& instruction : program.instructions)
-      check<StateError>(update || options_.shard > 0 || !instruction.op->talks,
-                        "train: the model talks to other ranks (", instruction.op->name,
-                        "), which train and evaluate other numbers of batches. Leave it out.");
+      check<StateError>(
+          update || !instruction.op->talks || gathers_parameters(program, instruction),
+          "train: the model talks to other ranks (", instruction.op->name,
+          "), which train and evaluate other numbers of batches. Leave it out.");
   }
 }
 

@@ -1,5 +1,7 @@
 #include "memory/step/passes.h"
 
+#include <algorithm>
+
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
 #include "memory/passes/gathers.h"
@@ -35,7 +37,10 @@ BudgetPlanner budget_planner(Program captured, BudgetOptions options) {
   Program early = update_early(captured);
   std::vector<Program> orders{talk_early(early)};
   for (Program* other : {&early, &captured, &again})
-    if (other->instructions != orders.back().instructions) orders.push_back(std::move(*other));
+    if (std::ranges::none_of(orders, [&](const Program& known) {
+          return known.instructions == other->instructions;
+        }))
+      orders.push_back(std::move(*other));
   return {std::move(orders), options};
 }
 

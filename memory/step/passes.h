@@ -22,8 +22,8 @@ struct StepBudget {
 
 // For the program as it was captured and with its updates early: an early update saves a gradient,
 // but what is made of the old parameter cannot be made again after it. Where parameters are
-// gathered both gather each once, where it is needed first, and another has them gathered again. Of
-// ranks also with exchanges beside the computation: what is in flight takes memory, so a small
+// gathered both gather each once, where it is needed first, and one more has them gathered again.
+// Of ranks also with exchanges beside the computation: what is in flight takes memory, so a small
 // budget has none of it. Those are planned by the costs of the model, whatever the options say: all
 // ranks must plan alike.
 BudgetPlanner budget_planner(Program captured, BudgetOptions options);
