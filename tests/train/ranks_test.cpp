@@ -152,7 +152,7 @@ std::string refused_model(bool captured) {
   run_ranks(2, [&](Ranks& ranks) {
     Digits s;
     s.model.then<Module>();
-    s.optimizer.emplace(s.model.parameters());
+    s.optimizer.emplace(optim::AdamW(s.model.parameters()));
     TrainOptions options = options_for(Precision::f32, captured);
     options.ranks = 2;
     const std::string text = error_of<StateError>([&] { s.train(options); });
