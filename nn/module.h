@@ -32,7 +32,7 @@ struct Mode {
   // Where a sequence goes on: attention adds x to what it has read before (nn/key_value_cache.h).
   const class KeyValueCache* cache = nullptr;
   Tensor positions{};  // of x in the sequence, i64 [T], one after another; only beside a cache
-  // Where batch norm leaves what it found (nn/batch_statistics.h); nullptr: the running ones move.
+  // Where batch norm leaves what it found (nn/norm.h); nullptr: the running ones move.
   const class BatchStatistics* statistics = nullptr;
 };
 

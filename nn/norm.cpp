@@ -1,6 +1,5 @@
 #include "nn/norm.h"
 
-#include "nn/batch_statistics.h"
 #include "nn/expect.h"
 #include "ops/norm/batch_norm/batch_norm.h"
 #include "ops/norm/group_norm/group_norm.h"

@@ -34,6 +34,19 @@ class BatchNorm2d : public Module {
   Tensor gamma_, beta_, running_mean_, running_variance_;
 };
 
+// Who wants the statistics of training batches instead of the running ones being moved at once,
+// such as ranks that train a window of batches together (Mode::statistics). Each forward pass calls
+// keep() once for each batch norm, in order.
+class BatchStatistics {
+ public:
+  virtual ~BatchStatistics() = default;
+
+  // Instead of update_running_stats(running_mean, running_variance, mean, variance, momentum,
+  // positions). What it writes, it writes by ops: a checkpoint that recomputes leaves those out.
+  virtual void keep(const Tensor& running_mean, const Tensor& running_variance, const Tensor& mean,
+                    const Tensor& variance, double momentum, int64_t positions) const = 0;
+};
+
 struct LayerNormOptions {
   double eps = 1e-5;
 };

@@ -7,7 +7,7 @@
 #include "ops/pointwise/copy/copy.h"
 #include "ops/random/full/full.h"
 #include "ops/reduction/sum/sum.h"
-#include "optim/rank_window.h"
+#include "optim/ranks/rank_window.h"
 
 namespace plimsoll::optim {
 

@@ -63,7 +63,7 @@ class Accumulation {
 
   // grads: of the mean over `count` terms (as weight() has it), one for each parameter. In the last
   // part of the window the gradients of the mean over all terms of the window (of ranks: of each
-  // bucket this rank's part, for Shards::update() in optim/shards.h), else none. Zeros
+  // bucket this rank's part, for Shards::update() in optim/ranks/shards.h), else none. Zeros
   // when nothing was counted. A window of one part gets back what it gave. Off the tape. Errors:
   // ShapeError, DTypeError.
   std::vector<Tensor> add(std::vector<Tensor> grads, const Tensor& count) const;

@@ -35,7 +35,7 @@ struct ParameterUpdate {
 };
 using Rule = std::function<void(const ParameterUpdate&)>;
 // What a rule reads to change an element: of param, grad and slots that element alone, or more, as
-// the norm of all of them. Only the former can be shared out among ranks (optim/shards.h).
+// the norm of all of them. Only the former can be shared out among ranks (optim/ranks/shards.h).
 enum class Reads { own_element, whole_parameter };
 
 class Optimizer {

@@ -32,7 +32,7 @@ struct TrainOptions {
   // `accumulate` batches (docs/distributed.md), which a RanksScope is for. 0: there are no ranks,
   // and batches are added from the left.
   int64_t ranks = 0;
-  // What ranks share out among them instead of each having all of it (optim/shards.h): 1 the
+  // What ranks share out among them instead of each having all of it (optim/ranks/shards.h): 1 the
   // optimizer's state, 2 gradients too, 3 parameters too. The same bits, and the same saves.
   int64_t shard = 0;
   double clip_norm = 0;           // most of the norm of all gradients; 0: they are not clipped

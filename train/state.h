@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "formats/safetensors.h"
-#include "optim/shards.h"
+#include "optim/ranks/shards.h"
 
 namespace plimsoll::train {
 

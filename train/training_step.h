@@ -19,7 +19,7 @@
 #include "optim/parameter_groups.h"
 #include "optim/prune.h"
 #include "optim/scheduled_rate.h"
-#include "optim/shards.h"
+#include "optim/ranks/shards.h"
 #include "train/options.h"
 #include "train/ranks/statistics.h"
 #include "train/windows.h"

@@ -19,7 +19,7 @@
 #include "optim/accumulation.h"
 #include "optim/adam.h"
 #include "optim/loss_scaler.h"
-#include "optim/shards.h"
+#include "optim/ranks/shards.h"
 #include "train/ranks/statistics.h"
 
 namespace plimsoll::examples {
@@ -31,7 +31,7 @@ struct FitModel {
   int64_t context = 128;           // of textcls and gpt2-124M
   int64_t ranks = 0;               // that share windows of `accumulate` batches; 0: there are none
   int64_t accumulate = 1;
-  int64_t shard = 0;  // what they share out: the stage of optim/shards.h
+  int64_t shard = 0;  // what they share out: the stage of optim/ranks/shards.h
 };
 
 // What train_cnn and train_transformer do with a batch: loss, gradients, update; with loss scaling

@@ -4,16 +4,16 @@
 //
 //   RankStatistics statistics(model, window);
 //   statistics.begin(8);               // a window of so many batches
-//   mode.statistics = &statistics;     // nn/batch_statistics.h
+//   mode.statistics = &statistics;     // nn/norm.h
 //   model(x, mode);
 //   if (window.last()) statistics.apply();
 #pragma once
 
 #include <vector>
 
-#include "nn/batch_statistics.h"
 #include "nn/module.h"
-#include "optim/rank_window.h"
+#include "nn/norm.h"
+#include "optim/ranks/rank_window.h"
 
 namespace plimsoll::train {
 

@@ -1,6 +1,6 @@
 // Buckets: the last layers first, one type and group each, equal parts, and the same places for any
 // number of ranks.
-#include "optim/buckets.h"
+#include "optim/ranks/buckets.h"
 
 #include <gtest/gtest.h>
 

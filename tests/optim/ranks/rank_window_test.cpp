@@ -1,6 +1,6 @@
 // RankWindow: the mean of a window has the same bits on 1, 2, 4 and 8 ranks, also where the window
 // is shorter; it is the mean over all that was counted.
-#include "optim/rank_window.h"
+#include "optim/ranks/rank_window.h"
 
 #include <gtest/gtest.h>
 

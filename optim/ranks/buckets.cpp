@@ -1,4 +1,4 @@
-#include "optim/buckets.h"
+#include "optim/ranks/buckets.h"
 
 #include <algorithm>
 

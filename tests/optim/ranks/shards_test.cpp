@@ -1,6 +1,6 @@
 // Shards: a captured step leaves the same bits in every stage, takes what was planned on every
 // rank, also within budgets, and its state is what the closed forms say.
-#include "optim/shards.h"
+#include "optim/ranks/shards.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 //     if (!parts.empty()) shards->update(std::move(parts), LossScaler::none(), /*clip_norm=*/1);
 //     ...
 //
-// Everything lies in buckets (optim/buckets.h), of which rank r owns part r:
+// Everything lies in buckets (optim/ranks/buckets.h), of which rank r owns part r:
 //
 //   stage 0   parameters whole, state whole: every rank updates all
 //   1 and 2   parameters are parts of flat buckets, each rank updates its own and gathers the rest;
@@ -30,7 +30,7 @@
 
 #include "optim/loss_scaler.h"
 #include "optim/parameter_groups.h"
-#include "optim/rank_window.h"
+#include "optim/ranks/rank_window.h"
 
 namespace plimsoll::optim {
 

@@ -1,4 +1,4 @@
-#include "optim/shards.h"
+#include "optim/ranks/shards.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "optim/rank_window.h"
+#include "optim/ranks/rank_window.h"
 
 #include <algorithm>
 #include <array>
