@@ -192,7 +192,7 @@ TEST(RankTrainers, RefuseABatchNormThatIsUsedTwice) {
   struct Twice : nn::Module {
     Twice() : norm(add<nn::BatchNorm2d>("norm", 1, init)) {}
     Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
-      const Tensor image = reshape(x, {x.size(0), 1, 2, 5});
+      const Tensor image = reshape(x, {x.size(0), 2, 5, 1});
       return reshape(norm(norm(image, mode), mode), x.shape());
     }
     nn::Initializer init{.seed = 1};

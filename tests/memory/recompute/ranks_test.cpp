@@ -27,15 +27,15 @@ std::pair<int64_t, int64_t> times_made(const char* op, Tensor (*make)(const Tens
   const auto count = [&](int64_t budget) {
     int64_t times = 0;
     for (const Instruction& instruction : planner.plan_within(budget).program.instructions)
-      times += instruction.op->name == std::string(op);
+      times += instruction.op->name == std::string(op) ||
+               instruction.op->name == cat("start_", op);  // in halves
     return times;
   };
   return {count(planner.smallest()), count(planner.largest() + (1 << 20))};
 }
 
 TEST(RecomputeOnRanks, NeverRepeatsWhatTalks) {
-  const auto gathered =
-      times_made("start_all_gather", [](const Tensor& x) { return all_gather(x); });
+  const auto gathered = times_made("all_gather", [](const Tensor& x) { return all_gather(x); });
   EXPECT_EQ(gathered, std::pair(int64_t{1}, int64_t{1}));
   const auto parameters = times_made("all_gather", [](const Tensor& x) {
     const MemoryScope scope(MemoryClass::gathered);
