@@ -30,7 +30,7 @@ start() {  # OUTPUT ARGUMENTS...
   shift
   "$launch" -n "$ranks" sh -c \
     'echo $$ > '"$folder"'/pid.$OMPI_COMM_WORLD_RANK$PMI_RANK; exec "$@"' rank $train "$@" \
-    > "$output" 2>&1 &
+    > "$output" 2>&1 < /dev/null &
   job=$!
 }
 
