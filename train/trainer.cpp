@@ -292,9 +292,7 @@ void Trainer::train_all() {
       if (!evaluate()) return;
     }
     const bool due = options_.save_every > 0 && reached(options_.save_every);
-    if (!evaluation && !due) continue;
-    saved_at_ = batches_;
-    if (keeps_) save();
+    if (keeps_ && (evaluation || due)) save();
   }
 }
 

@@ -155,7 +155,6 @@ class Trainer {
   bool resumed_ = false;                       // from a save
   bool keeps_ = false;                         // there is a folder, here or on the first rank
   int64_t saved_ = -1;                         // batches at the last save of this run; -1: none
-  int64_t saved_at_ = -1;                      // the same, of the rank that saves
   bool best_ = false;                          // whether the last evaluation, just made, was
   bool stop_agreed_ = false;                   // by ranks
   Result result_;

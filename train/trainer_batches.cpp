@@ -61,7 +61,7 @@ void Trainer::train_window(FindNan& find_nan) {
   const int64_t start = batches_, parts = windows_.parts(start);
   const optim::RankShare share = step_.prepare_window(start);
   group_.note(cat("in the batches ", start + 1, " to ", start + parts),
-              1 + (saved_at_ == start ? RankGroup::kSaveTimes : 0));
+              1 + (saved_ == start ? RankGroup::kSaveTimes : 0));
   // Where a run has no batch, one of the epoch's first window does: it counts nothing.
   const int64_t any = windows_.epoch > 0 ? start - start % windows_.epoch : start;
   std::vector<double> told(static_cast<size_t>(2 * windows_.most / group_.size() + 1));
