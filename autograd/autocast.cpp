@@ -84,7 +84,7 @@ std::vector<Tensor> autocast_vjp(const Backward& b) {
 }
 
 constexpr OpDef autocast_op{
-    .name = "autocast", .infer = same_as_input, .vjp = autocast_vjp, .view = autocast_view};
+    .name = "autocast", .infer = same_as_input, .vjp = {autocast_vjp}, .view = autocast_view};
 
 Tensor cast_shared(const Tensor& x, DType to) {
   const Tensor result = bytes_cast(x, to);

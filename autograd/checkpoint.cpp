@@ -85,9 +85,8 @@ std::vector<Tensor> checkpoint_vjp(const Backward& b) {
 
 constexpr OpDef checkpoint_op{.name = "checkpoint",
                               .infer = same_as_input,
-                              .vjp = checkpoint_vjp,
-                              .view = checkpoint_view,
-                              .saves = {.inputs = all_but_first}};
+                              .vjp = {.rule = checkpoint_vjp, .inputs = all_but_first},
+                              .view = checkpoint_view};
 
 }  // namespace
 

@@ -105,7 +105,7 @@ class Walk {
     for (size_t i = 0; i < node->parents.size(); ++i)
       if (path_.contains(node->parents[i].node.get())) needed |= bits(i);
     if (needed == 0) return;  // a target whose own inputs nobody asked about
-    check<StateError>(node->op->vjp != nullptr, node->op->name,
+    check<StateError>(node->op->vjp.rule != nullptr, node->op->name,
                       ": this op has no gradient: output ", node->out_metas[0],
                       ". Use detach() on its input or another op.");
     check<StateError>(!node->released, node->op->name, ": the saved values of output ",
@@ -116,7 +116,7 @@ class Walk {
     std::vector<Tensor> grads =
         is_target ? grads_[node.get()] : std::move(grads_.extract(node.get()).mapped());
     const ModuleScope module(node->module);
-    std::vector<Tensor> results = node->op->vjp(Backward(node, grads, needed));
+    std::vector<Tensor> results = node->op->vjp.rule(Backward(node, grads, needed));
     if (!options_.retain && !options_.create_graph) node->release();
     for (size_t i = 0; i < node->parents.size(); ++i) {
       if (!path_.contains(node->parents[i].node.get()) || i >= results.size()) continue;

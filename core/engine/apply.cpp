@@ -104,11 +104,11 @@ std::shared_ptr<Node> make_node(const OpDef& op, Attrs attrs, std::span<const Te
   for (size_t i = 0; i < inputs.size(); ++i) {
     node->parents.push_back(inputs[i].edge());
     node->in_metas.push_back(inputs[i].meta());
-    keep(op.saves.inputs, static_cast<int>(i), inputs[i].value(), node->in, node->in_versions);
+    keep(op.vjp.inputs, static_cast<int>(i), inputs[i].value(), node->in, node->in_versions);
   }
   for (size_t k = 0; k < outputs.size(); ++k) {
     node->out_metas.push_back(outputs[k].meta);
-    keep(op.saves.outputs, static_cast<int>(k), outputs[k], node->out, node->out_versions);
+    keep(op.vjp.outputs, static_cast<int>(k), outputs[k], node->out, node->out_versions);
   }
   return node;
 }
@@ -138,7 +138,7 @@ void bump_versions(const OpDef& op, std::span<const Tensor> inputs) {
 
 void check_written(const OpDef& op, const Call& call) {
   for (size_t k = 0; k < call.out.size(); ++k)
-    if (!has(op.later, static_cast<int>(k)))
+    if (!op.talk || !has(op.talk->later, static_cast<int>(k)))
       check_finite(op, "output", static_cast<int>(k), call.out[k]);
   for (size_t i = 0; i < call.in.size(); ++i)
     if (has(op.mutates, static_cast<int>(i)))

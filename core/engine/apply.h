@@ -2,7 +2,7 @@
 //
 //   cast the inputs, where autocast is on
 //   infer the result -> [capturing] append to the Program
-//                    -> [eager]     allocate, run; if a gradient is wanted, keep the declared saves
+//                    -> [eager]     allocate, run; if a gradient is wanted, keep what vjp reads
 #pragma once
 
 #include "core/engine/backward.h"

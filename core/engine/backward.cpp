@@ -8,7 +8,7 @@ Tensor saved(const Node& node, const char* side, int number, const std::vector<V
              const std::vector<uint32_t>& versions, Edge edge) {
   const Value& value = values[number];
   check<StateError>(value.storage != nullptr, node.op->name, ": its gradient read ", side, " ",
-                    number, ", which the op does not declare in `saves`. Declare it.");
+                    number, ", which the op does not declare in `vjp`. Declare it.");
   check<StateError>(value.storage->version() == versions[number], node.op->name, ": ", side, " ",
                     number, " was changed in place after the op ran: ", value.meta,
                     ". Take the gradients before updating it.");

@@ -10,7 +10,7 @@
 
 namespace plimsoll {
 
-// The gradients of the outputs, the declared saves, all shapes.
+// The gradients of the outputs, what the rule reads of inputs and outputs, all shapes.
 class Backward {
  public:
   Backward(const std::shared_ptr<Node>& node, std::span<Tensor> grads, Bits needed)

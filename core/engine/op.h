@@ -2,7 +2,7 @@
 // functions it points to, and a public function that calls apply().
 //
 //   constexpr OpDef relu_op{.name = "relu", .infer = same_as_input, .cpu = relu_cpu,
-//                           .vjp = relu_vjp, .saves = {.outputs = bits(0)}, .inplace = 0};
+//                           .vjp = {.rule = relu_vjp, .outputs = bits(0)}, .inplace = 0};
 //   Tensor relu(const Tensor& x) { return apply1(relu_op, {contiguous(x)}); }
 #pragma once
 
@@ -30,31 +30,34 @@ class Tensor;
 struct Value;
 
 using Infer = Metas (*)(std::span<const Meta> in, const Attrs&);
-using Vjp = std::vector<Tensor> (*)(const Backward&);  // one per input; undefined: none
 using ViewRule = Value (*)(const Value& in, const Meta& out, const Attrs&, int output);
 using Flops = double (*)(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
 using Workspace = int64_t (*)(const Call&);
 
-struct Saves {
-  Bits inputs = 0, outputs = 0;
+// The gradients of the inputs, written in ops. Without a rule an op has none.
+struct Vjp {
+  std::vector<Tensor> (*rule)(const Backward&) = nullptr;  // one per input; undefined: none
+  Bits inputs = 0, outputs = 0;  // what the rule reads: the eager tape keeps exactly these
+};
+
+// An op that talks to other ranks runs once, in an order that all ranks have.
+struct Talk {
+  // Of an op x -> y, the two halves that a planner may move apart: `start`, x -> y and a ticket
+  // (i64 [1]), and `wait`, (x, y, ticket) -> nothing, which writes y.
+  const OpDef *start = nullptr, *wait = nullptr;
+  Bits later = 0;  // outputs that are not there when the kernel returns, but after the wait
 };
 
 struct OpDef {
   const char* name;
   Infer infer;  // shape rule: checks the inputs, names the outputs
   Kernel cpu = nullptr;
-  Kernel cuda = nullptr;    // PLIMSOLL_CUDA_KERNEL: null in a build without CUDA
-  Vjp vjp = nullptr;        // gradients of the inputs, written in ops; nullptr: it has none
+  Kernel cuda = nullptr;  // PLIMSOLL_CUDA_KERNEL: null in a build without CUDA
+  Vjp vjp{};
   ViewRule view = nullptr;  // every output is a view of input 0: such an op has no kernel
-  Saves saves{};            // what vjp reads: the eager tape keeps exactly these
   int inplace = -1;         // input whose memory output 0 may take (only the planner does it)
   Bits mutates = 0;         // inputs written in place; such an op has no outputs
   Bits strided = 0;         // inputs read through their strides; all others must be contiguous
-  bool talks = false;       // to other ranks: it runs once, in an order that all ranks have
-  // Of an op that talks, x -> y, the two halves that a planner may move apart: `start`, x -> y and
-  // a ticket (i64 [1]), and `wait`, (x, y, ticket) -> nothing, which writes y.
-  const OpDef *start = nullptr, *wait = nullptr;
-  Bits later = 0;  // outputs that are not there when the kernel returns, but after the wait
   // Bytes of scratch, known before the op runs: from a call without addresses, and where each
   // thread needs its own from num_threads() when it is asked. The kernel makes do with what it
   // gets.
@@ -62,6 +65,7 @@ struct OpDef {
   CastRule cast = CastRule::keep;
   // Floating-point operations, where they are many more than elements: a first guess of the cost.
   Flops flops = nullptr;
+  const Talk* talk = nullptr;  // of an op that talks to other ranks
 };
 
 // Shape rule of ops whose output looks like input 0.

@@ -50,7 +50,7 @@ struct Program {
 // Whether it makes a parameter whole of which ranks have parts. Of what talks it alone may run
 // again, for ranks plan alike that train so (optim/ranks/shards.h).
 inline bool gathers_parameters(const Program& program, const Instruction& instruction) {
-  return instruction.op->talks && !instruction.op->later && !instruction.out.empty() &&
+  return instruction.op->talk && !instruction.op->talk->later && !instruction.out.empty() &&
          program.buffers[instruction.out[0].buffer].memory_class == MemoryClass::gathered;
 }
 

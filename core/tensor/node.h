@@ -25,7 +25,7 @@ struct Node {
   Attrs attrs;
   std::vector<Edge> parents;                        // one per input
   Metas in_metas, out_metas;                        // shapes cost nothing and are always kept
-  std::vector<Value> in, out;                       // the declared `saves`; others have no storage
+  std::vector<Value> in, out;                       // what vjp reads; others have no storage
   std::vector<uint32_t> in_versions, out_versions;  // of those storages when they were saved
   const std::string* module = nullptr;  // it was applied in (core/engine/module_scope.h)
   uint64_t seq = 0;       // order of creation: descending seq is a valid backward order

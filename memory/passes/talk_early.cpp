@@ -24,6 +24,10 @@ Access access(size_t instruction, const Operand& operand, bool writes) {
   return {instruction, begin, begin + bytes_of(operand.meta), writes};
 }
 
+bool has_halves(const Instruction& instruction) {
+  return instruction.op->talk && instruction.op->talk->start;
+}
+
 bool must_follow(const Access& later, const Access& earlier) {
   return (later.writes || earlier.writes) && later.begin < earlier.end &&
          earlier.begin < later.end && later.instruction != earlier.instruction;
@@ -104,8 +108,10 @@ class Order {
  private:
   const Instruction& instruction(size_t i) const { return program_.instructions[i]; }
 
+  bool can_start(size_t i) const { return has_halves(instruction(i)); }
+
   bool sends_sums(size_t i) const {
-    if (!instruction(i).op->start) return false;
+    if (!can_start(i)) return false;
     const Operand& sent = instruction(i).in[0];
     const Buffer& buffer = program_.buffers[static_cast<size_t>(sent.buffer)];
     return buffer.kind == Buffer::Kind::external && !before_[i].empty();
@@ -115,7 +121,7 @@ class Order {
   // of them.
   bool is_asked_for(size_t i) const {
     return !follows_[i] && before_[i].empty() && !instruction(i).op->mutates &&
-           !instruction(i).op->talks && !after_[i].empty() &&
+           !instruction(i).op->talk && !after_[i].empty() &&
            std::ranges::all_of(after_[i], [&](size_t later) { return follows_[later]; });
   }
 
@@ -130,7 +136,7 @@ class Order {
       const size_t i = *ready_.begin();
       ready_.erase(ready_.begin());
       emit(i);
-      if (instruction(i).op->start)
+      if (can_start(i))
         in_flight_.push_back(i);
       else
         release(i);
@@ -145,7 +151,7 @@ class Order {
       }
       wait_for(earlier);
     }
-    if (!instruction(i).op->start) {
+    if (!can_start(i)) {
       order_.push_back(instruction(i));
       return;
     }
@@ -153,7 +159,7 @@ class Order {
     const Operand ticket{static_cast<int>(program_.buffers.size()), meta, row_major(meta.shape)};
     program_.buffers.push_back({.bytes = bytes_of(meta), .memory_class = MemoryClass::workspace});
     Instruction start = instruction(i);
-    start.op = start.op->start;
+    start.op = start.op->talk->start;
     start.out.push_back(ticket);
     tickets_[i] = ticket;
     order_.push_back(std::move(start));
@@ -164,7 +170,7 @@ class Order {
     const Operand ticket = std::exchange(tickets_[i], Operand());
     if (ticket.buffer < 0) return;
     Instruction wait = instruction(i);
-    wait.op = wait.op->wait;
+    wait.op = wait.op->talk->wait;
     wait.in.push_back(wait.out[0]);
     wait.in.push_back(ticket);
     wait.out.clear();
@@ -187,8 +193,7 @@ class Order {
 }  // namespace
 
 bool exchanges(const Program& program) {
-  return std::ranges::any_of(program.instructions,
-                             [](const Instruction& i) { return i.op->start != nullptr; });
+  return std::ranges::any_of(program.instructions, has_halves);
 }
 
 Program talk_early(Program program) {

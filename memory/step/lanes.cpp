@@ -25,7 +25,7 @@ Lanes two_lanes(const Program& program, std::span<const double> seconds, const L
   };
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const Instruction& instruction = program.instructions[i];
-    if (!instruction.op->talks) {
+    if (!instruction.op->talk) {
       lanes.computing += seconds[i];
       now += seconds[i];
     } else if (instruction.out.empty()) {
@@ -35,7 +35,7 @@ Lanes two_lanes(const Program& program, std::span<const double> seconds, const L
       lanes.talking += takes;
       moved = std::max(moved, now) + takes;
       arrives[instruction.out[0].buffer] = moved;
-      if (!instruction.op->later) wait(moved);  // start and wait in one
+      if (!instruction.op->talk->later) wait(moved);  // start and wait in one
     }
   }
   lanes.seconds = now;

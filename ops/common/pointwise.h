@@ -92,20 +92,20 @@ struct Unary {
       return {apply1(grad, {contiguous(b.grad()), saved})};
   }
 
-  static constexpr OpDef op{
-      .name = F::name,
-      .infer = infer,
-      .cpu = cpu,
-      .cuda = unary_cuda<F>,
-      .vjp = vjp,
-      .saves = F::reads == Reads::input ? Saves{.inputs = bits(0)} : Saves{.outputs = bits(0)},
-      .inplace = 0,
-      .cast = [] {
-        if constexpr (requires { F::cast; })
-          return F::cast;
-        else
-          return CastRule::keep;
-      }()};
+  static constexpr OpDef op{.name = F::name,
+                            .infer = infer,
+                            .cpu = cpu,
+                            .cuda = unary_cuda<F>,
+                            .vjp = {.rule = vjp,
+                                    .inputs = F::reads == Reads::input ? bits(0) : 0,
+                                    .outputs = F::reads == Reads::input ? 0 : bits(0)},
+                            .inplace = 0,
+                            .cast = [] {
+                              if constexpr (requires { F::cast; })
+                                return F::cast;
+                              else
+                                return CastRule::keep;
+                            }()};
   static constexpr OpDef grad{.name = F::grad_name,
                               .infer = same_as_input,
                               .cpu = grad_cpu,

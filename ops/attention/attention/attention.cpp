@@ -228,16 +228,16 @@ std::vector<Tensor> attention_vjp(const Backward& b) {
   return grads;
 }
 
-constexpr OpDef attention_op{.name = "attention",
-                             .infer = attention_infer,
-                             .cpu = attention_cpu,
-                             .cuda = attention_cuda,
-                             .vjp = attention_vjp,
-                             .saves = {.inputs = bits(0, 1, 2, 3, 4, 5), .outputs = bits(0, 2)},
-                             .strided = bits(0, 1, 2, 3, 4),
-                             .workspace = attention_workspace,
-                             .cast = CastRule::low,
-                             .flops = attention_flops<2>};
+constexpr OpDef attention_op{
+    .name = "attention",
+    .infer = attention_infer,
+    .cpu = attention_cpu,
+    .cuda = attention_cuda,
+    .vjp = {.rule = attention_vjp, .inputs = bits(0, 1, 2, 3, 4, 5), .outputs = bits(0, 2)},
+    .strided = bits(0, 1, 2, 3, 4),
+    .workspace = attention_workspace,
+    .cast = CastRule::low,
+    .flops = attention_flops<2>};
 
 // The kernels walk over rows of neighbouring elements; anything else is copied first.
 Tensor with_dense_rows(const Tensor& x) {

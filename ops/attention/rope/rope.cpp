@@ -87,8 +87,7 @@ constexpr OpDef rope_op{.name = "rope",
                         .infer = rope_infer,
                         .cpu = rope_cpu,
                         .cuda = rope_cuda,
-                        .vjp = rope_vjp,
-                        .saves = {.inputs = bits(1, 2)}};
+                        .vjp = {.rule = rope_vjp, .inputs = bits(1, 2)}};
 
 std::vector<Tensor> rope_vjp(const Backward& b) {
   RopeTurnAttrs attrs = b.attrs<RopeTurnAttrs>();

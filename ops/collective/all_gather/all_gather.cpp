@@ -23,13 +23,8 @@ Metas infer(std::span<const Meta> in, const Attrs& attrs) {
 std::vector<Tensor> vjp(const Backward& b) { return {reduce_scatter(b.grad())}; }
 
 constexpr Moves::Halves halves("start_all_gather", "wait_all_gather");
-constexpr OpDef all_gather_op{.name = kName,
-                              .infer = infer,
-                              .cpu = Moves::run,
-                              .vjp = vjp,
-                              .talks = true,
-                              .start = &halves.start,
-                              .wait = &halves.wait};
+constexpr OpDef all_gather_op{
+    .name = kName, .infer = infer, .cpu = Moves::run, .vjp = {vjp}, .talk = &halves.talk};
 
 constexpr const char* kInPlace = "all_gather_in_place";
 
@@ -49,7 +44,7 @@ constexpr OpDef in_place_op{.name = kInPlace,
                             .infer = in_place_infer,
                             .cpu = in_place_cpu,
                             .mutates = bits(0),
-                            .talks = true};
+                            .talk = &collective::whole};
 
 }  // namespace
 

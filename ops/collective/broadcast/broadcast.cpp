@@ -41,14 +41,14 @@ void at_root_cpu(const Call& call) {
 }
 
 constexpr OpDef at_root_op{
-    .name = "at_root", .infer = same_as_input, .cpu = at_root_cpu, .talks = true};
+    .name = "at_root", .infer = same_as_input, .cpu = at_root_cpu, .talk = &collective::whole};
 
 std::vector<Tensor> vjp(const Backward& b) {
   return {apply1(at_root_op, {all_reduce(b.grad())}, b.attrs<Root>())};
 }
 
 constexpr OpDef broadcast_op{
-    .name = kName, .infer = same_as_input, .cpu = cpu, .vjp = vjp, .talks = true};
+    .name = kName, .infer = same_as_input, .cpu = cpu, .vjp = {vjp}, .talk = &collective::whole};
 
 }  // namespace
 

@@ -4,14 +4,16 @@
 //
 //   using All = collective::Moves<Collective::Kind::all_gather>;
 //   constexpr All::Halves halves("start_all_gather", "wait_all_gather");
-//   constexpr OpDef op{.name = "all_gather", .infer = infer, .cpu = All::run, .talks = true,
-//                      .start = &halves.start, .wait = &halves.wait};
+//   constexpr OpDef op{.name = "all_gather", .infer = infer, .cpu = All::run,
+//                      .talk = &halves.talk};
 #pragma once
 
 #include "core/engine/apply.h"
 #include "core/ranks/ranks.h"
 
 namespace plimsoll::collective {
+
+constexpr Talk whole;  // of an op that is not cut into halves
 
 struct Exchange {
   int64_t ranks = 1;
@@ -39,17 +41,17 @@ struct Moves {
   // planner puts them where the op was.
   struct Halves {
     OpDef start, wait;
+    Talk talk{.start = &start, .wait = &wait};  // of the op
     constexpr Halves(const char* start_name, const char* wait_name)
-        : start{.name = start_name,
-                .infer = nothing,
-                .cpu = begin,
-                .talks = true,
-                .later = bits(0)},
-          wait{.name = wait_name, .infer = nothing, .cpu = end, .mutates = bits(1), .talks = true} {
+        : start{.name = start_name, .infer = nothing, .cpu = begin, .talk = &begun},
+          wait{
+              .name = wait_name, .infer = nothing, .cpu = end, .mutates = bits(1), .talk = &whole} {
     }
   };
 
  private:
+  static constexpr Talk begun{.later = bits(0)};
+
   static Collective collective(const Call& call) {
     return {kind, call.in[0].data, call.out[0].data,
             bytes_of(call.out[0].meta) / call.attrs.as<Exchange>().ranks};

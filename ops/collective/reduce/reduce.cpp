@@ -21,13 +21,13 @@ Value same_view(const Value& in, const Meta&, const Attrs&, int) { return in; }
 std::vector<Tensor> replicated_vjp(const Backward& b) { return {all_reduce(b.grad())}; }
 
 constexpr OpDef replicated_op{
-    .name = "replicated", .infer = same_as_input, .vjp = replicated_vjp, .view = same_view};
+    .name = "replicated", .infer = same_as_input, .vjp = {replicated_vjp}, .view = same_view};
 
 // Inputs: the sum, off the tape, and what it is the sum of.
 std::vector<Tensor> summed_vjp(const Backward& b) { return {Tensor(), b.grad()}; }
 
 constexpr OpDef summed_op{
-    .name = "summed", .infer = same_as_input, .vjp = summed_vjp, .view = same_view};
+    .name = "summed", .infer = same_as_input, .vjp = {summed_vjp}, .view = same_view};
 
 }  // namespace
 

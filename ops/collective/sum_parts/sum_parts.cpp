@@ -64,7 +64,7 @@ void cpu(const Call& call) {
 std::vector<Tensor> vjp(const Backward& b) { return {expand(b.grad(), b.input_meta(0).shape)}; }
 
 constexpr OpDef sum_parts_op{
-    .name = kName, .infer = infer, .cpu = cpu, .cuda = sum_parts_cuda, .vjp = vjp};
+    .name = kName, .infer = infer, .cpu = cpu, .cuda = sum_parts_cuda, .vjp = {vjp}};
 
 }  // namespace
 

@@ -74,8 +74,7 @@ constexpr OpDef embedding_op{.name = "embedding",
                              .infer = embedding_infer,
                              .cpu = embedding_cpu,
                              .cuda = embedding_cuda,
-                             .vjp = embedding_vjp,
-                             .saves = {.inputs = bits(1)},
+                             .vjp = {.rule = embedding_vjp, .inputs = bits(1)},
                              .cast = CastRule::low};
 
 }  // namespace

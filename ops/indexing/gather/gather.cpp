@@ -61,8 +61,7 @@ constexpr OpDef gather_op{.name = "gather",
                           .infer = gather_infer,
                           .cpu = gather_cpu,
                           .cuda = gather_cuda,
-                          .vjp = gather_vjp,
-                          .saves = {.inputs = bits(1)}};
+                          .vjp = {.rule = gather_vjp, .inputs = bits(1)}};
 
 // --- one_hot
 

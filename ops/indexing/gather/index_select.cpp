@@ -79,8 +79,7 @@ constexpr OpDef index_select_op{.name = "index_select",
                                 .infer = select_infer,
                                 .cpu = select_cpu,
                                 .cuda = index_select_cuda,
-                                .vjp = select_vjp,
-                                .saves = {.inputs = bits(1)}};
+                                .vjp = {.rule = select_vjp, .inputs = bits(1)}};
 
 Tensor index_select(const Tensor& x, int64_t axis, const Tensor& ids) {
   check_defined("index_select", x);

@@ -96,8 +96,7 @@ constexpr OpDef top_k_op{.name = "top_k",
                          .infer = top_k_infer,
                          .cpu = top_k_cpu,
                          .cuda = top_k_cuda,
-                         .vjp = top_k_vjp,
-                         .saves = {.outputs = bits(1)},
+                         .vjp = {.rule = top_k_vjp, .outputs = bits(1)},
                          .workspace = top_k_workspace};
 
 }  // namespace

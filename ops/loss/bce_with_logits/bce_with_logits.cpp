@@ -53,8 +53,7 @@ constexpr OpDef weighted_op{.name = "bce_with_logits_weighted",
                             .infer = weighted_infer,
                             .cpu = weighted_cpu,
                             .cuda = bce_with_logits_weighted_cuda,
-                            .vjp = weighted_vjp,
-                            .saves = {.inputs = bits(0, 1, 2)},
+                            .vjp = {.rule = weighted_vjp, .inputs = bits(0, 1, 2)},
                             .inplace = 0,
                             .strided = everything};
 

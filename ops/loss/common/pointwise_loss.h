@@ -76,8 +76,7 @@ struct PointwiseLoss {
                             .infer = infer,
                             .cpu = cpu,
                             .cuda = loss_cuda<F>,
-                            .vjp = vjp,
-                            .saves = {.inputs = bits(0, 1)},
+                            .vjp = {.rule = vjp, .inputs = bits(0, 1)},
                             .strided = everything,
                             .cast = CastRule::widest};
 

@@ -100,13 +100,13 @@ std::vector<Tensor> cross_entropy_vjp(const Backward& b) {
   return gradients;
 }
 
-constexpr OpDef cross_entropy_op{.name = "cross_entropy",
-                                 .infer = cross_entropy_infer,
-                                 .cpu = cross_entropy_cpu,
-                                 .cuda = cross_entropy_cuda,
-                                 .vjp = cross_entropy_vjp,
-                                 .saves = {.inputs = bits(0, 1, 2), .outputs = bits(1)},
-                                 .workspace = cross_entropy_workspace};
+constexpr OpDef cross_entropy_op{
+    .name = "cross_entropy",
+    .infer = cross_entropy_infer,
+    .cpu = cross_entropy_cpu,
+    .cuda = cross_entropy_cuda,
+    .vjp = {.rule = cross_entropy_vjp, .inputs = bits(0, 1, 2), .outputs = bits(1)},
+    .workspace = cross_entropy_workspace};
 
 }  // namespace
 

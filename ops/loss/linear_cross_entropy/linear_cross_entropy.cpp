@@ -277,8 +277,7 @@ constexpr OpDef fused_op{.name = kName,
                          .infer = fused_infer,
                          .cpu = fused_cpu,
                          .cuda = linear_cross_entropy_cuda,
-                         .vjp = fused_vjp,
-                         .saves = {.inputs = everything, .outputs = bits(1)},
+                         .vjp = {.rule = fused_vjp, .inputs = everything, .outputs = bits(1)},
                          .workspace = fused_workspace,
                          .flops = products_flops<1>};
 

@@ -83,8 +83,7 @@ constexpr OpDef nll_op{.name = "nll_loss",
                        .infer = nll_infer,
                        .cpu = nll_cpu,
                        .cuda = nll_loss_cuda,
-                       .vjp = nll_vjp,
-                       .saves = {.inputs = bits(1, 2)},
+                       .vjp = {.rule = nll_vjp, .inputs = bits(1, 2)},
                        .workspace = nll_workspace};
 
 }  // namespace

@@ -222,13 +222,13 @@ std::vector<Tensor> batch_norm_vjp(const Backward& b) {
 }
 
 // Only y is ever differentiated: the public function takes the statistics off the tape.
-constexpr OpDef batch_norm_op{.name = "batch_norm",
-                              .infer = batch_norm_infer,
-                              .cpu = batch_norm_cpu,
-                              .cuda = batch_norm_cuda,
-                              .vjp = batch_norm_vjp,
-                              .saves = {.inputs = bits(0, 1), .outputs = bits(1, 3, 4)},
-                              .workspace = workspace};
+constexpr OpDef batch_norm_op{
+    .name = "batch_norm",
+    .infer = batch_norm_infer,
+    .cpu = batch_norm_cpu,
+    .cuda = batch_norm_cuda,
+    .vjp = {.rule = batch_norm_vjp, .inputs = bits(0, 1), .outputs = bits(1, 3, 4)},
+    .workspace = workspace};
 
 Metas running_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [momentum, n] = attrs.as<RunningAttrs>();

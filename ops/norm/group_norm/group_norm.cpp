@@ -275,14 +275,14 @@ std::vector<Tensor> group_norm_vjp(const Backward& b) {
                b.attrs<GroupNormAttrs>());
 }
 
-constexpr OpDef group_norm_op{.name = "group_norm",
-                              .infer = group_norm_infer,
-                              .cpu = group_norm_cpu,
-                              .cuda = group_norm_cuda,
-                              .vjp = group_norm_vjp,
-                              .saves = {.inputs = bits(0, 1), .outputs = bits(1, 2)},
-                              .inplace = 0,
-                              .workspace = group_norm_workspace};
+constexpr OpDef group_norm_op{
+    .name = "group_norm",
+    .infer = group_norm_infer,
+    .cpu = group_norm_cpu,
+    .cuda = group_norm_cuda,
+    .vjp = {.rule = group_norm_vjp, .inputs = bits(0, 1), .outputs = bits(1, 2)},
+    .inplace = 0,
+    .workspace = group_norm_workspace};
 
 }  // namespace
 

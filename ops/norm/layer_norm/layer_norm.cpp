@@ -197,13 +197,13 @@ std::vector<Tensor> layer_norm_vjp(const Backward& b) {
   return apply(grad_op, {contiguous(b.grad()), b.input(0), b.input(1), b.output(1), b.output(2)});
 }
 
-constexpr OpDef layer_norm_op{.name = "layer_norm",
-                              .infer = layer_norm_infer,
-                              .cpu = layer_norm_cpu,
-                              .cuda = layer_norm_cuda,
-                              .vjp = layer_norm_vjp,
-                              .saves = {.inputs = bits(0, 1), .outputs = bits(1, 2)},
-                              .inplace = 0};
+constexpr OpDef layer_norm_op{
+    .name = "layer_norm",
+    .infer = layer_norm_infer,
+    .cpu = layer_norm_cpu,
+    .cuda = layer_norm_cuda,
+    .vjp = {.rule = layer_norm_vjp, .inputs = bits(0, 1), .outputs = bits(1, 2)},
+    .inplace = 0};
 
 }  // namespace
 

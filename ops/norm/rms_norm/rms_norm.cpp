@@ -128,8 +128,7 @@ constexpr OpDef rms_norm_op{.name = "rms_norm",
                             .infer = rms_norm_infer,
                             .cpu = rms_norm_cpu,
                             .cuda = rms_norm_cuda,
-                            .vjp = rms_norm_vjp,
-                            .saves = {.inputs = bits(0, 1), .outputs = bits(1)},
+                            .vjp = {.rule = rms_norm_vjp, .inputs = bits(0, 1), .outputs = bits(1)},
                             .inplace = 0};
 
 }  // namespace

@@ -56,26 +56,24 @@ void cpu(const Call& call) {
 }
 
 template <class F>
-constexpr OpDef binary_op(Vjp vjp, Saves saves) {
+constexpr OpDef binary_op(Vjp vjp) {
   return {.name = F::name,
           .infer = infer<F>,
           .cpu = cpu<F>,
           .cuda = binary_cuda<F>,
           .vjp = vjp,
-          .saves = saves,
           .inplace = 0,
           .strided = everything,
           .cast = CastRule::widest};
 }
-constexpr OpDef add_op = binary_op<Add>(add_vjp, {});
-constexpr OpDef sub_op = binary_op<Sub>(sub_vjp, {});
-constexpr OpDef mul_op = binary_op<Mul>(mul_vjp, {.inputs = bits(0, 1)});
+constexpr OpDef add_op = binary_op<Add>({add_vjp});
+constexpr OpDef sub_op = binary_op<Sub>({sub_vjp});
+constexpr OpDef mul_op = binary_op<Mul>({.rule = mul_vjp, .inputs = bits(0, 1)});
 constexpr OpDef div_op{.name = Div::name,
                        .infer = Binary<Div>::infer,
                        .cpu = Binary<Div>::cpu,
                        .cuda = binary_cuda<Div>,
-                       .vjp = div_vjp,
-                       .saves = {.inputs = bits(1), .outputs = bits(0)},
+                       .vjp = {.rule = div_vjp, .inputs = bits(1), .outputs = bits(0)},
                        .inplace = 0,
                        .strided = everything,
                        .cast = CastRule::widest};
@@ -130,8 +128,8 @@ constexpr OpDef constants_op(Vjp vjp) {
           .vjp = vjp,
           .inplace = 0};
 }
-constexpr OpDef affine_op = constants_op<Affine>(affine_vjp);
-constexpr OpDef divide_op = constants_op<Divide>(divide_vjp);
+constexpr OpDef affine_op = constants_op<Affine>({affine_vjp});
+constexpr OpDef divide_op = constants_op<Divide>({divide_vjp});
 
 }  // namespace
 

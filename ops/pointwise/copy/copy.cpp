@@ -22,7 +22,7 @@ constexpr OpDef copy_op{.name = "copy",
                         .infer = same_as_input,
                         .cpu = copy_cpu,
                         .cuda = copy_cuda,
-                        .vjp = copy_vjp,
+                        .vjp = {copy_vjp},
                         .strided = bits(0)};
 
 struct CastAttrs {
@@ -52,7 +52,7 @@ std::vector<Tensor> cast_vjp(const Backward& b) {
 }
 
 constexpr OpDef cast_op{
-    .name = "cast", .infer = cast_infer, .cpu = cast_cpu, .cuda = cast_cuda, .vjp = cast_vjp};
+    .name = "cast", .infer = cast_infer, .cpu = cast_cpu, .cuda = cast_cuda, .vjp = {cast_vjp}};
 
 }  // namespace
 

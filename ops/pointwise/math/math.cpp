@@ -14,7 +14,7 @@ constexpr OpDef sign_op{.name = "sign",
                         .infer = Unary<Sign>::infer,
                         .cpu = Unary<Sign>::cpu,
                         .cuda = unary_cuda<Sign>,
-                        .vjp = [](const Backward&) { return std::vector<Tensor>(1); },
+                        .vjp = {[](const Backward&) { return std::vector<Tensor>(1); }},
                         .inplace = 0};
 
 }  // namespace

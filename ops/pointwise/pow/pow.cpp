@@ -78,19 +78,17 @@ constexpr OpDef pow_op{.name = "pow",
                        .infer = pow_infer,
                        .cpu = pow_cpu,
                        .cuda = unary_cuda<ConstantPower>,
-                       .vjp = pow_vjp,
-                       .saves = {.inputs = bits(0)},
+                       .vjp = {.rule = pow_vjp, .inputs = bits(0)},
                        .inplace = 0,
                        .cast = CastRule::full};
 
 template <class F>
-constexpr OpDef binary_op(Vjp vjp = nullptr, Saves saves = {}, CastRule cast = CastRule::keep) {
+constexpr OpDef binary_op(Vjp vjp = {}, CastRule cast = CastRule::keep) {
   return {.name = F::name,
           .infer = Binary<F>::infer,
           .cpu = Binary<F>::cpu,
           .cuda = binary_cuda<F>,
           .vjp = vjp,
-          .saves = saves,
           .inplace = 0,
           .strided = everything,
           .cast = cast};
@@ -108,7 +106,8 @@ std::vector<Tensor> power_vjp(const Backward& b) {
   return grads;
 }
 
-constexpr OpDef power_op = binary_op<Power>(power_vjp, {.inputs = bits(0, 1)}, CastRule::full);
+constexpr OpDef power_op =
+    binary_op<Power>({.rule = power_vjp, .inputs = bits(0, 1)}, CastRule::full);
 
 }  // namespace
 

@@ -194,7 +194,7 @@ constexpr OpDef grad_op{.name = "interpolate_grad",
                         .infer = grad_infer,
                         .cpu = grad_cpu,
                         .cuda = interpolate_grad_cuda,
-                        .vjp = grad_vjp,
+                        .vjp = {grad_vjp},
                         .workspace = grad_workspace};
 
 std::vector<Tensor> vjp(const Backward& b) {
@@ -206,7 +206,7 @@ constexpr OpDef op{.name = "interpolate",
                    .infer = infer,
                    .cpu = cpu,
                    .cuda = interpolate_cuda,
-                   .vjp = vjp,
+                   .vjp = {vjp},
                    .workspace = workspace};
 
 }  // namespace

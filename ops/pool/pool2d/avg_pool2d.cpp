@@ -84,11 +84,11 @@ std::vector<Tensor> vjp(const Backward& b) {
 }  // namespace
 
 constexpr OpDef avg_pool2d_op{
-    .name = "avg_pool2d", .infer = infer, .cpu = cpu, .cuda = avg_pool2d_cuda, .vjp = vjp};
+    .name = "avg_pool2d", .infer = infer, .cpu = cpu, .cuda = avg_pool2d_cuda, .vjp = {vjp}};
 constexpr OpDef avg_pool2d_grad_op{.name = "avg_pool2d_grad",
                                    .infer = grad_infer,
                                    .cpu = grad_cpu,
                                    .cuda = avg_pool2d_grad_cuda,
-                                   .vjp = grad_vjp};
+                                   .vjp = {grad_vjp}};
 
 }  // namespace plimsoll

@@ -140,7 +140,6 @@ constexpr OpDef max_pool2d_op{.name = "max_pool2d",
                               .infer = infer,
                               .cpu = cpu,
                               .cuda = max_pool2d_cuda,
-                              .vjp = vjp,
-                              .saves = {.outputs = bits(1)}};
+                              .vjp = {.rule = vjp, .outputs = bits(1)}};
 
 }  // namespace plimsoll

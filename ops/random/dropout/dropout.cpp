@@ -62,8 +62,7 @@ constexpr OpDef dropout_op{.name = "dropout",
                            .infer = dropout_infer,
                            .cpu = dropout_cpu,
                            .cuda = dropout_cuda,
-                           .vjp = dropout_vjp,
-                           .saves = {.inputs = bits(1)},
+                           .vjp = {.rule = dropout_vjp, .inputs = bits(1)},
                            .inplace = 0};
 
 }  // namespace

@@ -155,8 +155,7 @@ constexpr OpDef amax_op{.name = name_for<e>("amax", "amin"),
                         .infer = amax_infer<e>,
                         .cpu = amax_cpu<e>,
                         .cuda = e == Extreme::max ? amax_cuda : amin_cuda,
-                        .vjp = amax_vjp<e>,
-                        .saves = {.inputs = bits(0), .outputs = bits(0)},
+                        .vjp = {.rule = amax_vjp<e>, .inputs = bits(0), .outputs = bits(0)},
                         .workspace = reduce_workspace};
 
 template <Extreme e>

@@ -84,7 +84,7 @@ constexpr OpDef cumsum_op{.name = "cumsum",
                           .infer = cumsum_infer,
                           .cpu = cumsum_cpu,
                           .cuda = cumsum_cuda,
-                          .vjp = cumsum_vjp,
+                          .vjp = {cumsum_vjp},
                           .inplace = 0,
                           .cast = CastRule::full};
 

@@ -62,13 +62,12 @@ constexpr OpDef extremum_op(Vjp vjp) {
           .cpu = cpu<F>,
           .cuda = binary_cuda<F>,
           .vjp = vjp,
-          .saves = {.inputs = bits(0, 1)},
           .inplace = 0,
           .strided = everything,
           .cast = CastRule::widest};
 }
-constexpr OpDef maximum_op = extremum_op<Maximum>(maximum_vjp);
-constexpr OpDef minimum_op = extremum_op<Minimum>(minimum_vjp);
+constexpr OpDef maximum_op = extremum_op<Maximum>({.rule = maximum_vjp, .inputs = bits(0, 1)});
+constexpr OpDef minimum_op = extremum_op<Minimum>({.rule = minimum_vjp, .inputs = bits(0, 1)});
 
 Metas clamp_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [low, high] = attrs.as<ClampAttrs>();
@@ -101,8 +100,7 @@ constexpr OpDef clamp_op{.name = Clamp::name,
                          .infer = clamp_infer,
                          .cpu = Unary<Clamp>::cpu,
                          .cuda = unary_cuda<Clamp>,
-                         .vjp = clamp_vjp,
-                         .saves = {.inputs = bits(0)},
+                         .vjp = {.rule = clamp_vjp, .inputs = bits(0)},
                          .inplace = 0};
 
 }  // namespace

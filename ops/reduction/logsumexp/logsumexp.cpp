@@ -112,8 +112,7 @@ constexpr OpDef logsumexp_op{.name = "logsumexp",
                              .infer = reduce_infer,
                              .cpu = logsumexp_cpu,
                              .cuda = logsumexp_cuda,
-                             .vjp = logsumexp_vjp,
-                             .saves = {.inputs = bits(0)},
+                             .vjp = {.rule = logsumexp_vjp, .inputs = bits(0)},
                              .workspace = reduce_workspace,
                              .cast = CastRule::full};
 

@@ -70,8 +70,7 @@ constexpr OpDef norm_op{.name = "norm",
                         .infer = reduce_infer,
                         .cpu = norm_cpu,
                         .cuda = norm_cuda,
-                        .vjp = norm_vjp,
-                        .saves = {.inputs = bits(0), .outputs = bits(0)},
+                        .vjp = {.rule = norm_vjp, .inputs = bits(0), .outputs = bits(0)},
                         .workspace = reduce_workspace,
                         .cast = CastRule::full};
 

@@ -94,8 +94,7 @@ constexpr OpDef prod_op{.name = "prod",
                         .infer = reduce_infer,
                         .cpu = prod_cpu,
                         .cuda = prod_cuda,
-                        .vjp = prod_vjp,
-                        .saves = {.inputs = bits(0)},
+                        .vjp = {.rule = prod_vjp, .inputs = bits(0)},
                         .workspace = reduce_workspace,
                         .cast = CastRule::full};
 

@@ -136,8 +136,7 @@ struct Softmax {
                             .infer = infer,
                             .cpu = cpu,
                             .cuda = form == Form::plain ? softmax_cuda : log_softmax_cuda,
-                            .vjp = vjp,
-                            .saves = {.outputs = bits(0)},
+                            .vjp = {.rule = vjp, .outputs = bits(0)},
                             .inplace = 0,
                             .cast = CastRule::full};
   static constexpr OpDef grad{

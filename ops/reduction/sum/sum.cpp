@@ -143,7 +143,7 @@ constexpr OpDef sum_like(const char* name) {
           .infer = reduce_infer,
           .cpu = sum_cpu<over>,
           .cuda = over == Over::count ? mean_cuda : sum_cuda,
-          .vjp = sum_vjp<over>,
+          .vjp = {sum_vjp<over>},
           .workspace = sum_workspace,
           .cast = CastRule::full};
 }

@@ -92,8 +92,7 @@ constexpr OpDef op{.name = root == Root::yes ? "stddev" : "variance",
                    .infer = reduce_infer,
                    .cpu = variance_cpu<root>,
                    .cuda = root == Root::yes ? stddev_cuda : variance_cuda,
-                   .vjp = vjp<root>,
-                   .saves = {.inputs = bits(0), .outputs = bits(0)},
+                   .vjp = {.rule = vjp<root>, .inputs = bits(0), .outputs = bits(0)},
                    .workspace = reduce_workspace,
                    .cast = CastRule::full};
 

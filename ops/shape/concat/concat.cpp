@@ -62,7 +62,7 @@ constexpr OpDef concat_op{.name = "concat",
                           .infer = concat_infer,
                           .cpu = concat_cpu,
                           .cuda = concat_cuda,
-                          .vjp = concat_vjp,
+                          .vjp = {concat_vjp},
                           .strided = everything,
                           .cast = CastRule::widest};
 

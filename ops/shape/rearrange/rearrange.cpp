@@ -28,7 +28,7 @@ constexpr OpDef flip_op{.name = "flip",
                         .infer = same_as_input,
                         .cpu = flip_cpu,
                         .cuda = flip_cuda,
-                        .vjp = flip_vjp,
+                        .vjp = {flip_vjp},
                         .strided = bits(0)};
 
 std::vector<Tensor> flip_vjp(const Backward& b) {
@@ -68,7 +68,7 @@ constexpr OpDef triangle_op{.name = "triangle",
                             .infer = same_as_input,
                             .cpu = triangle_cpu,
                             .cuda = triangle_cuda,
-                            .vjp = triangle_vjp,
+                            .vjp = {triangle_vjp},
                             .inplace = 0};
 
 std::vector<Tensor> triangle_vjp(const Backward& b) {

@@ -43,7 +43,7 @@ std::vector<Tensor> split_vjp(const Backward& b) {
 }
 
 constexpr OpDef split_op{
-    .name = "split", .infer = split_infer, .vjp = split_vjp, .view = split_view};
+    .name = "split", .infer = split_infer, .vjp = {split_vjp}, .view = split_view};
 
 }  // namespace
 

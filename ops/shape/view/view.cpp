@@ -54,7 +54,7 @@ std::vector<Tensor> reshape_vjp(const Backward& b) {
 }
 
 constexpr OpDef reshape_op{
-    .name = "reshape", .infer = shape_infer, .vjp = reshape_vjp, .view = reshape_view};
+    .name = "reshape", .infer = shape_infer, .vjp = {reshape_vjp}, .view = reshape_view};
 
 // --- permute
 
@@ -87,7 +87,7 @@ std::vector<Tensor> permute_vjp(const Backward& b) {
 }
 
 constexpr OpDef permute_op{
-    .name = "permute", .infer = permute_infer, .vjp = permute_vjp, .view = permute_view};
+    .name = "permute", .infer = permute_infer, .vjp = {permute_vjp}, .view = permute_view};
 
 // --- slice
 
@@ -129,7 +129,7 @@ constexpr OpDef slice_grad_op{.name = "slice_grad",
                               .infer = slice_grad_infer,
                               .cpu = slice_grad_cpu,
                               .cuda = slice_grad_cuda,
-                              .vjp = slice_grad_vjp,
+                              .vjp = {slice_grad_vjp},
                               .strided = bits(0)};
 
 std::vector<Tensor> slice_vjp(const Backward& b) {
@@ -138,7 +138,7 @@ std::vector<Tensor> slice_vjp(const Backward& b) {
 }
 
 constexpr OpDef slice_op{
-    .name = "slice", .infer = slice_infer, .vjp = slice_vjp, .view = slice_view};
+    .name = "slice", .infer = slice_infer, .vjp = {slice_vjp}, .view = slice_view};
 
 // --- expand
 
@@ -167,7 +167,7 @@ std::vector<Tensor> expand_vjp(const Backward& b) {
 }
 
 constexpr OpDef expand_op{
-    .name = "expand", .infer = expand_infer, .vjp = expand_vjp, .view = expand_view};
+    .name = "expand", .infer = expand_infer, .vjp = {expand_vjp}, .view = expand_view};
 
 }  // namespace
 

@@ -171,7 +171,8 @@ TEST(TalkEarly, KeepsTheBitsOfRandomProgramsOnAHostileNetwork) {
                 if (r > 0) return;
                 int open = 0, most = 0;
                 for (const Instruction& instruction : program.instructions) {
-                  open += instruction.op->later ? 1 : instruction.op->talks ? -1 : 0;
+                  const Talk* talk = instruction.op->talk;
+                  open += !talk ? 0 : talk->later ? 1 : -1;
                   most = std::max(most, open);
                 }
                 early += program.instructions.size() != updated.instructions.size();

@@ -76,8 +76,10 @@ TEST(TwoLanes, OfNoLinkOnlyCompute) {
 // ---- published figures
 
 constexpr OpDef compute_op{.name = "compute", .infer = same_as_input};
-constexpr OpDef start_op{.name = "start", .infer = same_as_input, .talks = true, .later = bits(0)};
-constexpr OpDef wait_op{.name = "wait", .infer = same_as_input, .mutates = bits(1), .talks = true};
+constexpr Talk start_talk{.later = bits(0)}, wait_talk;
+constexpr OpDef start_op{.name = "start", .infer = same_as_input, .talk = &start_talk};
+constexpr OpDef wait_op{
+    .name = "wait", .infer = same_as_input, .mutates = bits(1), .talk = &wait_talk};
 
 // A step of fully sharded training, as torchtitan runs it: each layer's weights are gathered while
 // the layer before is computed, forwards and backwards again, and its gradients are exchanged
