@@ -27,6 +27,7 @@ constexpr bool has(Bits set, int number) { return (set >> (number < 63 ? number 
 
 class Backward;  // what a gradient rule may read (core/engine/backward.h)
 class Tensor;
+struct OpDef;
 struct Value;
 
 using Infer = Metas (*)(std::span<const Meta> in, const Attrs&);
