@@ -33,6 +33,7 @@ void train_on_text(TextOptions& options) {
                   {"context", cat(task.context)},
                   {"heads", options.model == "gpt" ? cat(options.gpt.heads) : "the model's own"}};
   options.noted = noted_of(options);
+  options.noted.emplace_back("dropout", cat(options.gpt.dropout));
   train::Trainer trainer(*task.model, recipe.optimizer(), task.training, task.validation, options);
   const train::Result result = trainer.run();
   if (!result.over && !options.evaluate_only) return;

@@ -1,8 +1,12 @@
 #include "train/stop_request.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <mutex>
+#include <string_view>
 
 namespace plimsoll::train {
 namespace {
@@ -18,11 +22,18 @@ void restore() {  // may be called from a signal handler
   for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before[i], nullptr);
 }
 
-void remember(int) {
+void remember(int number) {
   asked = true;
   restore();
+  if (number == SIGINT) {  // somebody waits at the keyboard, and a batch may take long
+    constexpr std::string_view answer =
+        "\nstops when the batch under way is done; a second Ctrl-C ends at once\n";
+    const int error = errno;  // of what was interrupted
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, answer.data(), answer.size());
+    errno = error;
+  }
   // Whoever writes into a closed pipe, or above a limit, gets an error: so there is time to save.
-  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
+  for (const int other : {SIGPIPE, SIGXFSZ}) std::signal(other, SIG_IGN);
 }
 
 }  // namespace

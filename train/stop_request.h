@@ -8,7 +8,8 @@
 // (the terminal is gone), SIGUSR1 and SIGXCPU (batch systems), SIGXFSZ and SIGPIPE (what it writes
 // to is full or gone). After it they mean again what they meant before, so a second one ends the
 // process at once; the last two are then ignored. A signal that the process was started to ignore
-// (nohup) stays ignored. Objects that live at the same time are asked together.
+// (nohup) stays ignored. SIGINT is answered at once, on standard error. Objects that live at the
+// same time are asked together.
 #pragma once
 
 #include <csignal>

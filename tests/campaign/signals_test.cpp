@@ -16,6 +16,7 @@ TEST(CampaignSignals, EachThatAsksForAnEndSaves) {
     EXPECT_EQ(campaign.interrupt(campaign.train(campaign.into(name), kLong), name, number), 130);
     const std::string output = data::read_text(campaign.dir / "output");
     EXPECT_NE(output.find("resume goes on from "), std::string::npos) << output;
+    EXPECT_EQ(output.find("a second Ctrl-C ends at once") != std::string::npos, number == SIGINT);
     EXPECT_EQ(run("train_transformer --resume " + campaign.dir.text(name)).code, 0);
     campaign.expect_same_as_whole(name);
     ++saved;

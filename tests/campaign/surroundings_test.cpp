@@ -1,4 +1,8 @@
 // What a process is started in: descriptors, locales, names of folders, limits. None changes a bit.
+#include <unistd.h>
+
+#include <fstream>
+
 #include "tests/campaign/campaign.h"
 
 namespace plimsoll::examples {
@@ -102,6 +106,58 @@ TEST(CampaignSurroundings, ALimitOfAddresses) {
   EXPECT_NE(run(train).output.find(": 0 instructions run again"), std::string::npos);
   const Outcome refused = run(train, "ulimit -v 150000 && ");
   EXPECT_EQ(refused.code, 2) << refused.output;
+}
+
+// A control group of this test with a limit of memory, for as long as an object lives; of version 1
+// or 2, where this process may make one.
+class MemoryGroup {
+ public:
+  explicit MemoryGroup(const std::string& bytes) {
+    const std::string name = cat("plimsoll-", getpid());
+    const std::filesystem::path groups = "/sys/fs/cgroup";
+    for (const auto& [folder, limit] :
+         {std::pair{groups / "memory" / name, "memory.limit_in_bytes"},
+          std::pair{groups / name, "memory.max"}}) {
+      std::error_code error;
+      if (!std::filesystem::create_directory(folder, error)) continue;
+      folder_ = folder;
+      if (std::filesystem::exists(folder / limit) &&
+          (std::ofstream(folder / limit) << bytes << std::flush))
+        return;
+      std::filesystem::remove(folder, error);
+      folder_.clear();
+    }
+  }
+  ~MemoryGroup() {
+    std::error_code error;
+    if (made()) std::filesystem::remove(folder_, error);
+  }
+  MemoryGroup(const MemoryGroup&) = delete;
+  MemoryGroup& operator=(const MemoryGroup&) = delete;
+
+  bool made() const { return !folder_.empty(); }
+  // What a command begins with, to run in it.
+  std::string enter() const { return cat("echo $$ > ", folder_.string(), "/cgroup.procs && "); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// In 100 MB --budget auto takes what they leave. A larger batch is refused, and nobody is killed.
+TEST(CampaignSurroundings, ALimitOfAControlGroup) {
+  const MemoryGroup group("100000000");
+  if (!group.made()) GTEST_SKIP() << "no control group can be made here";
+  const std::string train =
+      "train_cnn --model resnet8 --epochs 1 --budget auto --threads 2 --stop-after 3 "
+      "--cost model --plan-seconds 0.3 --batch ";
+  const Outcome outcome = run(train + "64", group.enter());
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  const int64_t budget = number_after(outcome.output, "budget ");
+  EXPECT_GT(budget, 10'000'000) << outcome.output;
+  EXPECT_LT(budget, 90'000'000);
+  const Outcome refused = run(train + "4096", group.enter());
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_NE(refused.output.find("the budget is too small: "), std::string::npos) << refused.output;
 }
 
 TEST(CampaignSurroundings, ABombIsRefusedBeforeItTakesMemory) {

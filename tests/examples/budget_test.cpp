@@ -22,12 +22,6 @@ namespace {
 
 using namespace train;
 
-// The number behind `label` in a program's output; -1 when it is not there.
-int64_t number_after(const std::string& output, const std::string& label) {
-  const size_t at = output.find(label);
-  return at == std::string::npos ? -1 : std::stoll(output.substr(at + label.size()));
-}
-
 // Bytes at most that an evaluation returns here: of the run before, they may still be held.
 constexpr int64_t kResults = 8192;
 

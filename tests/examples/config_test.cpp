@@ -187,10 +187,10 @@ TEST(ExamplesConfig, ResumingSaysWhatIsNotAsItWas) {
   std::string config = data::read_text(dir / "run" / "config.toml");
   config.replace(config.find("lr=0.25"), 7, "lr=0.5");
   dir.write("run/config.toml", config);
-  const Outcome edited = run(resume + " --stop-after 1 --precision bf16 --steps 9");
+  const Outcome edited = run(resume + " --stop-after 1 --precision bf16 --steps 9 --dropout 0.5");
   for (const char* said :
        {"  lr 0.5 from here on; it was 0.25\n", "  precision bf16 from here on; it was f32\n",
-        "  steps 9 from here on; it was 8\n"})
+        "  steps 9 from here on; it was 8\n", "  dropout 0.5 from here on; it was 0\n"})
     EXPECT_NE(edited.output.find(said), std::string::npos) << edited.output;
   std::filesystem::remove(dir / "run" / "config.toml");
   const Outcome lost = run(train + "--resume " + folder);

@@ -15,4 +15,10 @@ inline Outcome run(const std::string& arguments, const std::string& before = "")
   return run_shell(before + PLIMSOLL_BIN_DIR + "/" + arguments);
 }
 
+// The number behind `label` in a program's output; -1 when it is not there.
+inline int64_t number_after(const std::string& output, const std::string& label) {
+  const size_t at = output.find(label);
+  return at == std::string::npos ? -1 : std::stoll(output.substr(at + label.size()));
+}
+
 }  // namespace plimsoll::examples
