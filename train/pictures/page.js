@@ -12,6 +12,16 @@ function size(bytes) {
   for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
   return `${unit ? bytes.toFixed(bytes < 10 ? 2 : 1) : bytes} ${units[unit]}`;
 }
+// The smallest of 1, 2, 5 times a power of ten, or in bytes the smallest power of two, of which at
+// most so many fit.
+function round_step(range, most, bytes) {
+  if (bytes) return 2 ** Math.ceil(Math.log2(range / most));
+  const power = 10 ** Math.floor(Math.log10(range / most));
+  return [1, 2, 5, 10].map(r => r * power).find(step => range / step <= most * 1.000001);
+}
+function bytes_tick(bytes) {
+  return size(bytes).replace(/(\.\d*?)0+ /, '$1 ').replace('. ', ' ');
+}
 function html(parent, name, text, attributes = {}) {
   const element = parent.appendChild(document.createElement(name));
   if (text !== undefined) element.textContent = text;
