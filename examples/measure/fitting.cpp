@@ -48,7 +48,7 @@ class Plans {
     }
     const BudgetPlanner& planner = planner_for(batch);
     if (planner.largest() > bytes && planner.smallest() > bytes) return std::nullopt;
-    const PlannedProgram planned = planner.plan_within(bytes);
+    const PlannedProgram planned = plan_within(planner, bytes);
     const Recompute& recompute = planned.plan.recompute;
     const Lanes lanes = predicted(planned.program, options_);
     const double kept = predicted(program_for(batch), options_).computing;
