@@ -1,6 +1,8 @@
 // Budgets on the command line.
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "autograd/gradients.h"
