@@ -78,6 +78,7 @@ class BytePairEncoding {
   // The same of ids somewhere in a text.
   std::string decode_inside(std::span<const int32_t> ids) const;
 
+  const TextNormalization& normalization() const { return attrs_.normalization; }
   const std::vector<int32_t>& front() const { return attrs_.front; }
   const std::vector<int32_t>& back() const { return attrs_.back; }
 

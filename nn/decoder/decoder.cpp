@@ -1,11 +1,15 @@
 #include "nn/decoder/decoder.h"
 
+#include "autograd/checkpoint.h"
+#include "core/engine/apply.h"
 #include "nn/checkpointed.h"
 #include "nn/decoder/block.h"
 #include "nn/expect.h"
 #include "nn/key_value_cache.h"
 #include "nn/sequential.h"
 #include "ops/indexing/embedding/embedding.h"
+#include "ops/loss/cross_entropy/cross_entropy.h"
+#include "ops/loss/linear_cross_entropy/linear_cross_entropy.h"
 #include "ops/pointwise/arithmetic/arithmetic.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/shape/view/view.h"
@@ -64,6 +68,17 @@ Decoder::Decoder(const DecoderConfig& config, const WeightSource& weights, Initi
                              ProjectionOptions{.in = config_.width, .out = config_.vocabulary});
   }
   if (options.lora) check_targets(*options.lora);
+  if (head_ && head_->lora()) options_.logits = true;
+}
+
+Tensor Decoder::loss(const Tensor& output, const Tensor& labels) const {
+  if (options_.logits) return cross_entropy(output, labels);
+  if (head().dtype() == output.dtype() || apply_mode().casts)
+    return linear_cross_entropy(output, head(), {}, labels);
+  const auto converted = [](std::span<const Tensor> in) {
+    return linear_cross_entropy(in[0], cast(in[1], in[0].dtype()), {}, in[2]);
+  };
+  return plimsoll::checkpoint(converted, std::array{output, head(), labels});
 }
 
 void Decoder::check_targets(const LoraOptions& lora) const {
@@ -83,6 +98,15 @@ void Decoder::check_targets(const LoraOptions& lora) const {
                       config_.architecture, ", whose last matrix is ", last,
                       ". Name matrices of this model.");
   }
+}
+
+int64_t Decoder::bytes() const {
+  int64_t total = 0;
+  const auto add = [&](const Tensor& x) { total += block_bytes(bytes_of(x.meta())); };
+  for (const auto& list : {named_parameters(), named_frozen()})
+    for (const NamedTensor& own : list) add(own.tensor);
+  if (angles_.cos.defined()) add(angles_.cos), add(angles_.sin);
+  return total;
 }
 
 const Tensor& Decoder::head() const { return head_ ? head_->weight() : tokens_; }

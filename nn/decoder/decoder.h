@@ -24,7 +24,8 @@ struct DecoderOptions {
   bool converted = false;   // frozen ones become the activations' type
   int64_t context = 0;      // positions there are angles for; 0: all of the model's
   bool checkpoint = false;  // of a layer only its input is kept for the backward pass
-  // false: forward() ends with the last norm, [B, T, D], for linear_cross_entropy() with head().
+  // false: forward() ends with the last norm, [B, T, D], for loss(), unless the output layer has an
+  // adapter: the logits, the largest tensor there is, then never exist as a whole.
   bool logits = true;
   std::optional<LoraOptions> lora = {};
 };
@@ -40,6 +41,11 @@ class Decoder : public Module {
           const DecoderOptions& options = {});
   Tensor forward(const Tensor& ids, const Mode& mode) const override;
 
+  // The mean cross entropy of labels i64 [B, T] under what forward() gave; -100 counts nowhere.
+  Tensor loss(const Tensor& output, const Tensor& labels) const;
+
+  // Of all that belongs to it, as a pool would count them: also what lies in files.
+  int64_t bytes() const;
   const DecoderConfig& config() const { return config_; }
   int64_t context() const { return context_; }
   const Tensor& tokens() const { return tokens_; }  // [V, D]
