@@ -53,8 +53,8 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// Without blanks and line ends outside of quotes, and with one kind of quotes: versions of a
-// template differ in them.
+// Without blanks and line ends outside of quotes, with one kind of quotes and line ends in them as
+// \n: versions of a template differ in these.
 std::string squeezed(std::string_view text) {
   std::string result;
   char quote = 0;
@@ -65,7 +65,10 @@ std::string squeezed(std::string_view text) {
       quote = c;
     else if (c == quote)
       quote = 0;
-    result += c == '"' ? '\'' : c;
+    if (c == '\n')
+      result += "\\n";
+    else
+      result += c == '"' ? '\'' : c;
   }
   return result;
 }

@@ -2,8 +2,8 @@
 
     bpe_forms.py FOLDER TEXT     trains on TEXT: FOLDER/llama3.json, qwen2.json, ...
 
-FOLDER/unordered has the characters that its tables do not order as Unicode's form C does today: they
-are newer than the tables.
+FOLDER/unordered has the characters that its tables do not order as Unicode's form C does today:
+they are newer than the tables.
 """
 import json
 import sys

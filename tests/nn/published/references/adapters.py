@@ -1,8 +1,9 @@
 """LoRA by Hugging Face's PEFT over small models, for adapter_test.cpp.
 
     adapters.py make FOLDER          for each case a folder: base/, the adapter as it begins in
-                                     begin/ and after 20 steps of AdamW in end/, and theirs.safetensors
-                                     with the batches, the losses of the steps and logits at the end
+                                     begin/ and after 20 steps of AdamW in end/, and in
+                                     theirs.safetensors the batches, the losses of the steps and
+                                     logits at the end
     adapters.py logits BASE ADAPTER IDS OUT    logits of a base with an adapter that we have written
     adapters.py model FOLDER IDS OUT           logits of a folder that we have exported
 """
