@@ -134,8 +134,9 @@ TEST(DataTokenizerJson, RefusesWhatIsNotDoneHere) {
     return error_of<DataError>([&] { parse_tokenizer(json, "f"); });
   };
   const auto expect_not_done = [&](const char* old, const char* text, const char* what) {
-    EXPECT_EQ(refusal(file_with(old, text)), cat("tokenizer: this is not done here: f asks for ",
-                                                 what, ". Use a BPE as GPT-2, Llama or Qwen has it."));
+    EXPECT_EQ(refusal(file_with(old, text)),
+              cat("tokenizer: this is not done here: f asks for ", what,
+                  ". Use a BPE as GPT-2, Llama or Qwen has it."));
   };
   expect_not_done("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFKC\"}",
                   "normalizer {...}");

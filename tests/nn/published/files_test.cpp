@@ -153,8 +153,9 @@ TEST(PublishedFiles, AdaptersThatDoNotFitAreRefused) {
                         config_with("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1")),
            init, some);
   const std::string left = error_of<DataError>([&] { read_adapter(dir / "adapter", *less); });
-  EXPECT_TRUE(left.starts_with("adapter: a tensor belongs to no target: "
-                               "\"base_model.model.model.layers.1.self_attn."))
+  EXPECT_TRUE(
+      left.starts_with("adapter: a tensor belongs to no target: "
+                       "\"base_model.model.model.layers.1.self_attn."))
       << left;
 }
 
