@@ -33,7 +33,7 @@ TEST(DataChat, AnswersAreWhereTheTemplateSays) {
 }
 
 TEST(DataChat, TextsAreThoseOfTransformers) {
-  NEEDS_PYTHON("transformers, jinja2");
+  NEEDS_PYTHON("torch, transformers, jinja2");
   const TemporaryFolder dir;
   std::string lines = kChat;
   lines.erase(lines.find("\n\n"), 1);
