@@ -60,6 +60,7 @@ class Module {
   std::vector<Tensor> parameters() const;
   std::vector<NamedTensor> named_parameters() const { return named(&Module::parameters_); }
   std::vector<NamedTensor> named_buffers() const { return named(&Module::buffers_); }
+  std::vector<NamedTensor> named_frozen() const { return named(&Module::frozen_); }
   int64_t parameter_count() const;  // elements
 
   // Calls visitor(prefix, module) for this module and each one inside it, parents first, in order
@@ -73,6 +74,9 @@ class Module {
   // empty, taken or holds a dot), StateError (called while a step is being captured).
   Tensor add_parameter(const std::string& name, const Tensor& value);
   Tensor add_buffer(const std::string& name, const Tensor& value);
+  // What is neither trained nor saved with the model: weights that a file has. It may lie in that
+  // file (Safetensors::mapped), so nothing writes into it.
+  Tensor add_frozen(const std::string& name, const Tensor& value);
 
   // Takes a child under a name; it lives as long as this module.
   template <std::derived_from<Module> M>
@@ -93,7 +97,7 @@ class Module {
   Tensor registered(const std::string& name, const Tensor& value) const;
   std::vector<NamedTensor> named(std::vector<NamedTensor> Module::*own) const;
 
-  std::vector<NamedTensor> parameters_, buffers_;
+  std::vector<NamedTensor> parameters_, buffers_, frozen_;
   std::string name_;  // among its parent's children
   std::vector<std::unique_ptr<Module>> children_;
 };

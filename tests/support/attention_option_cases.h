@@ -192,10 +192,19 @@ inline OpCase past_of_a_cache(const char* name, int64_t queries) {
   return c;
 }
 
+// No query sees a key: numbers that are not finite have no finite difference.
+inline OpCase window_behind_all_keys() {
+  OpCase c = past("window_behind_all_keys", {.queries = 3, .attrs = {.window = 2}}, 1000);
+  c.differentiable = false;
+  return c;
+}
+
 inline std::vector<OpCase> option_cases() {
   const AttentionAttrs dropped{.causal = false, .dropout = 0.4, .site = 3};
   const AttentionAttrs all{.causal = true, .past = 1, .scale = 0.7, .softcap = 1.5, .dropout = 0.3};
   const AttentionAttrs distant{.causal = true, .past = 97, .softcap = 1.5, .dropout = 0.3};
+  const AttentionAttrs everything_in_window{
+      .past = 2, .window = 3, .scale = 0.7, .softcap = 1.5, .dropout = 0.3};
   return {added("mask_of_queries_and_keys", {4, 5}),
           added("mask_whole", {2, 2, 4, 5}),
           added("mask_of_keys", {5}),
@@ -226,6 +235,16 @@ inline std::vector<OpCase> option_cases() {
           with_options("grouped_blocks", {.queries = 66, .keys = 130, .kv_heads = 1, .values = 7}),
           with_options("narrow_values", {.values = 1}),
           with_options("no_values", {.values = 0}),
+          with_options("window", {.attrs = {.window = 2}}),
+          with_options("window_of_one", {.attrs = {.past = 1, .window = 1}}),
+          with_options("window_of_all", {.attrs = {.past = 1, .window = 100}}),
+          with_options("window_blocks", {140, 300, 4, 2, 3, {.past = 150, .window = 130}}),
+          with_options("window_leaves_blocks", {70, 420, 1, 1, 3, {.past = 350, .window = 3}}),
+          with_options("window_of_one_query", {1, 300, 4, 2, 3, {.past = 290, .window = 140}}),
+          added("window_everything", {4, 5}, {.heads = 4, .attrs = everything_in_window}),
+          past("window_past_tensor", {.queries = 3, .keys = 9, .attrs = {.window = 2}}, 5),
+          past("window_past_tensor_of_one", {1, 140, 2, 2, 3, {.window = 5}}, 132),
+          window_behind_all_keys(),
           with_options("softcap", {.attrs = {.causal = false, .softcap = 0.4}}),
           with_options("dropout", {.attrs = dropped}),
           with_options("dropout_blocks", {.queries = 3, .keys = 133, .attrs = dropped}),

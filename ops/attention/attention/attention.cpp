@@ -39,6 +39,13 @@ void check_numbers(const AttentionAttrs& attrs) {
   check<ValueError>(attrs.dropout >= 0 && attrs.dropout < 1,
                     "attention: the share to drop is out of range: ", attrs.dropout,
                     ". Use 0 <= p < 1.");
+  constexpr int64_t kWidest = int64_t{1} << 40;
+  check<ValueError>(attrs.window >= 0 && attrs.window <= kWidest,
+                    "attention: the window is out of range: ", attrs.window,
+                    ". Use 1 key or more, or 0 for all.");
+  check<ValueError>(attrs.window == 0 || attrs.causal,
+                    "attention: a window is of causal attention: ", attrs.window,
+                    " keys. Leave it at 0, or use causal.");
 }
 
 void check_mask(const Meta& mask, const Meta& q, int64_t keys) {

@@ -80,7 +80,8 @@ class Head {
 
   // Adds what a block of keys and all queries that see any of them have to do with each other.
   void add(const Keys<C>& keys) const {
-    for (int64_t i = first_block(keys) * kQueries; i < sizes_.queries; i += kQueries)
+    const int64_t end = sizes_.end_query(keys.j + keys.m - 1);
+    for (int64_t i = first_block(keys) * kQueries; i < end; i += kQueries)
       add(keys, i, std::min(kQueries, sizes_.queries - i));
   }
 

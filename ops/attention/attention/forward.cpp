@@ -62,7 +62,8 @@ class Span {
   void run() const {
     for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) { start(queries, i, n); });
     const int64_t seen = sizes_.seen(end_ - 1);  // what lies beyond no query sees
-    for (int64_t j = 0; j < seen; j += kKeys) add_keys(j, std::min(kKeys, seen - j), seen);
+    const int64_t first = sizes_.first_seen(first_) / kKeys * kKeys;  // nor what lies before
+    for (int64_t j = first; j < seen; j += kKeys) add_keys(j, std::min(kKeys, seen - j), seen);
     for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) { write(queries, i, n); });
   }
 
@@ -87,7 +88,7 @@ class Span {
     const Rows<C> v = head_rows<T>(call_.in[2], b_, shared, j, m, area_.v);
     for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) {
       const Block block{i, n, j, std::min(m, sizes_.seen(i + n - 1) - j)};
-      if (block.m <= 0) return;
+      if (block.m <= 0 || j + m <= sizes_.first_seen(i)) return;
       // Meanwhile a share of the next keys and values is prefetched, or of the result.
       const int64_t shares = pieces(end_ - first_, kQueries), share = (i - first_) / kQueries;
       const auto next = [&](const View& x) {

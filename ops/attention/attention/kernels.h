@@ -18,18 +18,26 @@ struct Sizes {
 
   // Beyond these every query sees nothing, or everything.
   constexpr int64_t clamped_past(int64_t past) const {
-    return std::clamp<int64_t>(past, -queries, keys);
+    return std::clamp<int64_t>(past, -queries, keys + attrs.window);
   }
   // Query heads that share a head of keys.
   constexpr int64_t group() const { return kv_heads > 0 ? heads / kv_heads : 0; }
 
-  // How many keys query i sees: always the first ones.
+  // The end of the keys that query i sees, and the first of them.
   constexpr int64_t seen(int64_t i) const {
     return attrs.causal ? std::clamp<int64_t>(i + attrs.past + 1, 0, keys) : keys;
   }
-  // The first query that sees key j.
+  constexpr int64_t first_seen(int64_t i) const {
+    if (attrs.window == 0) return 0;
+    return std::clamp<int64_t>(i + attrs.past + 1 - attrs.window, 0, seen(i));
+  }
+  // The first query that sees key j, and the end of those that do.
   constexpr int64_t first_query(int64_t j) const {
     return attrs.causal ? std::clamp<int64_t>(j - attrs.past, 0, queries) : 0;
+  }
+  constexpr int64_t end_query(int64_t j) const {
+    if (attrs.window == 0) return queries;
+    return std::clamp<int64_t>(j - attrs.past + attrs.window, 0, queries);
   }
 };
 

@@ -13,7 +13,7 @@ inline std::optional<cuda::Attention> library_attention(const Sizes& s, DType dt
                                                         bool gradient, std::span<const View> in) {
   constexpr int64_t kFewestQueries = 64, kWidestHead = 128, kTogether = 8;
   const bool plain = !options && s.attrs.causal && s.attrs.past == 0 && s.attrs.softcap == 0 &&
-                     s.attrs.dropout == 0;
+                     s.attrs.dropout == 0 && s.attrs.window == 0;
   const bool fits = s.queries == s.keys && s.heads == s.kv_heads && s.features == s.values &&
                     s.features % kTogether == 0 && s.features <= kWidestHead &&
                     s.queries >= kFewestQueries;

@@ -98,6 +98,11 @@ class Scores {
       add_mask<T>(block, s, turned);
     for (int64_t c = seen_by_all(sizes_, block); c < block.m; ++c)
       std::fill_n(s + c * kQueries, hidden_lanes(sizes_, block, block.j + c), kHidden);
+    const int64_t left = sizes_.first_seen(block.i + block.n - 1) - block.j;  // by the last query
+    for (int64_t c = 0; c < std::min(left, block.m); ++c) {
+      const int64_t lanes = lanes_in_window(sizes_, block, block.j + c);
+      std::fill_n(s + c * kQueries + lanes, kQueries - lanes, kHidden);
+    }
   }
 
   // turned.lanes [m, kQueries] become 0 or 1 / (1 - dropout). Rows of keys begin at a multiple of
