@@ -15,8 +15,8 @@ namespace plimsoll {
 //   equally often met in a normal distribution, times the block's largest magnitude. Those scales
 //   are kept in 8 bits: less their mean, in blocks of 256, in the dynamic code
 //   (ops/common/dynamic_code.h). 0.516 bytes an element.
-// Sources: Dettmers, Lewis, Belkada and Zettlemoyer, "LLM.int8()", 2022; Dettmers, Pagnoni, Holtzman
-// and Zettlemoyer, "QLoRA", 2023. The bytes are those of bitsandbytes.
+// Sources: Dettmers, Lewis, Belkada and Zettlemoyer, "LLM.int8()", 2022; Dettmers, Pagnoni,
+// Holtzman and Zettlemoyer, "QLoRA", 2023. The bytes are those of bitsandbytes.
 enum class Quantisation { int8, nf4 };
 const char* name_of(Quantisation kind);  // "nf4"
 
