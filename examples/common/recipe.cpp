@@ -1,6 +1,7 @@
 #include "examples/common/recipe.h"
 
 #include "optim/adam.h"
+#include "optim/eight_bit.h"
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
 
@@ -18,6 +19,12 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Options& options,
   if (options.optimizer == "adamw")
     return std::make_unique<optim::AdamW>(
         std::move(parameters), optim::AdamWOptions{.beta2 = beta2, .weight_decay = decay});
+  if (options.optimizer == "adamw8bit")
+    return std::make_unique<optim::AdamW8bit>(
+        std::move(parameters), optim::AdamW8bitOptions{.beta2 = beta2, .weight_decay = decay});
+  if (options.optimizer == "sgd8bit")
+    return std::make_unique<optim::SGD8bit>(
+        std::move(parameters), optim::SGD8bitOptions{.momentum = kMomentum, .weight_decay = decay});
   if (options.optimizer == "rmsprop")
     return std::make_unique<optim::RMSprop>(std::move(parameters),
                                             optim::RMSpropOptions{.weight_decay = decay});
@@ -32,9 +39,10 @@ void add_recipe_options(CommandLine& app, Options& options) {
   app.add_option("--lr", options.learning_rate, "Highest learning rate")
       ->check(positive_number())
       ->capture_default_str();
-  app.add_option("--optimizer", options.optimizer,
-                 "What updates the weights; sgd has a momentum of 0.9")
-      ->check(one_of({"adam", "adamw", "sgd", "rmsprop"}))
+  app.add_option(
+         "--optimizer", options.optimizer,
+         "What updates the weights; sgd has a momentum of 0.9, 8bit says how its state is kept")
+      ->check(one_of({"adam", "adamw", "sgd", "rmsprop", "adamw8bit", "sgd8bit"}))
       ->capture_default_str();
   app.add_option("--weight-decay", options.weight_decay,
                  "Decay of matrices and kernels; gains and biases have none. Of adamw it is "

@@ -31,8 +31,9 @@ struct DeviceDecoder {
       return static_cast<float>(static_cast<int8_t>(codes[i])) * row_scales[i / columns] *
              int8::kStep;
     const int64_t block = i / nf4::kBlock;
-    const float scale =
-        dynamic_code_value(scales[block], true) * block_scales[block / nf4::kScalesBlock] + *offset;
+    const float scale = __fmul_rn(dynamic_code_value(scales[block], true),
+                                  block_scales[block / nf4::kScalesBlock]) +
+                        *offset;
     return nf4::value(codes[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15) * scale;
   }
 };
