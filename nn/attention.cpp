@@ -21,7 +21,8 @@ int64_t checked_width(int64_t width, int64_t heads) {
 Tensor CachedAttention::attend(const Tensor& q, const Tensor& k, const Tensor& v,
                                AttentionAttrs attrs, const Mode& mode) const {
   if (!mode.training) attrs.dropout = 0;
-  if (!mode.cache) return attention(q, k, v, attrs, {.key = mode.key}).out;
+  if (!mode.cache)
+    return attention(q, k, v, attrs, {.key = mode.key, .segments = mode.segments}).out;
   check<StateError>(!k.needs_grad(),
                     "attention: what is in a cache has no gradient, and its keys want one. Read "
                     "under NoGrad.");

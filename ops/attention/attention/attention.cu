@@ -54,7 +54,7 @@ struct Scores {
   Elements<C> mask;  // no data: none
   bool hides;        // it is boolean
   int64_t mask_step[4];
-  const int64_t *key, *past;
+  const int64_t *key, *past, *segments;
 
   Scores(const Call& call, const Sizes& sizes, const Extras& extras)
       : s(sizes),
@@ -64,7 +64,8 @@ struct Scores {
         hides(extras.mask && extras.mask->dtype() == DType::boolean),
         mask_step{},
         key(extras.key ? extras.key->as<int64_t>() : nullptr),
-        past(extras.past ? extras.past->as<int64_t>() : nullptr) {
+        past(extras.past ? extras.past->as<int64_t>() : nullptr),
+        segments(extras.segments ? extras.segments->as<int64_t>() : nullptr) {
     if (!extras.mask) return;
     mask = elements<C>(*extras.mask);
     for (int axis = 0; axis < 4; ++axis)
@@ -87,8 +88,10 @@ struct Scores {
 
   // The finished score; `slope` becomes its derivative by scale q . k.
   __device__ C score(const Query& x, int64_t j, C& slope) const {
-    C raw = dot(q.x, q.start(x.b, x.i, x.h), k.x, k.start(x.b, j, shared(x.h)), s.features);
     slope = 1;
+    if (segments && segments[x.b * s.keys + x.i] != segments[x.b * s.keys + j])
+      return -std::numeric_limits<C>::infinity();
+    C raw = dot(q.x, q.start(x.b, x.i, x.h), k.x, k.start(x.b, j, shared(x.h)), s.features);
     if (plain()) return raw;
     if (s.attrs.softcap > 0) {
       const C c = static_cast<C>(s.attrs.softcap);

@@ -27,6 +27,9 @@ struct AttentionExtras {
   // In place of attrs.past, for a captured program that serves every length of a cache: i64, one
   // element. What lies in k and v behind the last key that is seen is not read.
   Tensor past = {};
+  // Of rows in which several sequences lie one after another: i64 [B, T], the number of the
+  // sequence that a position lies in, each with its own in a row. T is S.
+  Tensor segments = {};
 };
 
 struct AttentionResult {
@@ -53,10 +56,13 @@ struct AttentionResult {
 // -infinity and gives no gradient. Dropout keeps p_ij / (1 - dropout) or 0, drawn from key, site
 // and the place of ij (ops/random/dropout), again in the gradient.
 //
+// With segments a query sees the keys of its own sequence alone, as if each were a row of its own;
+// work is done for these only. What differs is the order of sums, and what dropout draws.
+//
 // Both results are differentiable, also by a mask that is added. The tape keeps all inputs, out and
 // two numbers per query and head; the gradient computes p again, block by block. Errors:
-// ShapeError, DTypeError, ValueError (scale, softcap, dropout, window), StateError (dropout without
-// a key).
+// ShapeError, DTypeError, ValueError (scale, softcap, dropout, window, segments with a past),
+// StateError (dropout without a key).
 // Source: Dao et al., "FlashAttention", arXiv 2205.14135.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionAttrs& attrs = {}, const AttentionExtras& extras = {});

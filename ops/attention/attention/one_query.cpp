@@ -118,7 +118,7 @@ int64_t area_bytes(const Sizes& sizes) {
 }  // namespace
 
 bool is_one_query(const Sizes& sizes) {
-  return sizes.queries == 1 && !sizes.masked && sizes.attrs.softcap == 0 &&
+  return sizes.queries == 1 && !sizes.masked && !sizes.segmented && sizes.attrs.softcap == 0 &&
          sizes.attrs.dropout == 0;
 }
 
