@@ -42,7 +42,7 @@ Tensor MultiHeadAttention::forward(const Tensor& x, const Mode& mode) const {
     write_rows(values, v, mode.positions);
     mixed = attention(q, keys, values, {}, {.past = slice(mode.positions, 0, 0, 1)}).out;
   } else {
-    mixed = attention(q, k, v, {.causal = options.causal}).out;
+    mixed = attention(q, k, v, {.causal = options.causal}, {.segments = mode.segments}).out;
   }
   return dropout_(output_(reshape(mixed, x.shape()), mode), mode);
 }

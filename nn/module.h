@@ -31,7 +31,10 @@ struct Mode {
   Tensor key{};  // of this step's dropout: make_key(seed, step). Only modules with dropout need it
   // Where a sequence goes on: attention adds x to what it has read before (nn/key_value_cache.h).
   const class KeyValueCache* cache = nullptr;
-  Tensor positions{};  // of x in the sequence, i64 [T], one after another; only beside a cache
+  Tensor positions{};  // of x in the sequence: i64 [T], one after another, beside a cache
+  // Of rows that hold several sequences, one after another (data/text/packing.h): i64 [B, T], which
+  // of them a position lies in. Then positions is i64 [B, T] as well. Attention reads it.
+  Tensor segments{};
   // Where batch norm leaves what it found (nn/norm.h); nullptr: the running ones move.
   const class BatchStatistics* statistics = nullptr;
 };
