@@ -39,7 +39,8 @@ template <class C>
 __global__ void quantise_nf4_kernel(Elements<C> w, int64_t n, int64_t blocks, uint8_t* codes,
                                     float* scales, uint64_t* fault) {
   for (int64_t b = first_index(); b < blocks; b += total_threads()) {
-    const int64_t first = b * nf4::kBlock, size = std::min(nf4::kBlock, n - first);
+    const int64_t first = b * nf4::kBlock, left = n - first;
+    const int64_t size = left < nf4::kBlock ? left : nf4::kBlock;
     float largest = 0;
     for (int64_t i = 0; i < size; ++i)
       largest = Larger()(std::abs(static_cast<float>(w.get(first + i))), largest);
