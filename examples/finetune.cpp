@@ -69,19 +69,28 @@ fs::path result_of(const TuneOptions& options) {
 void write_result(const TuneOptions& options, const nn::Decoder& model,
                   const nn::DecoderOptions& made) {
   if (options.run.empty()) return;
-  const fs::path folder = result_of(options);
+  const fs::path folder = result_of(options), unfinished = fs::path(folder) += ".unfinished";
   std::error_code none;
-  fs::remove_all(folder, none);  // of the same run, trained for shorter
+  fs::remove_all(unfinished, none);
   if (made.lora)
-    published::write_adapter(folder, model, *made.lora, options.model);
+    published::write_adapter(unfinished, model, *made.lora, options.model);
   else
-    published::write_model(folder, model, options.model);
+    published::write_model(unfinished, model, options.model);
+  fs::remove_all(folder, none);  // of the same run, trained for shorter
+  std::error_code error;
+  fs::rename(unfinished, folder, error);
+  check<DataError>(!error, "finetune: the result cannot be renamed: ", unfinished.string(), " (",
+                   error.message(), "). It is whole there: move it yourself.");
   std::printf("written: %s\n", folder.c_str());
 }
 
 void tune(TuneOptions& options) {
   check<UsageError>(!options.model.empty(),
                     "--model: there is no model. Name the folder of a published one.");
+  std::error_code none;
+  check<UsageError>(options.run.empty() || !fs::equivalent(options.model, result_of(options), none),
+                    "--run: its result would replace the model that is trained: ", options.model,
+                    ". Choose another folder.");
   const ReportFile report(options.json);
   const Device device = open_device(options.device);
   PooledAllocator& pool = *default_pool(device);
@@ -103,10 +112,12 @@ void tune(TuneOptions& options) {
   options.name = options.model;
   options.clip_norm = 1;
   options.schedule = schedule_of(options, train::updates_of(options, training));
+  const std::string weights = published::Shards(options.model).beginnings();
   options.same = {{"model", options.tuning.config->decoder.architecture},
                   {"optimizer", options.optimizer},
                   {"context", cat(chat.context())},
-                  {"rank", cat(options.tuning.rank)}};
+                  {"weights", train::fingerprint(std::as_bytes(std::span(weights)))}};
+  for (auto& fact : facts_of(options.tuning)) options.same.push_back(std::move(fact));
   options.noted = noted_of(options);
   train::Trainer trainer(*model, recipe.optimizer(), std::move(training),
                          chat.held_out(options.batch), options);

@@ -7,7 +7,7 @@
 //   fit --model models/SmolLM-135M --lora 16 --context 512 --vram 3GiB     of its config.json alone
 //   fit --model gpt2-124M --vram 8GiB --ranks 1,8,64 --shard 0,1,3    each of so many ranks, and
 //     what of it is what: docs/distributed.md
-//     ... --link-gbytes 0.125 --link-us 50                     and how long they wait for each other
+//     ... --link-gbytes 0.125 --link-us 50                     and how long they wait
 #include <algorithm>
 #include <filesystem>
 

@@ -40,8 +40,8 @@ void show(const std::string& text) {
   std::fflush(stdout);
 }
 
-// Writes so many tokens behind those that are there, or until one ends the text. When the context is full, its last half is
-// read again, as the first half of the next.
+// Writes so many tokens behind those that are there, or until one ends the text. When the context
+// is full, its last half is read again, as the first half of the next.
 void write(Writing& writing, const WritingOptions& options, const SavedGpt& gpt,
            nn::Generator& generator) {
   std::vector<float> logits = writing.read_last(std::ssize(writing.tokens), generator);

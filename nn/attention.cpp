@@ -23,6 +23,9 @@ Tensor CachedAttention::attend(const Tensor& q, const Tensor& k, const Tensor& v
   if (!mode.training) attrs.dropout = 0;
   if (!mode.cache)
     return attention(q, k, v, attrs, {.key = mode.key, .segments = mode.segments}).out;
+  check<StateError>(!mode.segments.defined(),
+                    "attention: a cache goes on with one sequence in each row, and there are "
+                    "segments. Read sequences that go on one by one.");
   check<StateError>(!k.needs_grad(),
                     "attention: what is in a cache has no gradient, and its keys want one. Read "
                     "under NoGrad.");

@@ -39,6 +39,9 @@ struct Mode {
   const class BatchStatistics* statistics = nullptr;
 };
 
+// Whether positions are those of the mode: beside a cache, and where rows hold several sequences.
+inline bool has_positions(const Mode& mode) { return mode.cache || mode.segments.defined(); }
+
 inline Mode training(const Tensor& key = {}) { return {.training = true, .key = key}; }
 inline Mode evaluation() { return {}; }
 

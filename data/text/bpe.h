@@ -1,5 +1,5 @@
-// Byte pair encoding as GPT-2, Llama and Qwen do it: text becomes token ids, the same as theirs, and
-// ids become the text again, byte by byte.
+// Byte pair encoding as GPT-2, Llama and Qwen do it: text becomes token ids, the same as theirs,
+// and ids become the text again, byte by byte.
 //
 //   const BytePairEncoding bpe = load_tokenizer("gpt2");   // a folder with vocab.json, merges.txt
 //   std::vector<int32_t> ids = bpe.encode("Hello, world"); // {15496, 11, 995}
@@ -49,8 +49,8 @@ struct BpeAttrs {
   // Of what the first of those lists has left, or, as Metaspace does it, all of them.
   TextNormalization normalization = {};
   bool normalized_last = false;
-  // Pieces begin as characters. One that is no token becomes the tokens "<0x00>" ... "<0xFF>" of its
-  // bytes where all are there, else `unknown`, once for several in a row if these are fused.
+  // Pieces begin as characters. One that is no token becomes the tokens "<0x00>" ... "<0xFF>" of
+  // its bytes where all are there, else `unknown`, once for several in a row if these are fused.
   bool characters = false;
   bool byte_tokens = false, fuse_unknown = false;
   std::optional<int32_t> unknown = {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/error.h"
 #include "data/file.h"
@@ -53,13 +54,12 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// Without blanks and line ends outside of quotes, with one kind of quotes and line ends in them as
-// \n: versions of a template differ in these.
-std::string squeezed(std::string_view text) {
+// What stands between {{ and }} or {% and %} without blanks outside of quotes, with one kind of
+// quotes and line ends in them as \n: versions of a template differ in these.
+std::string squeezed(std::string_view tag) {
   std::string result;
   char quote = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
+  for (const char c : tag) {
     if (quote == 0 && (c == ' ' || c == '\n' || c == '\t')) continue;
     if (quote == 0 && (c == '\'' || c == '"'))
       quote = c;
@@ -71,6 +71,73 @@ std::string squeezed(std::string_view text) {
       result += c == '"' ? '\'' : c;
   }
   return result;
+}
+
+// Where the tag that begins at `begin` ends, behind its closing brackets.
+size_t end_of_tag(std::string_view text, size_t begin) {
+  const char closing = text[begin + 1] == '{' ? '}' : '%';
+  char quote = 0;
+  for (size_t i = begin + 2; i + 1 < text.size(); ++i) {
+    if (quote == 0 && (text[i] == '\'' || text[i] == '"'))
+      quote = text[i];
+    else if (text[i] == quote)
+      quote = 0;
+    else if (quote == 0 && text[i] == closing && text[i + 1] == '}')
+      return i + 2;
+  }
+  return text.size();
+}
+
+// A template as it is printed: of the text outside of tags, what Jinja drops is left out, as
+// transformers calls it. trim_blocks: the line end behind a {% %}. lstrip_blocks: blanks in front
+// of one in its line. A - in a tag: all blanks on that side.
+std::string normal_form(std::string_view text) {
+  constexpr const char* kBlanks = " \t\r\n";
+  std::string result, outside;
+  const auto flush = [&] { result += std::exchange(outside, ""); };
+  bool trims = false;       // blanks behind the last tag
+  bool line_begins = true;  // behind it
+  for (size_t i = 0; i < text.size();) {
+    const bool tag =
+        text[i] == '{' && i + 1 < text.size() && (text[i + 1] == '{' || text[i + 1] == '%');
+    if (!tag) {
+      if (trims && std::string_view(kBlanks).find(text[i]) != std::string_view::npos) {
+        ++i;
+        continue;
+      }
+      trims = false;
+      outside += text[i++];
+      continue;
+    }
+    const size_t end = end_of_tag(text, i);
+    std::string inner(text.substr(i + 2, end - i - 4));
+    const bool block = text[i + 1] == '%';
+    if (inner.starts_with('-')) {
+      inner.erase(0, 1);
+      outside.erase(outside.find_last_not_of(kBlanks) + 1);
+    } else if (block) {
+      const size_t last = outside.find_last_not_of(" \t");
+      if (last == outside.npos ? line_begins : outside[last] == '\n') outside.erase(last + 1);
+    }
+    flush();
+    trims = inner.ends_with('-');
+    if (trims) inner.pop_back();
+    result += cat(block ? "{%" : "{{", squeezed(inner), block ? "%}" : "}}");
+    i = end;
+    line_begins = block && !trims && i < text.size() && text[i] == '\n';
+    if (line_begins) ++i;
+  }
+  flush();
+  return result;
+}
+
+// "<|im_end|>" or {"content": "<|im_end|>", ...}. DataError where there is none.
+std::string special_token(const Json& config, const char* name, const std::string& file) {
+  Json token = config.value(name, Json());
+  if (token.is_object()) token = token.value("content", Json());
+  check<DataError>(token.is_string(), "chat: the template needs a ", name, ": ", file,
+                   " has none. Use the file as it was published.");
+  return token.get<std::string>();
 }
 
 struct Known {
@@ -195,15 +262,22 @@ const ChatTemplate& template_named(const std::string& name) {
                   known_names(), ".");
 }
 
-const ChatTemplate& find_template(std::string_view tokenizer_config, const std::string& file) {
+ChatTemplate find_template(std::string_view tokenizer_config, const std::string& file) {
   const Json config = parse_object(tokenizer_config, {.reader = "chat", .name = file});
   const Json form = config.value("chat_template", Json());
   check<DataError>(form.is_string(), "chat: there is no chat_template: ", file, ". Say which of ",
                    known_names(), " it is.");
-  const std::string theirs = squeezed(form.get<std::string>());
+  const std::string theirs = normal_form(form.get<std::string>());
   for (const Known& known : known_templates())
-    for (const std::string& jinja : known.jinja)
-      if (squeezed(jinja) == theirs) return known.form;
+    for (const std::string& jinja : known.jinja) {
+      if (normal_form(jinja) != theirs) continue;
+      ChatTemplate found = known.form;  // with the tokens that this tokenizer has
+      if (jinja.find("bos_token") != jinja.npos)
+        found.begin = special_token(config, "bos_token", file);
+      if (jinja.find("eos_token") != jinja.npos)
+        found.after_content = special_token(config, "eos_token", file);
+      return found;
+    }
   fail<DataError>("chat: the chat_template is not known: ", file, " has ",
                   shown(form.get<std::string>()), ". Say which of ", known_names(), " it is.");
 }

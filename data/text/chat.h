@@ -26,8 +26,8 @@ struct Conversation {
   int64_t line = 0;  // of the file, from 1
 };
 
-// Empty lines count for nothing. DataError naming file and line: no JSON of this form, roles that do
-// not take turns, an answer without text; a file without a conversation.
+// Empty lines count for nothing. DataError naming file and line: no JSON of this form, roles that
+// do not take turns, an answer without text; a file without a conversation.
 std::vector<Conversation> read_conversations(const std::filesystem::path& file);
 std::vector<Conversation> parse_conversations(std::string_view text, const std::string& name);
 
@@ -52,8 +52,9 @@ struct ChatTemplate {
 // Those known: chatml, qwen2, smollm2, llama3 and zephyr. DataError naming them for another.
 const ChatTemplate& template_named(const std::string& name);
 
-// The one that a tokenizer_config.json has as its chat_template, word for word but for blanks
-// around words of the template. DataError where there is none, or one that is not known.
-const ChatTemplate& find_template(std::string_view tokenizer_config, const std::string& file);
+// The one that a tokenizer_config.json has as its chat_template, word for word but for blanks that
+// print nothing; with the bos_token and eos_token of that file. DataError where there is none, or
+// one that is not known.
+ChatTemplate find_template(std::string_view tokenizer_config, const std::string& file);
 
 }  // namespace plimsoll::data

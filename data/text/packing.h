@@ -5,7 +5,7 @@
 //   const PackedRows rows = pack(documents, {.length = 512, .batch = 8});
 //   for (int64_t b = 0; b < rows.batches(); ++b) {
 //     const PackedBatch batch = rows.batch(b);                         // [8, 512] each
-//     Tensor y = model(batch.x, {.segments = batch.segments, .positions = batch.positions});
+//     Tensor y = model(batch.x, {.positions = batch.positions, .segments = batch.segments});
 //
 // Attention takes the segments (ops/attention/attention), so that no document sees another.
 #pragma once

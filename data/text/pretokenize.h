@@ -1,5 +1,5 @@
-// How a text is cut into pieces before tokens are merged in each: the matches, one after another, of
-// a regular expression. Every byte of the text is in one piece.
+// How a text is cut into pieces before tokens are merged in each: the matches, one after another,
+// of a regular expression. Every byte of the text is in one piece.
 //
 //   for (size_t begin = 0; begin < text.size();) {
 //     const size_t end = piece_end(text, begin, Cut::gpt2);

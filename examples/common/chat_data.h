@@ -3,9 +3,9 @@
 //   const ChatData chat(data::read_conversations("chat.jsonl"), form, bpe, {.context = 512});
 //   train::Batches training = chat.training(8, /*seed=*/1), held_out = chat.held_out(8);
 //
-// Of a conversation x are its tokens but the last, y those that follow them, -100 where it is not of
-// an answer; what ends an answer is of it. Each lies at the beginning of a row of its own; what is
-// behind it no token sees.
+// Of a conversation x are its tokens but the last, y those that follow them, -100 where it is not
+// of an answer; what ends an answer is of it. Each lies at the beginning of a row of its own; what
+// is behind it no token sees.
 #pragma once
 
 #include "data/text/bpe.h"

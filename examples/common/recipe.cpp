@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "nn/decoder/block.h"
 #include "nn/embedding.h"
 #include "optim/adam.h"
 #include "optim/eight_bit.h"
@@ -41,7 +42,8 @@ std::vector<bool> are_hidden_matrices(const nn::Module& model) {
   std::vector<Tensor> tables;
   model.visit([&](const std::string&, const nn::Module& module) {
     const bool looked_up = dynamic_cast<const nn::Embedding*>(&module) ||
-                           dynamic_cast<const nn::LearnedPositions*>(&module);
+                           dynamic_cast<const nn::LearnedPositions*>(&module) ||
+                           dynamic_cast<const nn::DecoderTable*>(&module);
     if (looked_up)
       for (const Tensor& table : module.parameters()) tables.push_back(table);
   });

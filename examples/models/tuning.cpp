@@ -28,7 +28,37 @@ void add_tuning_options(CommandLine& app, Tuning& tuning) {
       ->capture_default_str();
 }
 
+namespace {
+
+// A run's config lists defaults too, so it is values that count.
+void check_adapters(const Tuning& tuning) {
+  const std::pair<const char*, bool> given[] = {
+      {"--lora-alpha", tuning.alpha != Tuning{}.alpha},
+      {"--lora-dropout", tuning.dropout != Tuning{}.dropout},
+      {"--lora-stabilised", tuning.rank_stabilised},
+      {"--lora-targets", tuning.targets != Tuning{}.targets},
+      {"--base", tuning.base != Tuning{}.base}};
+  for (const auto& [name, is_given] : given)
+    check<UsageError>(tuning.rank > 0 || !is_given, name,
+                      ": it is for adapters, and all weights are trained. Say --lora with their "
+                      "rank, or leave it out.");
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> facts_of(const Tuning& tuning) {
+  std::string targets;
+  for (const std::string& target : tuning.targets) targets += (targets.empty() ? "" : ",") + target;
+  return {{"rank", cat(tuning.rank)},
+          {"alpha", cat(tuning.alpha)},
+          {"dropout of adapters", cat(tuning.dropout)},
+          {"rank-stabilised", tuning.rank_stabilised ? "yes" : "no"},
+          {"targets", targets},
+          {"type of frozen weights", tuning.base}};
+}
+
 nn::DecoderOptions decoder_options(const Tuning& tuning, int64_t context) {
+  check_adapters(tuning);
   nn::DecoderOptions options{.trained = tuning.rank == 0,
                              .converted = tuning.base == "f32",
                              .context = context,

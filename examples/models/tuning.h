@@ -27,7 +27,10 @@ struct Tuning {
 // --lora, --lora-alpha, --lora-dropout, --lora-stabilised, --lora-targets and --base.
 void add_tuning_options(CommandLine& app, Tuning& tuning);
 
-// For training: the loss is made without logits.
+// What a run must go on with, as pairs of a name and a value: how adapters are made.
+std::vector<std::pair<std::string, std::string>> facts_of(const Tuning& tuning);
+
+// For training: the loss is made without logits. UsageError: one of the others without --lora.
 nn::DecoderOptions decoder_options(const Tuning& tuning, int64_t context);
 
 }  // namespace plimsoll::examples

@@ -1,6 +1,6 @@
-// A language model that was trained before: by train_transformer, with saves in the folder of a run,
-// or by others, who published its weights and its tokenizer, in a folder (nn/published/model.h) or as
-// files of GPT-2.
+// A language model that was trained before: by train_transformer, with saves in the folder of a
+// run, or by others, who published its weights and its tokenizer, in a folder
+// (nn/published/model.h) or as files of GPT-2.
 //
 //   const SavedGpt gpt({.run = "runs/a"});
 //   const SavedGpt published({.model = "gpt2-124M", .weights = "model.safetensors",

@@ -92,7 +92,7 @@ CacheRow DecoderAttention::cache_row() const {
 Tensor DecoderAttention::turned(const Tensor& x, const Mode& mode) const {
   if (config_.like_gpt2) return x;
   const auto rows = [&](const Tensor& table) {
-    return mode.cache ? embedding(table, mode.positions) : slice(table, 0, 0, x.size(1));
+    return has_positions(mode) ? embedding(table, mode.positions) : slice(table, 0, 0, x.size(1));
   };
   return rope(x, rows(angles_.cos), rows(angles_.sin));
 }

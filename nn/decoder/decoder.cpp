@@ -122,8 +122,8 @@ Tensor Decoder::with_positions(const Tensor& x, const Mode& mode) const {
                       ": got ", x.shape(), ". Build the model with a larger context.");
   }
   if (!config_.like_gpt2) return x;
-  const Tensor rows =
-      mode.cache ? embedding(positions_, mode.positions) : slice(positions_, 0, 0, x.size(1));
+  const Tensor rows = has_positions(mode) ? embedding(positions_, mode.positions)
+                                          : slice(positions_, 0, 0, x.size(1));
   return x + cast(rows, x.dtype());
 }
 
@@ -131,6 +131,8 @@ Tensor Decoder::forward(const Tensor& ids, const Mode& mode) const {
   check_defined("decoder", ids);
   check<ShapeError>(ids.rank() == 2, "decoder: the ids are not [B, T]: ", ids.shape(),
                     ". Reshape them to [batch, length].");
+  check<StateError>(!has_positions(mode) || mode.positions.defined(),
+                    "decoder: there are no positions. Give Mode those of the tokens.");
   Tensor x = cast(embedding(tokens_, ids), dtype_);
   x = (*dropout_)(with_positions(x, mode), mode);
   for (const DecoderBlock* block : blocks_)

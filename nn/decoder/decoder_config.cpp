@@ -58,6 +58,17 @@ void check_config(const DecoderConfig& c) {
                  {c.vocabulary, c.width, c.layers, c.feed_forward, c.context});
   check_positive("decoder", "heads, heads of keys and their width",
                  {c.heads, c.kv_heads, c.head_width});
+  constexpr int64_t kMost = int64_t{1} << 31, kWidest = int64_t{1} << 26, kDeepest = 100'000;
+  for (const int64_t size : {c.vocabulary, c.context})
+    check<ValueError>(size <= kMost, "decoder: a vocabulary or context is too large: ", size,
+                      ". Use at most ", kMost, ".");
+  for (const int64_t size : {c.width, c.feed_forward, c.heads, c.head_width})
+    check<ValueError>(size <= kWidest, "decoder: a width is too large: ", size, ". Use at most ",
+                      kWidest, ".");
+  check<ValueError>(c.heads * c.head_width <= kWidest, "decoder: ", c.heads, " heads of ",
+                    c.head_width, " are too wide. Use at most ", kWidest, " in all.");
+  check<ValueError>(c.layers <= kDeepest, "decoder: there are too many layers: ", c.layers,
+                    ". Use at most ", kDeepest, ".");
   check<ValueError>(c.heads % c.kv_heads == 0, "decoder: ", c.kv_heads,
                     " heads of keys do not divide ", c.heads,
                     " heads of queries. Give one for each group of queries.");

@@ -3,8 +3,8 @@
 //   nn::Projection up(parts.in("up_proj"), {.in = 2048, .out = 5632});
 //   Tensor y = up(x, mode);                            // [..., 2048] -> [..., 5632]
 //
-// Its tensors are weight, [out, in] or, as GPT-2 has it, [in, out], and perhaps bias [out]. Children
-// of one that is adapted: those of Lora.
+// Its tensors are weight, [out, in] or, as GPT-2 has it, [in, out], and perhaps bias [out].
+// Children of one that is adapted: those of Lora.
 #pragma once
 
 #include "nn/decoder/lora.h"

@@ -80,10 +80,14 @@ LoraOptions read_adapter_options(const fs::path& folder) {
   if (options.rank < 1) fields.refuse("r", "the rank is below 1", "Use 1 or more.");
   if (!(options.dropout >= 0 && options.dropout < 1))
     fields.refuse("lora_dropout", "this is no share below 1", "Use 0 <= p < 1.");
-  // How it began, how the base lies in memory, and notes.
-  fields.ignore({"init_lora_weights", "fan_in_fan_out", "base_model_name_or_path", "revision",
-                 "inference_mode", "peft_version", "auto_mapping", "megatron_core",
-                 "qalora_group_size"});
+  // Other beginnings (pissa, olora, loftq, ...) change the weights of the base.
+  const Json& begun = fields.take("init_lora_weights");
+  if (!begun.is_null() && !begun.is_boolean() && begun != "gaussian")
+    fields.refuse("init_lora_weights", "such a beginning may change the base",
+                  "Convert the adapter to one that does not, as PEFT can.");
+  // How the base lies in memory, and notes.
+  fields.ignore({"fan_in_fan_out", "base_model_name_or_path", "revision", "inference_mode",
+                 "peft_version", "auto_mapping", "megatron_core", "qalora_group_size"});
   fields.check_all_taken("an adapter");
   return options;
 }

@@ -110,8 +110,14 @@ RotaryOptions rotary_of(Fields& fields, int64_t context) {
 // Of Qwen: those layers that layer_types names, or those behind max_window_layers.
 std::vector<int64_t> windows_of(Fields& fields, int64_t layers) {
   const Json& types = fields.take("layer_types");
-  const bool used = fields.truth("use_sliding_window", false) && fields.has("sliding_window");
+  const bool asked = fields.truth("use_sliding_window", false);
+  // Not there is not null: versions of transformers do not agree on what it is then.
+  if (asked && !fields.knows("sliding_window"))
+    fields.refuse("sliding_window", "a field is missing", "null says that there is none.");
+  const bool used = asked && fields.has("sliding_window");
   const int64_t window = used ? fields.whole("sliding_window") : 0;
+  if (used && window == 0)
+    fields.refuse("sliding_window", "the window has no keys", "null says that there is none.");
   const int64_t first = used && types.is_null() ? fields.whole("max_window_layers") : 0;
   fields.ignore({"sliding_window", "max_window_layers"});
   std::vector<int64_t> windows;

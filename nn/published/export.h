@@ -2,9 +2,9 @@
 //
 //   published::write_model("out", *model, "models/SmolLM-135M");
 //
-// model.safetensors has every weight by its published name, adapters merged into theirs; config.json
-// is that of the folder the model came from, with the type of the weights as it is now; files of a
-// tokenizer are copied.
+// model.safetensors has every weight by its published name, adapters merged into theirs;
+// config.json is that of the folder the model came from, with the type of the weights as it is now;
+// files of a tokenizer are copied.
 #pragma once
 
 #include <filesystem>

@@ -17,8 +17,8 @@
 namespace plimsoll::published {
 
 // Of `shards`, which may have the names with their prefix or without. What no decoder has a use for
-// is known: constants that older files have among the weights, and an output layer that is the token
-// table once more. DataError naming a tensor: missing, of another shape, no floating type.
+// is known: constants that older files have among the weights, and an output layer that is the
+// token table once more. DataError naming a tensor: missing, of another shape, no floating type.
 nn::WeightSource source_of(std::shared_ptr<const Shards> shards, const nn::DecoderConfig& config);
 
 // Refuses what is left over in the files, naming it: DataError.

@@ -1,7 +1,9 @@
 #include "nn/published/shards.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/engine/call.h"
 #include "data/file.h"
 #include "data/json.h"
 #include "formats/safetensors_header.h"
@@ -95,6 +97,18 @@ const formats::Safetensors& Shards::file_of(const std::string& name) const {
   check<DataError>(place != places_.end(), "weights: there is no ", formats::in_quotes(name),
                    " in ", folder_.string(), ". Use the weights that belong to the config.");
   return files_[place->second];
+}
+
+std::string Shards::beginnings() const {
+  constexpr int64_t kBytes = 1024;
+  std::string text;
+  for (const std::string& name : names()) {
+    const Tensor tensor = mapped(name);
+    text += cat(name, " ", tensor.meta(), "\n");
+    const View view = view_of(tensor.value());
+    text.append(view.as<const char>(), static_cast<size_t>(std::min(kBytes, bytes_of(view.meta))));
+  }
+  return text;
 }
 
 }  // namespace plimsoll::published

@@ -23,6 +23,8 @@ class Shards {
   // DataError where there is none of this name.
   Tensor mapped(const std::string& name) const { return file_of(name).mapped(name); }
   std::string file_name(const std::string& name) const;  // where it lies, for messages
+  // Names, types and shapes of all, and the first bytes of each: what tells one model from another.
+  std::string beginnings() const;
 
  private:
   void open(const std::filesystem::path& file);

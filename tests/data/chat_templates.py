@@ -38,6 +38,9 @@ TEMPLATES = {
 }
 
 
+BOS, EOS = "<|start|>", "<|endoftext|>"
+
+
 def main(folder, chat):
     with open(chat, encoding="utf-8") as file:
         conversations = [json.loads(line)["messages"] for line in file]
@@ -45,9 +48,10 @@ def main(folder, chat):
         os.makedirs(f"{folder}/{name}")
         with open(f"{folder}/{name}/tokenizer_config.json", "w", encoding="utf-8") as file:
             # As it lies in such files: a line end in a text is written \n there too.
-            json.dump({"chat_template": template}, file)
+            json.dump({"chat_template": template, "bos_token": BOS,
+                       "eos_token": {"content": EOS, "lstrip": False}}, file)
         texts, _ = render_jinja_template(conversations=conversations, chat_template=template,
-                                         bos_token="<|begin_of_text|>", eos_token="</s>")
+                                         bos_token=BOS, eos_token=EOS)
         with open(f"{folder}/{name}/texts", "w", encoding="utf-8", newline="") as file:
             file.write("".join(text + "\0" for text in texts))
 

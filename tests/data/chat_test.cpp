@@ -51,6 +51,24 @@ TEST(DataChat, TextsAreThoseOfTransformers) {
   }
 }
 
+// Blanks that Jinja prints are part of a template, others are not; special tokens are the file's.
+TEST(DataChat, TemplatesThatPrintOtherBlanksAreOthers) {
+  const std::string loop =
+      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
+      "message['content'] + '<|im_end|>' + '\\n'}}";
+  const std::string end =
+      "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+  const auto found = [](const std::string& jinja) {
+    return find_template("{\"chat_template\": \"" + jinja + "\"}", "f").name;
+  };
+  EXPECT_EQ(found(loop + end), "chatml");
+  for (const char* printed : {"\\n", " ", "x"})
+    EXPECT_THROW(found(loop + printed + end), DataError) << printed;
+  EXPECT_EQ(found(loop + "{%- endfor %}" + end.substr(12)), "chatml");
+  EXPECT_EQ(found(loop + "\\n  {%- endfor -%}\\n " + end.substr(12)), "chatml");
+  EXPECT_EQ(found("  " + loop + "{% endfor %}\\n  " + end.substr(12)), "chatml");
+}
+
 TEST(DataChat, UnknownTemplatesAreRefused) {
   const std::string known = ". Say which of chatml, qwen2, smollm2, llama3, zephyr it is.";
   EXPECT_EQ(error_of<DataError>([] { find_template("{}", "f"); }),

@@ -5,6 +5,7 @@
 #include "autograd/gradients.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/step.h"
+#include "nn/decoder/decoder.h"
 #include "nn/nn.h"
 #include "ops/ops.h"
 #include "optim/sgd.h"
@@ -87,7 +88,7 @@ TEST(Packing, RefusesWhatDoesNotFit) {
 
 // A small GPT: tokens and positions, two blocks, a head.
 struct Model : nn::Module {
-  explicit Model(nn::Initializer& init) {
+  Model(nn::Initializer& init, bool by_block) : checkpoint(by_block) {
     tokens = &add<nn::Embedding>("tokens", 50, 32, init);
     positions = &add<nn::LearnedPositions>("positions", 96, 32, init);
     for (int i = 0; i < 2; ++i)
@@ -97,9 +98,11 @@ struct Model : nn::Module {
   }
   Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
     Tensor h = (*positions)((*tokens)(x, mode), mode);
-    for (const nn::TransformerBlock* block : blocks) h = (*block)(h, mode);
+    for (const nn::TransformerBlock* block : blocks)
+      h = checkpoint ? nn::checkpointed(*block, h, mode) : (*block)(h, mode);
     return (*head)(h, mode);
   }
+  bool checkpoint;
   const nn::Embedding* tokens;
   const nn::LearnedPositions* positions;
   std::vector<const nn::TransformerBlock*> blocks;
@@ -115,9 +118,9 @@ Tensor summed_loss(const Model& model, const PackedBatch& batch, bool packed) {
   return cross_entropy(model(batch.x, mode), batch.labels, {.reduction = Reduction::sum});
 }
 
-TEST(Packing, PackedDocumentsGiveTheLossAndTheGradientsOfEachAlone) {
+void expect_loss_of_each_alone(bool checkpoint) {
   nn::Initializer init{.seed = 3};
-  const Model model(init);
+  const Model model(init, checkpoint);
   const std::vector<Tensor> parameters = model.parameters();
   std::vector<std::vector<int32_t>> documents;
   for (const int n : {40, 3, 17, 60, 9, 2, 31, 80})
@@ -149,6 +152,44 @@ TEST(Packing, PackedDocumentsGiveTheLossAndTheGradientsOfEachAlone) {
   EXPECT_GT(std::abs(summed_loss(model, rows.batch(0), false).item() - loss), 1e-4 * loss);
 }
 
+TEST(Packing, PackedDocumentsGiveTheLossAndTheGradientsOfEachAlone) {
+  for (const bool checkpoint : {false, true}) {
+    SCOPED_TRACE(checkpoint);
+    expect_loss_of_each_alone(checkpoint);
+  }
+}
+
+// Learned and rotary positions begin anew in each document.
+TEST(Packing, DecodersReadEachDocumentAlone) {
+  for (const bool like_gpt2 : {false, true}) {
+    SCOPED_TRACE(like_gpt2);
+    nn::DecoderConfig config{.vocabulary = 50,
+                             .width = 16,
+                             .layers = 2,
+                             .heads = 2,
+                             .kv_heads = 2,
+                             .head_width = 8,
+                             .feed_forward = 24,
+                             .context = 32,
+                             .like_gpt2 = like_gpt2};
+    nn::Initializer init{.seed = 4};
+    const nn::Decoder model(config, nn::drawn_weights(init), init);
+    const std::vector<std::vector<int32_t>> documents{{1, 2, 3, 4, 5, 6, 7}, {8, 9, 10}, {11, 12}};
+    const PackedBatch batch = pack(documents, {.length = 12, .fit = Fit::in_order}).batch(0);
+    const std::vector<float> all =
+        model(batch.x, {.positions = batch.positions, .segments = batch.segments})
+            .to_vector<float>();
+    size_t at = 0;
+    for (const auto& document : documents) {
+      const std::vector<int64_t> ids(document.begin(), document.end());
+      for (const float logit :
+           model(Tensor::of<int64_t>(ids, {1, std::ssize(ids)})).to_vector<float>())
+        EXPECT_NEAR(all[at++], logit, 1e-5);
+    }
+    EXPECT_THROW(model(batch.x, {.segments = batch.segments}), StateError);
+  }
+}
+
 // Lengths that are planned together before the first step: what the longest takes is known then,
 // and a thousand steps of all lengths in turn take no more.
 TEST(Packing, TenLengthsTakeWhatIsPlannedForTheLongest) {
@@ -157,7 +198,7 @@ TEST(Packing, TenLengthsTakeWhatIsPlannedForTheLongest) {
     const auto pool = std::make_shared<PooledAllocator>(host_provider());
     const AllocatorScope scope(pool);
     nn::Initializer init{.seed = 3};
-    const Model model(init);
+    const Model model(init, false);
     const std::vector<Tensor> parameters = model.parameters();
     optim::SGD optimizer(parameters, {.learning_rate = 0.05});
     std::vector<Metas> ladder;

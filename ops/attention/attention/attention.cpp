@@ -166,8 +166,19 @@ Extras extras_of_gradient(const Call& call) { return plimsoll::extras_of(call, k
 
 namespace {
 
+// Blocks are cut where a sequence ends, so one that went on later would be seen in parts.
+void check_rising(const View& segments) {
+  const int64_t length = segments.shape()[1];
+  const int64_t* id = segments.as<int64_t>();
+  for (int64_t e = 1; e < count(segments.shape()); ++e)
+    check<ValueError>(e % length == 0 || id[e] >= id[e - 1],
+                      "attention: the segments of a row do not rise: ", id[e - 1], ", then ", id[e],
+                      ". Count its sequences from 0.");
+}
+
 void attention_cpu(const Call& call) {
   const Extras extras = attention_detail::extras_of(call);
+  if (extras.segments) check_rising(*extras.segments);
   attention_detail::forward(call, attention_detail::sizes_of(call, extras), extras);
 }
 
@@ -209,12 +220,15 @@ int64_t mask_grad_workspace(const Call& call) {
                                                    call.in[0].dtype(), call.out[0].shape());
 }
 
-// Two products of queries and keys forward, five backward; causal attention does half of them.
+// Two products of queries and keys forward, five backward; causal attention does half of them, and
+// a window what it holds.
 template <int kProducts>
 double attention_flops(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
   const Sizes s = sizes_of(in, attrs);
+  const double seen = static_cast<double>(s.keys) * (s.attrs.causal ? 0.5 : 1);
+  const double most = s.attrs.window > 0 ? static_cast<double>(s.attrs.window) : seen;
   return 2.0 * kProducts * static_cast<double>(s.batch * s.heads * s.queries) *
-         static_cast<double>(s.keys * s.features) * (s.attrs.causal ? 0.5 : 1);
+         static_cast<double>(s.features) * std::min(seen, most);
 }
 
 constexpr Bits kGradStrided = bits(0, 1, 2, kGradInputs, kGradInputs + 1);  // q, k, v, mask

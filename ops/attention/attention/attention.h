@@ -48,8 +48,9 @@ struct AttentionResult {
 // h K / H of the keys (Ainslie et al., "GQA", arXiv 2305.13245). Causal and T != S: query 0 sees
 // key 0, as with is_causal of PyTorch's scaled_dot_product_attention; with .past = S - T the last
 // query sees them all. With a window query i sees the keys i + past - window < j <= i + past
-// (Beltagy et al., "Longformer", arXiv 2004.05150); blocks that no query sees are not read. On the CPU, where all values are finite, a query gets the same bits
-// whichever others are beside it, and whether the past is an attribute or a tensor.
+// (Beltagy et al., "Longformer", arXiv 2004.05150); blocks that no query sees are not read. On the
+// CPU, where all values are finite, a query gets the same bits whichever others are beside it, and
+// whether the past is an attribute or a tensor.
 //
 // The mask broadcasts to [B, H, T, S]. Boolean: only keys with true count. Of q's dtype: added to
 // the scores, -infinity hides a key. A query without any key, all hidden, has out 0, log_sum_exp
@@ -57,11 +58,13 @@ struct AttentionResult {
 // and the place of ij (ops/random/dropout), again in the gradient.
 //
 // With segments a query sees the keys of its own sequence alone, as if each were a row of its own;
-// work is done for these only. What differs is the order of sums, and what dropout draws.
+// their numbers rise along a row. On the CPU work is done for these only. What differs is the order
+// of sums, and what dropout draws.
 //
 // Both results are differentiable, also by a mask that is added. The tape keeps all inputs, out and
 // two numbers per query and head; the gradient computes p again, block by block. Errors:
-// ShapeError, DTypeError, ValueError (scale, softcap, dropout, window, segments with a past),
+// ShapeError, DTypeError, ValueError (scale, softcap, dropout, window, segments with a
+// past or, on the CPU, that do not rise),
 // StateError (dropout without a key).
 // Source: Dao et al., "FlashAttention", arXiv 2205.14135.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,

@@ -24,6 +24,9 @@ PLIMSOLL_CUDA_KERNEL(dequantise_cuda);
 
 namespace {
 
+// What is smaller has no factor in f32, and becomes 0.
+constexpr float kSmallest = 1e-36F;
+
 // The largest magnitude of n elements in f32, by their bits: those of a NaN are above all.
 template <class T>
 float largest_magnitude(const T* x, int64_t n, int64_t first) {
@@ -52,7 +55,7 @@ void quantise_int8_cpu(const Call& call) {
       for (int64_t row = begin; row < end; ++row) {
         const T* from = w + row * columns;
         const float largest = largest_magnitude(from, columns, row * columns);
-        const float factor = largest > 0 ? 127 / largest : 0;
+        const float factor = largest > kSmallest ? 127 / largest : 0;
         scales[row] = largest;
 #pragma omp simd
         for (int64_t i = 0; i < columns; ++i)
@@ -134,9 +137,9 @@ void quantise_scales_cpu(const Call& call) {
           const int64_t first = b * nf4::kScalesBlock,
                         stop = std::min(n, first + nf4::kScalesBlock);
           largest[b] = largest_magnitude(x + first, stop - first, first);
-          const float factor = 1 / largest[b];
+          const float factor = largest[b] > kSmallest ? 1 / largest[b] : 0;
           for (int64_t i = first; i < stop; ++i)
-            codes[i] = largest[b] == 0
+            codes[i] = factor == 0
                            ? uint8_t{0}
                            : static_cast<uint8_t>(code.nearest(nf4::on_grid(x[i] * factor)));
         }

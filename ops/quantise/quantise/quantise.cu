@@ -28,7 +28,7 @@ __global__ void quantise_int8_kernel(Elements<C> w, int64_t columns, int8_t* cod
   largest = over_block(largest, Larger());
   if (threadIdx.x == 0) scales[row] = largest;
   if (!note_unless_finite(largest, first, fault)) return;
-  const float factor = largest > 0 ? 127 / largest : 0;
+  const float factor = largest > 1e-36F ? 127 / largest : 0;
   for (int64_t i = threadIdx.x; i < columns; i += blockDim.x)
     codes[first + i] =
         static_cast<int8_t>(std::nearbyint(static_cast<float>(w.get(first + i)) * factor));
@@ -64,8 +64,9 @@ __global__ void quantise_scales_kernel(const float* x, int64_t n, uint8_t* codes
   const float largest = over_block(std::abs(own), Larger());
   if (threadIdx.x == 0) scales[blockIdx.x] = largest;
   if (i >= n) return;
-  const float scaled = nf4::on_grid(own * (1 / largest));
-  codes[i] = largest == 0 ? 0 : static_cast<uint8_t>(dynamic_code_nearest(scaled, true));
+  const bool any = largest > 1e-36F;
+  const float scaled = any ? nf4::on_grid(own * (1 / largest)) : 0;
+  codes[i] = !any ? 0 : static_cast<uint8_t>(dynamic_code_nearest(scaled, true));
 }
 
 }  // namespace

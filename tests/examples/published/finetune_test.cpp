@@ -79,6 +79,28 @@ TEST_F(Finetune, GoesOnInAnotherProcessWithTheSameBits) {
             data::read_text(*dir_ / "whole" / "adapter" / "adapter_model.safetensors"));
 }
 
+// What a run goes on with is what it began with, and its result does not replace its base.
+TEST_F(Finetune, RunsThatCannotGoOnAreRefused) {
+  const Outcome part = run(command("--lora 8 --epochs 4 --stop-after 3 --run " + path("scaled")));
+  EXPECT_EQ(part.code, 0) << part.output;
+  const std::string resume = "finetune --resume " + path("scaled");
+  expect_refusal(resume + " --lora-alpha 64", 2, " was saved with alpha 0, not with 64.");
+  fs::copy(*dir_ / "model", *dir_ / "other", fs::copy_options::recursive);
+  std::fstream weights(*dir_ / "other" / "model.safetensors", std::ios::in | std::ios::out);
+  weights.seekp(-5, std::ios::end);
+  weights.put('x');
+  weights.close();
+  expect_refusal(resume + " --model " + path("other"), 2, " was saved with other weights.");
+  for (const char* option : {"--lora-alpha 3", "--lora-targets q_proj", "--base f32"})
+    expect_refusal(command(option), 2, "it is for adapters, and all weights are trained.");
+  fs::create_directories(*dir_ / "replaced");
+  fs::copy(*dir_ / "model", *dir_ / "replaced" / "model", fs::copy_options::recursive);
+  expect_refusal("finetune --model " + path("replaced/model") + " --data " + path("chat.jsonl") +
+                     " --run " + path("replaced"),
+                 2, "--run: its result would replace the model that is trained: ");
+  EXPECT_TRUE(fs::exists(*dir_ / "replaced" / "model" / "config.json"));
+}
+
 TEST_F(Finetune, GenerateTalksWithTheAdapter) {
   trained("--lora 8 --epochs 40 --run " + path("long"));
   const std::string generate =

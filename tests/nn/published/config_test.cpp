@@ -69,6 +69,13 @@ TEST(PublishedConfig, WindowsOfLayers) {
                  "\"use_sliding_window\": true, \"sliding_window\": 8, \"layer_types\": "
                  "[\"sliding_attention\", \"full_attention\"], "),
             (Windows{8, 0}));
+  EXPECT_EQ(error_of<DataError>([&] { with(qwen, "\"use_sliding_window\": true, "); }),
+            "config: a field is missing: f has no sliding_window. null says that there is none.");
+  EXPECT_EQ(with(qwen, "\"use_sliding_window\": true, \"sliding_window\": null, "), Windows());
+  EXPECT_EQ(
+      error_of<DataError>(
+          [&] { with(qwen, "\"use_sliding_window\": true, \"sliding_window\": 0, "); }),
+      "config: the window has no keys: f has sliding_window 0. null says that there is none.");
   EXPECT_EQ(error_of<DataError>([&] { with("MistralForCausalLM", ""); }),
             "config: a field is missing: f has no sliding_window. null says that there is none.");
   EXPECT_EQ(error_of<DataError>([&] {
@@ -77,6 +84,14 @@ TEST(PublishedConfig, WindowsOfLayers) {
             "config: there is no window for a sliding_attention: f has layer_types "
             "[\"sliding_attention\",\"full_attention\"" +
                 std::string("]. Use the file as it was published."));
+}
+
+TEST(PublishedConfig, RefusesSizesThatOverflow) {
+  for (const char* name : {"hidden_size\": 16", "num_hidden_layers\": 2", "vocab_size\": 300",
+                           "intermediate_size\": 24", "max_position_embeddings\": 64"}) {
+    const std::string field(name), size = field.substr(0, field.find(' ') + 1) + "1099511627776";
+    EXPECT_NE(refusal(field, size).find("too "), std::string::npos) << refusal(field, size);
+  }
 }
 
 TEST(PublishedConfig, RefusesWhatIsNotKnownByName) {

@@ -175,6 +175,10 @@ TEST(PublishedFiles, AdapterConfigsAreRefusedByTheirFields) {
   EXPECT_EQ(refusal_of("{" + good + targets + ", \"rank_pattern\": {\"q_proj\": 2}}"),
             "adapter: a field of an adapter is not known, and may change its numbers: " + file +
                 " has rank_pattern {\"q_proj\":2}. Take it out if it does not.");
+  EXPECT_EQ(refusal_of("{" + good + targets + ", \"init_lora_weights\": \"pissa\"}"),
+            "adapter: such a beginning may change the base: " + file +
+                " has init_lora_weights \"pissa\". Convert the adapter to one that does not, as "
+                "PEFT can.");
   EXPECT_EQ(refusal_of("{" + good + targets + ", \"bias\": \"all\"}"),
             "adapter: this is not done here: " + file + " has bias \"all\". Only \"none\" is.");
   EXPECT_EQ(refusal_of("{" + good + ", \"target_modules\": \".*q_proj\"}"),
