@@ -216,7 +216,8 @@ void multiply_transposed(const KcBlock<T>& all) {
   const Runs tiles(all.n,
                    std::min(pieces(all.n, kMR), pieces(pieces(all.n, room), threads) * threads));
   parallel_for(tiles.count, 1, [&](int64_t begin, int64_t end) {
-    T* const c = PackBuffers<T>::of_thread().b_panels + stride * kKC;
+    Sum<T>* const c =
+        reinterpret_cast<Sum<T>*>(PackBuffers<T>::of_thread().b_panels + stride * kKC);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t column = tiles.first(i), width = tiles.size(i);
       const KcBlock<T> tile{.a = turned(all.part(0, all.m, column, width, 0, all.depth).b),
@@ -236,7 +237,7 @@ void multiply_transposed(const KcBlock<T>& all) {
 
 // All of a product, however many terms.
 template <class T>
-KcBlock<T> whole(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
+KcBlock<T> whole(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Sum<T>* c,
                  int64_t c_stride, Store store) {
   return {.a = a,
           .b = b,
@@ -251,13 +252,14 @@ KcBlock<T> whole(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b
 }  // namespace
 
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c, int64_t c_stride,
-          Store store) {
+void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Sum<T>* c,
+          int64_t c_stride, Store store) {
   if (m == 0 || n == 0) return;
-  if (m == 1 && a.col_stride == 1 && b.row_stride == 1)  // each element of B is used once
-    return gemv(n, k, a.data, b.data, b.col_stride, store == Store::accumulate ? c : nullptr, c);
+  if constexpr (std::is_same_v<Sum<T>, T>)
+    if (m == 1 && a.col_stride == 1 && b.row_stride == 1)  // each element of B is used once
+      return gemv(n, k, a.data, b.data, b.col_stride, store == Store::accumulate ? c : nullptr, c);
   if (k == 0 && store == Store::overwrite)
-    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, T(0));
+    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, Sum<T>(0));
   const KcBlock<T> all = whole(m, n, k, a, b, c, c_stride, store);
   if (pays_transposed(m, n, k, b)) return multiply_transposed(all);
   constexpr int64_t wide = kNcPanels * kNR<T>;
@@ -275,7 +277,7 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
 }
 
 template <class T>
-void gemm_unpacked(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, T* c,
+void gemm_unpacked(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Sum<T>* c,
                    int64_t c_stride, Store store, Prefetcher ahead) {
   if (m == 0 || n == 0) return;
   const KcBlock<T> all = whole(m, n, k, a, b, c, c_stride, store);
@@ -287,10 +289,15 @@ void gemm_unpacked(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T>
   } while (t < k);
 }
 
+template void gemm<BFloat16Pair>(int64_t, int64_t, int64_t, MatrixRef<BFloat16Pair>,
+                                 MatrixRef<BFloat16Pair>, float*, int64_t, Store);
 template void gemm<float>(int64_t, int64_t, int64_t, MatrixRef<float>, MatrixRef<float>, float*,
                           int64_t, Store);
 template void gemm<double>(int64_t, int64_t, int64_t, MatrixRef<double>, MatrixRef<double>, double*,
                            int64_t, Store);
+template void gemm_unpacked<BFloat16Pair>(int64_t, int64_t, int64_t, MatrixRef<BFloat16Pair>,
+                                          MatrixRef<BFloat16Pair>, float*, int64_t, Store,
+                                          Prefetcher);
 template void gemm_unpacked<float>(int64_t, int64_t, int64_t, MatrixRef<float>, MatrixRef<float>,
                                    float*, int64_t, Store, Prefetcher);
 template void gemm_unpacked<double>(int64_t, int64_t, int64_t, MatrixRef<double>, MatrixRef<double>,

@@ -6,8 +6,10 @@
 namespace plimsoll {
 namespace {
 
+constexpr int64_t kTerms = 512;  // of a piece that is widened
+
 GemmPieces pieces_of(int64_t m, int64_t n, int64_t k) {
-  return {std::min<int64_t>(m, 512), std::min<int64_t>(n, 2048), std::min<int64_t>(k, 512)};
+  return {std::min<int64_t>(m, 512), std::min<int64_t>(n, 2048), std::min(k, kTerms)};
 }
 
 }  // namespace
@@ -22,10 +24,27 @@ void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b
                  T* c, std::byte* scratch) {
   if (m == 1 && a.col_stride == 1 && b.row_stride == 1)  // needs no f32 copies
     return gemv(n, k, a.data, b.data, b.col_stride, bias, c);
+  GemmPieces pieces = pieces_of(m, n, k);
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (uses_bfloat16_dot()) {
+      pieces.terms = std::min(k, 2 * kTerms);
+      const auto left = [&](int64_t row, int64_t rows, int64_t term, int64_t terms,
+                            BFloat16Pair* to) {
+        return pair_rows(part_of(a, row, term), rows, terms, to);
+      };
+      const auto right = [&](int64_t term, int64_t terms, int64_t column, int64_t columns,
+                             BFloat16Pair* to) {
+        return pair_columns(part_of(b, term, column), terms, columns, to);
+      };
+      return multiply_pieces<BFloat16Pair>(m, n, k, left, right, bias, c, scratch, pieces);
+    }
+  const auto left = [&](int64_t row, int64_t rows, int64_t term, int64_t terms, float* to) {
+    return widen_piece(part_of(a, row, term), rows, terms, to);
+  };
   const auto right = [&](int64_t term, int64_t terms, int64_t column, int64_t columns, float* to) {
     return widen_piece(part_of(b, term, column), terms, columns, to);
   };
-  multiply_pieces<T>(m, n, k, a, right, bias, c, scratch, pieces_of(m, n, k));
+  multiply_pieces<float>(m, n, k, left, right, bias, c, scratch, pieces);
 }
 
 template void gemm_16_bit<Half>(int64_t, int64_t, int64_t, MatrixRef<Half>, MatrixRef<Half>,

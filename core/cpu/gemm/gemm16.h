@@ -1,5 +1,6 @@
-// Matrix product of 16-bit operands, computed in f32 and rounded once. Operands and result pass
-// through f32 piece by piece, so the scratch is 9 MB at most, however large they are.
+// Matrix product of 16-bit operands, added up in f32 and rounded once. They pass piece by piece
+// through f32 or, where the processor multiplies bfloat16 itself, through pairs (bfloat16_dot.h), so
+// the scratch is 9 MB at most, however large they are.
 //
 //   gemm_16_bit<Half>(m, n, k, {a, k, 1}, {b, n, 1}, nullptr, c, call.workspace.data());
 #pragma once
@@ -15,7 +16,7 @@ namespace plimsoll {
 int64_t gemm_16_bit_bytes(DType dtype, int64_t m, int64_t n, int64_t k);
 
 // C = A B, each row plus `bias` [n] where there is one. C is dense, [m, n]; T is Half or BFloat16.
-// The bits are those of gemm<float>() on the operands in f32.
+// The bits are those of gemm<float>() on the operands in f32, or of gemm<BFloat16Pair>().
 template <class T>
 void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, const T* bias,
                  T* c, std::byte* scratch);

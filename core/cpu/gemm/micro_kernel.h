@@ -95,7 +95,7 @@ void pack_panel(const MatrixRef<T>& b, int64_t depth, int64_t width, T* to) {
   }
   for (int64_t k = 0; k < depth; ++k)
     for (int64_t j = 0; j < columns; ++j)
-      to[k * columns + j] = j < width ? b.data[k * b.row_stride + j * b.col_stride] : T(0);
+      to[k * columns + j] = j < width ? b.data[k * b.row_stride + j * b.col_stride] : T{};
 }
 
 // ---- the innermost loop
@@ -164,14 +164,16 @@ class APanel {
 // way, one by one, into the second-level cache: many at once would keep the operands waiting. A
 // form that packs B copies its micro-panel to `packed`: between multiply-adds there is time for it.
 template <class T, Form kForm, int R, int W>
-[[gnu::always_inline]] inline void micro_kernel(Operand<T> a, Operand<T> b, int64_t depth, T* c,
-                                                int64_t c_stride, bool add, Prefetcher& ahead,
-                                                T* packed = nullptr) {
+[[gnu::always_inline]] inline void micro_kernel(Operand<T> a, Operand<T> b, int64_t depth,
+                                                Sum<T>* c, int64_t c_stride, bool add,
+                                                Prefetcher& ahead, T* packed = nullptr) {
   constexpr int64_t lanes = kLanes<T>;
+  static_assert(sizeof(Sum<T>) == sizeof(T), "a vector of B meets one of sums");
   using V = Vector<T>;
+  using VSum = Vector<Sum<T>>;
   using Left =
       std::conditional_t<kForm.row_major && kForm.a_step == 0, Rows<T, R>, APanel<T, kForm>>;
-  V sum[R][W] = {};
+  VSum sum[R][W] = {};
   Left left(a);
   const auto add_terms = [&](int64_t n) __attribute__((always_inline)) {
 #pragma GCC unroll 2
@@ -188,10 +190,10 @@ template <class T, Form kForm, int R, int W>
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
-        for (int v = 0; v < W; ++v) sum[i][v] += left[i] * right[v];
+        for (int v = 0; v < W; ++v) add_product(sum[i][v], left[i], right[v]);
     }
   };
-  const T* c_row = c;
+  const Sum<T>* c_row = c;
   int64_t k = 0;
   for (; k + kTermsPerPrefetch <= depth; k += kTermsPerPrefetch) {
     ahead.prefetch();
@@ -204,8 +206,8 @@ template <class T, Form kForm, int R, int W>
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
     for (int v = 0; v < W; ++v) {
-      T* to = c + i * c_stride + v * lanes;
-      store(to, add ? load<V>(to) + sum[i][v] : sum[i][v]);
+      Sum<T>* to = c + i * c_stride + v * lanes;
+      store(to, add ? load<VSum>(to) + sum[i][v] : sum[i][v]);
     }
 }
 
@@ -218,7 +220,7 @@ struct Move {
 // choose the code for them takes some 80 cycles, as long as six terms: it is done once for all.
 template <class T, Form kForm>
 void multiply_run(int64_t count, Move move, Operand<T> a, Operand<T> b, int64_t rows, int64_t depth,
-                  int64_t vectors, T* c, int64_t c_stride, bool add, Prefetcher& ahead) {
+                  int64_t vectors, Sum<T>* c, int64_t c_stride, bool add, Prefetcher& ahead) {
   const auto all = [&]<int R, int W>() __attribute__((always_inline)) {
     for (int64_t i = 0; i < count; ++i, a.data += move.a, b.data += move.b, c += move.c)
       micro_kernel<T, kForm, R, W>(a, b, depth, c, c_stride, add, ahead);
@@ -231,7 +233,7 @@ void multiply_run(int64_t count, Move move, Operand<T> a, Operand<T> b, int64_t 
 // Computes one product of a whole micro-panel of B that is read where it lies, in rows, and packs
 // it on the way.
 template <class T, Form kForm>
-void multiply_and_pack(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, T* c,
+void multiply_and_pack(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, Sum<T>* c,
                        int64_t c_stride, bool add, Prefetcher& ahead, T* packed) {
   constexpr Form form{kForm.row_major, kForm.a_step, true};
   with_count<kMR>(rows, [&]<int R>() {
@@ -242,11 +244,11 @@ void multiply_and_pack(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, 
 // Computes one product of `width` columns. Those that are not whole vectors go by way of a block of
 // their own.
 template <class T, Form kForm>
-void multiply_one(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width, T* c,
+void multiply_one(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width, Sum<T>* c,
                   int64_t c_stride, bool add, Prefetcher& ahead) {
   constexpr int64_t lanes = kLanes<T>, columns = kNR<T>;
   const bool narrow = width <= lanes, whole = width == (narrow ? lanes : columns);
-  alignas(kVectorBytes) T own[kMR * columns];
+  alignas(kVectorBytes) Sum<T> own[kMR * columns];
   multiply_run<T, kForm>(1, {}, a, b, rows, depth, narrow ? 1 : 2, whole ? c : own,
                          whole ? c_stride : columns, add && whole, ahead);
   if (whole) return;

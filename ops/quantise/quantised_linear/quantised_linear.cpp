@@ -75,7 +75,11 @@ void quantised_linear_cpu(const Call& call) {
       decode_rows(column, columns, term, terms, to);
       return MatrixRef<C>{to, 1, terms};
     };
-    multiply_pieces<T>(s.m, s.n, s.k, {call.in[0].as<T>(), s.k, 1}, right, nullptr,
+    const MatrixRef<T> x{call.in[0].as<T>(), s.k, 1};
+    const auto left = [&](int64_t row, int64_t rows, int64_t term, int64_t terms, C* to) {
+      return widen_piece(part_of(x, row, term), rows, terms, to);
+    };
+    multiply_pieces<C>(s.m, s.n, s.k, left, right, static_cast<const T*>(nullptr),
                        call.out[0].as<T>(), call.workspace.data(), s.pieces(call.in[0].dtype()));
   });
 }
