@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "core/cpu/gemm/bfloat16_dot.h"
 #include "core/cpu/pages.h"
 #include "core/cpu/threads.h"
 #include "data/atomic_file.h"
@@ -139,9 +140,12 @@ Trainer::~Trainer() = default;
 
 Result Trainer::run() {
   const RanksScope scope(group_.ranks());
-  std::printf("%s, %lld parameters, %s, %s, %s\n", options_.name.c_str(),
+  const bool by_pairs =
+      options_.precision == Precision::bf16 && device_ == Device::cpu && uses_bfloat16_dot();
+  std::printf("%s, %lld parameters, %s, %s, %s%s, %d threads\n", options_.name.c_str(),
               static_cast<long long>(model_.parameter_count()), training_.name.c_str(),
-              options_.captured ? "captured" : "eager", name_of(options_.precision));
+              options_.captured ? "captured" : "eager", name_of(options_.precision),
+              by_pairs ? " by the processor's dot products" : "", num_threads());
   if (group_.asked()) say_ranks();
   group_.note("before the first step", RankGroup::kStartTimes);
   if (!options_.plan_only)
@@ -163,8 +167,8 @@ Result Trainer::run() {
 }
 
 void Trainer::say_ranks() const {
-  std::printf("rank %lld of %lld, with %d threads%s\n", static_cast<long long>(group_.number()),
-              static_cast<long long>(group_.size()), num_threads(),
+  std::printf("rank %lld of %lld%s\n", static_cast<long long>(group_.number()),
+              static_cast<long long>(group_.size()),
               optim::RankWindow::same_bits(windows_.most, group_.size())
                   ? ""
                   : "; so many ranks add in an order of their own, not that of 1, 2, 4 or 8");

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "core/base/hash.h"
+#include "core/cpu/gemm/bfloat16_dot.h"
 #include "core/cpu/level.h"
 #include "data/file.h"
 #include "train/training_step.h"
@@ -70,6 +71,7 @@ Facts facts_of(const TrainOptions& options, const std::vector<Program>& programs
   Facts facts{{"the program's file", cat(hash_of_file("/proc/self/exe"))},
               {"the engine's file", cat(hash_of_file(file_of_engine()))},
               {"the level of the processor", cpu_level()},
+              {"how bfloat16 is multiplied", uses_bfloat16_dot() ? "dot products" : "widened"},
               {"the number of ranks", cat(options.ranks)},
               {"the seed", cat(options.seed)},
               {"how long they train",

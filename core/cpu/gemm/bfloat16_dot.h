@@ -24,15 +24,15 @@ struct VectorOf<BFloat16Pair> {
 
 // What products of T are added up in.
 template <class T>
-struct SumOf {
+struct AccumulatorOf {
   using type = T;
 };
 template <>
-struct SumOf<BFloat16Pair> {
+struct AccumulatorOf<BFloat16Pair> {
   using type = float;
 };
 template <class T>
-using Sum = typename SumOf<T>::type;
+using Accumulator = typename AccumulatorOf<T>::type;
 
 // sum += a b. The instruction reads subnormal numbers as 0 and leaves none, and rounds otherwise
 // than multiply-adds in f32 do: a product has other last bits than that of widened operands.

@@ -216,8 +216,8 @@ void multiply_transposed(const KcBlock<T>& all) {
   const Runs tiles(all.n,
                    std::min(pieces(all.n, kMR), pieces(pieces(all.n, room), threads) * threads));
   parallel_for(tiles.count, 1, [&](int64_t begin, int64_t end) {
-    Sum<T>* const c =
-        reinterpret_cast<Sum<T>*>(PackBuffers<T>::of_thread().b_panels + stride * kKC);
+    Accumulator<T>* const c =
+        reinterpret_cast<Accumulator<T>*>(PackBuffers<T>::of_thread().b_panels + stride * kKC);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t column = tiles.first(i), width = tiles.size(i);
       const KcBlock<T> tile{.a = turned(all.part(0, all.m, column, width, 0, all.depth).b),
@@ -237,7 +237,7 @@ void multiply_transposed(const KcBlock<T>& all) {
 
 // All of a product, however many terms.
 template <class T>
-KcBlock<T> whole(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Sum<T>* c,
+KcBlock<T> whole(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Accumulator<T>* c,
                  int64_t c_stride, Store store) {
   return {.a = a,
           .b = b,
@@ -252,14 +252,14 @@ KcBlock<T> whole(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b
 }  // namespace
 
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Sum<T>* c,
+void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Accumulator<T>* c,
           int64_t c_stride, Store store) {
   if (m == 0 || n == 0) return;
-  if constexpr (std::is_same_v<Sum<T>, T>)
+  if constexpr (std::is_same_v<Accumulator<T>, T>)
     if (m == 1 && a.col_stride == 1 && b.row_stride == 1)  // each element of B is used once
       return gemv(n, k, a.data, b.data, b.col_stride, store == Store::accumulate ? c : nullptr, c);
   if (k == 0 && store == Store::overwrite)
-    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, Sum<T>(0));
+    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, Accumulator<T>(0));
   const KcBlock<T> all = whole(m, n, k, a, b, c, c_stride, store);
   if (pays_transposed(m, n, k, b)) return multiply_transposed(all);
   constexpr int64_t wide = kNcPanels * kNR<T>;
@@ -277,8 +277,8 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Sum<T
 }
 
 template <class T>
-void gemm_unpacked(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Sum<T>* c,
-                   int64_t c_stride, Store store, Prefetcher ahead) {
+void gemm_unpacked(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b,
+                   Accumulator<T>* c, int64_t c_stride, Store store, Prefetcher ahead) {
   if (m == 0 || n == 0) return;
   const KcBlock<T> all = whole(m, n, k, a, b, c, c_stride, store);
   ahead.complete_after(all.prefetches(all.a_panels.count * all.b_panels));

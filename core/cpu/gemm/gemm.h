@@ -24,14 +24,15 @@ enum class Store { overwrite, accumulate };
 // float or double, or BFloat16Pair: then k counts pairs, and C is of float. The order of each sum
 // depends on k alone, so the bits do not depend on the number of threads.
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Sum<T>* c,
+void gemm(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Accumulator<T>* c,
           int64_t c_stride, Store store = Store::overwrite);
 
 // The same, to the bit, on the calling thread alone and for operands that are near already, such as
 // a kernel's own blocks: they are read where they lie, and only columns of B that are no whole
 // vectors are packed. Meanwhile `next` is prefetched.
 template <class T>
-void gemm_unpacked(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, Sum<T>* c,
-                   int64_t c_stride, Store store = Store::overwrite, Prefetcher next = {});
+void gemm_unpacked(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b,
+                   Accumulator<T>* c, int64_t c_stride, Store store = Store::overwrite,
+                   Prefetcher next = {});
 
 }  // namespace plimsoll

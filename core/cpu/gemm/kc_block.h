@@ -31,7 +31,7 @@ template <class T>
 struct KcBlock {
   MatrixRef<T> a, b;
   int64_t m, n, depth;
-  Sum<T>* c;
+  Accumulator<T>* c;
   int64_t c_stride;
   bool add;
 
@@ -119,7 +119,7 @@ struct KcBlock {
     Operand<T> left =
         block ? Operand<T>{block, pitch}
               : Operand<T>{block_of_a(blocks, i).data, row_major ? a.row_stride : a.col_stride};
-    Sum<T>* to = c + a_panels.first(first) * c_stride + p * columns;
+    Accumulator<T>* to = c + a_panels.first(first) * c_stride + p * columns;
     int64_t s = first;
     if (to_pack) {
       const auto packing = !block      ? multiply_and_pack<T, kRowsInPlace>

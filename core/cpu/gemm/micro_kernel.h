@@ -165,12 +165,12 @@ class APanel {
 // form that packs B copies its micro-panel to `packed`: between multiply-adds there is time for it.
 template <class T, Form kForm, int R, int W>
 [[gnu::always_inline]] inline void micro_kernel(Operand<T> a, Operand<T> b, int64_t depth,
-                                                Sum<T>* c, int64_t c_stride, bool add,
+                                                Accumulator<T>* c, int64_t c_stride, bool add,
                                                 Prefetcher& ahead, T* packed = nullptr) {
   constexpr int64_t lanes = kLanes<T>;
-  static_assert(sizeof(Sum<T>) == sizeof(T), "a vector of B meets one of sums");
+  static_assert(sizeof(Accumulator<T>) == sizeof(T), "a vector of B meets one of sums");
   using V = Vector<T>;
-  using VSum = Vector<Sum<T>>;
+  using VSum = Vector<Accumulator<T>>;
   using Left =
       std::conditional_t<kForm.row_major && kForm.a_step == 0, Rows<T, R>, APanel<T, kForm>>;
   VSum sum[R][W] = {};
@@ -193,7 +193,7 @@ template <class T, Form kForm, int R, int W>
         for (int v = 0; v < W; ++v) add_product(sum[i][v], left[i], right[v]);
     }
   };
-  const Sum<T>* c_row = c;
+  const Accumulator<T>* c_row = c;
   int64_t k = 0;
   for (; k + kTermsPerPrefetch <= depth; k += kTermsPerPrefetch) {
     ahead.prefetch();
@@ -206,7 +206,7 @@ template <class T, Form kForm, int R, int W>
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
     for (int v = 0; v < W; ++v) {
-      Sum<T>* to = c + i * c_stride + v * lanes;
+      Accumulator<T>* to = c + i * c_stride + v * lanes;
       store(to, add ? load<VSum>(to) + sum[i][v] : sum[i][v]);
     }
 }
@@ -220,7 +220,8 @@ struct Move {
 // choose the code for them takes some 80 cycles, as long as six terms: it is done once for all.
 template <class T, Form kForm>
 void multiply_run(int64_t count, Move move, Operand<T> a, Operand<T> b, int64_t rows, int64_t depth,
-                  int64_t vectors, Sum<T>* c, int64_t c_stride, bool add, Prefetcher& ahead) {
+                  int64_t vectors, Accumulator<T>* c, int64_t c_stride, bool add,
+                  Prefetcher& ahead) {
   const auto all = [&]<int R, int W>() __attribute__((always_inline)) {
     for (int64_t i = 0; i < count; ++i, a.data += move.a, b.data += move.b, c += move.c)
       micro_kernel<T, kForm, R, W>(a, b, depth, c, c_stride, add, ahead);
@@ -233,7 +234,7 @@ void multiply_run(int64_t count, Move move, Operand<T> a, Operand<T> b, int64_t 
 // Computes one product of a whole micro-panel of B that is read where it lies, in rows, and packs
 // it on the way.
 template <class T, Form kForm>
-void multiply_and_pack(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, Sum<T>* c,
+void multiply_and_pack(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, Accumulator<T>* c,
                        int64_t c_stride, bool add, Prefetcher& ahead, T* packed) {
   constexpr Form form{kForm.row_major, kForm.a_step, true};
   with_count<kMR>(rows, [&]<int R>() {
@@ -244,11 +245,11 @@ void multiply_and_pack(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, 
 // Computes one product of `width` columns. Those that are not whole vectors go by way of a block of
 // their own.
 template <class T, Form kForm>
-void multiply_one(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width, Sum<T>* c,
-                  int64_t c_stride, bool add, Prefetcher& ahead) {
+void multiply_one(Operand<T> a, Operand<T> b, int64_t rows, int64_t depth, int64_t width,
+                  Accumulator<T>* c, int64_t c_stride, bool add, Prefetcher& ahead) {
   constexpr int64_t lanes = kLanes<T>, columns = kNR<T>;
   const bool narrow = width <= lanes, whole = width == (narrow ? lanes : columns);
-  alignas(kVectorBytes) Sum<T> own[kMR * columns];
+  alignas(kVectorBytes) Accumulator<T> own[kMR * columns];
   multiply_run<T, kForm>(1, {}, a, b, rows, depth, narrow ? 1 : 2, whole ? c : own,
                          whole ? c_stride : columns, add && whole, ahead);
   if (whole) return;

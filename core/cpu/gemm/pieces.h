@@ -77,7 +77,7 @@ constexpr int64_t elements_in(int64_t terms) {
 template <class E, class T, class Left, class Right>
 void multiply_pieces(int64_t m, int64_t n, int64_t k, const Left& left, const Right& right,
                      const T* bias, T* c, std::byte* scratch, const GemmPieces& p) {
-  using S = Sum<E>;
+  using S = Accumulator<E>;
   constexpr bool is_narrowed = !std::is_same_v<S, T>;
   E *const b = reinterpret_cast<E*>(scratch), *const a = b + elements_in<E>(p.terms) * p.columns;
   S* const apart = reinterpret_cast<S*>(a + p.rows * elements_in<E>(p.terms));

@@ -2,6 +2,7 @@
 // over the taps runs.
 #pragma once
 
+#include "core/cpu/gemm/bfloat16_dot.h"
 #include "core/cpu/vector.h"
 
 namespace plimsoll::block {
@@ -25,22 +26,24 @@ void store_sums(const V (&sum)[R][W], const T* bias, T* const* y) {
 }
 
 // y[j][0 .. W V) = bias[0 .. W V) + sum over the taps t of x[j][t] * w[t][0 .. W V), for R windows
-// j. Without a bias it is nullptr.
-template <class V, int W, class T, int R>
-void dot(const T* const* x, const Taps& taps, const T* w, const T* bias, T* const* y) {
-  constexpr int64_t lanes = kLanesOf<V>;
-  V sum[R][W] = {};
+// j. Without a bias it is nullptr. E: float, double, or pairs of bfloat16. In a function of its own
+// the sums stay in registers.
+template <class E, int W, int R>
+[[gnu::noinline]] void dot(const E* const* x, const Taps& taps, const E* w,
+                           const Accumulator<E>* bias, Accumulator<E>* const* y) {
+  constexpr int64_t lanes = kLanes<E>;
+  Vector<Accumulator<E>> sum[R][W] = {};
   for (int64_t row = 0; row < taps.rows; ++row) {
     for (int64_t col = 0; col < taps.cols; ++col) {
       const int64_t first = row * taps.row_step + col * taps.col_step;
       for (int64_t t = first; t < first + taps.run; ++t, w += W * lanes) {
-        V filter[W];
+        Vector<E> filter[W];
 #pragma GCC unroll 16
-        for (int v = 0; v < W; ++v) filter[v] = load<V>(w + v * lanes);
+        for (int v = 0; v < W; ++v) filter[v] = load<Vector<E>>(w + v * lanes);
 #pragma GCC unroll 16
         for (int j = 0; j < R; ++j)
 #pragma GCC unroll 16
-          for (int v = 0; v < W; ++v) sum[j][v] += x[j][t] * filter[v];
+          for (int v = 0; v < W; ++v) add_product(sum[j][v], x[j][t], filter[v]);
       }
     }
   }
@@ -78,28 +81,30 @@ struct Field {
 };
 
 // dw[j][0 .. W V) += sum over the windows of x[j] * dy[0 .. W V), for R neighbouring elements j of
-// x; rows of dw are dw_step apart.
-template <class V, int W, class T, int R>
-void outer(const T* x, const T* dy, const Field& f, T* dw, int64_t dw_step) {
-  constexpr int64_t lanes = kLanesOf<V>;
+// x; rows of dw are dw_step apart. E as in dot().
+template <class E, int W, int R>
+[[gnu::noinline]] void outer(const E* x, const E* dy, const Field& f, Accumulator<E>* dw,
+                             int64_t dw_step) {
+  constexpr int64_t lanes = kLanes<E>;
+  using V = Vector<Accumulator<E>>;
   V sum[R][W] = {};
   for (int64_t row = 0; row < f.rows; ++row) {
-    const T *a = x + row * f.x_row, *b = dy + row * f.dy_row;
+    const E *a = x + row * f.x_row, *b = dy + row * f.dy_row;
     for (int64_t col = 0; col < f.cols; ++col, a += f.x_col, b += f.dy_col) {
-      V g[W];
+      Vector<E> g[W];
 #pragma GCC unroll 16
-      for (int v = 0; v < W; ++v) g[v] = load<V>(b + v * lanes);
+      for (int v = 0; v < W; ++v) g[v] = load<Vector<E>>(b + v * lanes);
 #pragma GCC unroll 16
       for (int j = 0; j < R; ++j)
 #pragma GCC unroll 16
-        for (int v = 0; v < W; ++v) sum[j][v] += a[j] * g[v];
+        for (int v = 0; v < W; ++v) add_product(sum[j][v], a[j], g[v]);
     }
   }
 #pragma GCC unroll 16
   for (int j = 0; j < R; ++j)
 #pragma GCC unroll 16
     for (int v = 0; v < W; ++v) {
-      T* to = dw + j * dw_step + v * lanes;
+      Accumulator<E>* to = dw + j * dw_step + v * lanes;
       store(to, load<V>(to) + sum[j][v]);
     }
 }

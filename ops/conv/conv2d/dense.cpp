@@ -11,62 +11,77 @@ namespace {
 
 using namespace block;
 
+// What is multiplied: numbers in the type that T is computed in or, with E = BFloat16Pair, pairs of
+// neighbouring channels.
+template <class E>
+constexpr int64_t kChannels = std::is_same_v<E, BFloat16Pair> ? 2 : 1;
+
 // The filters are copied into panels of kBlockColumns outputs each, [depth, outputs], so that one
 // term of the sum for all of them is two vector loads; the bias is one more row. As many panels at
 // a time as fit kPanelBytes.
 constexpr int64_t kPanelBytes = 1 << 20;
 
-template <class C>  // the type computed in
+template <class E>
 struct Panels {
   int64_t per_group, total, elements, batch;
   explicit Panels(const DenseConv& conv)
-      : per_group(pieces(conv.outputs, kBlockColumns<C>)),
+      : per_group(pieces(conv.outputs, kBlockColumns<E>)),
         total(conv.groups * per_group),
-        elements((conv.depth() + 1) * kBlockColumns<C>),
-        batch(std::clamp<int64_t>(kPanelBytes / sizeof(C) / elements, 1,
+        elements((conv.depth() / kChannels<E> + 1) * kBlockColumns<E>),
+        batch(std::clamp<int64_t>(kPanelBytes / sizeof(E) / elements, 1,
                                   std::max<int64_t>(total, 1))) {}
-  int64_t bytes() const { return block_bytes(batch * elements * static_cast<int64_t>(sizeof(C))); }
+  int64_t bytes() const { return block_bytes(batch * elements * static_cast<int64_t>(sizeof(E))); }
   // Outputs of panel number `panel`; the last one of a group may be narrower.
   int64_t width(const DenseConv& conv, int64_t panel) const {
-    return std::min(kBlockColumns<C>, conv.outputs - panel % per_group * kBlockColumns<C>);
+    return std::min(kBlockColumns<E>, conv.outputs - panel % per_group * kBlockColumns<E>);
   }
 };
 
-template <class C>
+template <class E>
 int64_t vectors(int64_t width) {
-  return width > kLanes<C> ? 2 : 1;
+  return width > kLanes<E> ? 2 : 1;
 }
 
-template <class T, class C>
-void fill_panel(const DenseConv& conv, const Panels<C>& panels, int64_t panel, const T* w,
-                const T* bias, C* to) {
+template <class E, class T>
+E filter_element(const T* tap, [[maybe_unused]] int64_t next_channel) {
+  if constexpr (kChannels<E> == 2)
+    return {tap[0], tap[next_channel]};
+  else
+    return static_cast<E>(*tap);
+}
+
+template <class T, class E>
+void fill_panel(const DenseConv& conv, const Panels<E>& panels, int64_t panel, const T* w,
+                const T* bias, E* to) {
+  using C = Accumulator<E>;
   const auto& s = conv.w;
-  const int64_t width = panels.width(conv, panel), padded = vectors<C>(width) * kLanes<C>;
+  const int64_t width = panels.width(conv, panel), padded = vectors<E>(width) * kLanes<E>;
   const T* from = w + s.first + panel / panels.per_group * s.group +
-                  panel % panels.per_group * kBlockColumns<C> * s.output;
+                  panel % panels.per_group * kBlockColumns<E> * s.output;
   for (int64_t row = 0; row < conv.win.h.taps; ++row)
     for (int64_t col = 0; col < conv.win.w.taps; ++col)
-      for (int64_t c = 0; c < conv.inputs; ++c, to += padded) {
+      for (int64_t c = 0; c < conv.inputs; c += kChannels<E>, to += padded) {
         const T* tap = from + row * s.row + col * s.col + c * s.input;
-        for (int64_t o = 0; o < width; ++o) to[o] = static_cast<C>(tap[o * s.output]);
-        std::fill(to + width, to + padded, C(0));
+        for (int64_t o = 0; o < width; ++o) to[o] = filter_element<E>(tap + o * s.output, s.input);
+        std::fill(to + width, to + padded, E{});
       }
   if (!bias) return;
-  bias += panel / panels.per_group * conv.outputs + panel % panels.per_group * kBlockColumns<C>;
-  for (int64_t o = 0; o < padded; ++o) to[o] = o < width ? static_cast<C>(bias[o]) : C(0);
+  bias += panel / panels.per_group * conv.outputs + panel % panels.per_group * kBlockColumns<E>;
+  C* const sums = reinterpret_cast<C*>(to);
+  for (int64_t o = 0; o < padded; ++o) sums[o] = o < width ? static_cast<C>(bias[o]) : C(0);
 }
 
 // The windows of a tile, one after another, as addresses: where each begins in the patch and where
 // its result goes.
-template <class T>
+template <class T, class E>
 struct Walk {
-  const Patch<Compute<T>>& patch;
+  const Patch<E>& patch;
   const Window& win;
   T* y;  // result of window (0, 0)
   int64_t channels;
   int64_t cols, row = 0, col = 0;
 
-  const Compute<T>* window() const {
+  const E* window() const {
     return patch.data + row * win.h.step * patch.row + col * win.w.step * patch.col;
   }
   T* result() const {
@@ -78,19 +93,21 @@ struct Walk {
 };
 
 // All windows of a tile with one panel of filters, at most kBlockRows windows at a time.
-template <class T, int W>
-void tile_with_panel(Walk<T> walk, int64_t windows, const Taps& taps, int64_t width,
-                     const Compute<T>* panel, bool has_bias) {
-  using C = Compute<T>;
-  constexpr int64_t columns = W * kLanes<C>;
+template <class T, class E, int W>
+void tile_with_panel(Walk<T, E> walk, int64_t windows, const Taps& taps, int64_t width,
+                     const E* panel, bool has_bias) {
+  using C = Accumulator<E>;
+  constexpr int64_t columns = W * kLanes<E>;
   // Results that are not whole vectors of T go through here.
   alignas(kVectorBytes) C staged[kBlockRows * columns];
   const bool direct = std::is_same_v<T, C> && width == columns;
-  const C* bias = has_bias ? panel + taps.rows * taps.cols * taps.run * columns : nullptr;
+  const C* const bias =
+      has_bias ? reinterpret_cast<const C*>(panel + taps.rows * taps.cols * taps.run * columns)
+               : nullptr;
   const int64_t blocks = pieces(windows, kBlockRows);
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t n = windows * (b + 1) / blocks - windows * b / blocks;
-    const C* x[kBlockRows];
+    const E* x[kBlockRows];
     T* results[kBlockRows];
     C* y[kBlockRows];
     for (int64_t j = 0; j < n; ++j, walk.next()) {
@@ -98,7 +115,7 @@ void tile_with_panel(Walk<T> walk, int64_t windows, const Taps& taps, int64_t wi
       results[j] = walk.result();
       y[j] = direct ? reinterpret_cast<C*>(results[j]) : staged + j * columns;
     }
-    with_count<kBlockRows>(n, [&]<int R>() { dot<Vector<C>, W, C, R>(x, taps, panel, bias, y); });
+    with_count<kBlockRows>(n, [&]<int R>() { dot<E, W, R>(x, taps, panel, bias, y); });
     if (direct) continue;
     for (int64_t j = 0; j < n; ++j)
 #pragma omp simd
@@ -106,15 +123,28 @@ void tile_with_panel(Walk<T> walk, int64_t windows, const Taps& taps, int64_t wi
   }
 }
 
-template <class T>
+// The pixels of a tile. Pairs of channels lie in the image as they are.
+template <class E, class T>
+Patch<E> load_elements(const T* x, const Window& win, const Tile& tile, int64_t channels,
+                       std::byte* slot) {
+  if constexpr (kChannels<E> == 2) {
+    const Patch<T> patch =
+        load_patch<T>(x, win, tile, {.channels = channels}, reinterpret_cast<T*>(slot));
+    return {reinterpret_cast<const E*>(patch.data), patch.row / 2, patch.col / 2};
+  } else {
+    return load_patch<E>(x, win, tile, {.channels = channels}, reinterpret_cast<E*>(slot));
+  }
+}
+
+template <class E, class T>
 void dense_typed(const DenseConv& conv, const T* x, const T* w, const T* bias, T* y,
                  std::span<std::byte> workspace) {
-  using C = Compute<T>;
-  const Panels<C> panels(conv);
+  const Panels<E> panels(conv);
   const Window& win = conv.win;
   const int64_t channels_in = conv.groups * conv.inputs, channels_out = conv.groups * conv.outputs;
+  const int64_t inputs = conv.inputs / kChannels<E>;
   const Tiles tiles(win, conv.images, channels_in);
-  C* packed = reinterpret_cast<C*>(workspace.data());
+  E* packed = reinterpret_cast<E*>(workspace.data());
   for (int64_t first = 0; first < panels.total; first += panels.batch) {
     const int64_t last = std::min(panels.total, first + panels.batch);
     parallel_for(last - first, grain_for(panels.elements), [&](int64_t begin, int64_t end) {
@@ -123,10 +153,9 @@ void dense_typed(const DenseConv& conv, const T* x, const T* w, const T* bias, T
     });
     for_each_with_slot(
         tiles.count(), workspace.subspan(static_cast<size_t>(panels.bytes())),
-        tiles.patch() * static_cast<int64_t>(sizeof(C)), [&](int64_t number, std::byte* slot) {
+        tiles.patch() / kChannels<E> * int64_t{sizeof(E)}, [&](int64_t number, std::byte* slot) {
           const Tile tile = tiles[number];
-          const Patch<C> patch =
-              load_patch(x, win, tile, {.channels = channels_in}, reinterpret_cast<C*>(slot));
+          const Patch<E> patch = load_elements<E>(x, win, tile, channels_in, slot);
           T* result = y + ((tile.image * win.h.total + win.h.start + tile.row * win.h.stride) *
                                win.w.total +
                            win.w.start + tile.col * win.w.stride) *
@@ -135,24 +164,35 @@ void dense_typed(const DenseConv& conv, const T* x, const T* w, const T* bias, T
           const bool merged = conv.groups == 1 && win.w.pitch == 1;
           const Taps taps{.rows = win.h.taps,
                           .cols = merged ? 1 : win.w.taps,
-                          .run = merged ? win.w.taps * conv.inputs : conv.inputs,
+                          .run = merged ? win.w.taps * inputs : inputs,
                           .row_step = win.h.pitch * patch.row,
                           .col_step = win.w.pitch * patch.col};
           for (int64_t p = first; p < last; ++p) {
             const int64_t group = p / panels.per_group,
-                          column = p % panels.per_group * kBlockColumns<C>;
-            const Patch<C> own{patch.data + group * conv.inputs, patch.row, patch.col};
-            const Walk<T> walk{own, win, result + group * conv.outputs + column, channels_out,
-                               tile.cols};
+                          column = p % panels.per_group * kBlockColumns<E>;
+            const Patch<E> own{patch.data + group * inputs, patch.row, patch.col};
+            const Walk<T, E> walk{own, win, result + group * conv.outputs + column, channels_out,
+                                  tile.cols};
             const int64_t width = panels.width(conv, p);
-            const C* panel = packed + (p - first) * panels.elements;
-            if (vectors<C>(width) == 2)
-              tile_with_panel<T, 2>(walk, tile.rows * tile.cols, taps, width, panel, bias);
+            const E* panel = packed + (p - first) * panels.elements;
+            if (vectors<E>(width) == 2)
+              tile_with_panel<T, E, 2>(walk, tile.rows * tile.cols, taps, width, panel, bias);
             else
-              tile_with_panel<T, 1>(walk, tile.rows * tile.cols, taps, width, panel, bias);
+              tile_with_panel<T, E, 1>(walk, tile.rows * tile.cols, taps, width, panel, bias);
           }
         });
   }
+}
+
+template <class E>
+int64_t workspace_of(const DenseConv& conv) {
+  const Tiles tiles(conv.win, conv.images, conv.groups * conv.inputs);
+  return Panels<E>(conv).bytes() +
+         slots_bytes(tiles.count(), tiles.patch() / kChannels<E> * int64_t{sizeof(E)});
+}
+
+bool can_be_pairs(const DenseConv& conv, DType dtype) {
+  return dtype == DType::bf16 && conv.inputs % 2 == 0;
 }
 
 }  // namespace
@@ -189,21 +229,24 @@ DenseConv dense_input_grad(const ConvSizes& s, Pair remainder) {
 }
 
 int64_t dense_workspace(const DenseConv& conv, DType dtype) {
-  if (winograd::suits(conv, dtype)) return winograd::workspace(conv);
-  return visit_floating("conv2d", dtype, [&]<class T>() {
-    using C = Compute<T>;
-    const Tiles tiles(conv.win, conv.images, conv.groups * conv.inputs);
-    return Panels<C>(conv).bytes() +
-           slots_bytes(tiles.count(), tiles.patch() * static_cast<int64_t>(sizeof(C)));
-  });
+  const int64_t widened = winograd::suits(conv, dtype)
+                              ? winograd::workspace(conv)
+                              : visit_floating("conv2d", dtype, [&]<class T>() {
+                                  return workspace_of<Compute<T>>(conv);
+                                });
+  // As much whether the processor multiplies pairs or not: a plan does not depend on it.
+  return can_be_pairs(conv, dtype) ? std::max(widened, workspace_of<BFloat16Pair>(conv)) : widened;
 }
 
 void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& bias, const View& y,
                std::span<std::byte> workspace) {
+  const auto run = [&]<class T, class E>() {
+    dense_typed<E>(conv, x.as<T>(), w.as<T>(), bias.as<T>(), y.as<T>(), workspace);
+  };
+  if (uses_bfloat16_dot() && can_be_pairs(conv, y.dtype()))
+    return run.template operator()<BFloat16, BFloat16Pair>();
   if (winograd::suits(conv, y.dtype())) return winograd::convolve(conv, x, w, bias, y, workspace);
-  visit_floating("conv2d", y.dtype(), [&]<class T>() {
-    dense_typed(conv, x.as<T>(), w.as<T>(), bias.as<T>(), y.as<T>(), workspace);
-  });
+  visit_floating("conv2d", y.dtype(), [&]<class T>() { run.template operator()<T, Compute<T>>(); });
 }
 
 }  // namespace plimsoll

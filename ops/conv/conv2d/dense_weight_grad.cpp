@@ -41,29 +41,52 @@ struct Units {
   }
 };
 
-// The tile's dy for one panel of outputs: [rows * cols, padded], zeros beyond the last output.
-template <class T>
+// The windows of a tile, whose x and dy are multiplied and added up: one by one, or as pairs of
+// neighbouring columns, the last of which may lack the second. Then an infinite pixel that only the
+// lacking one would see gives NaN.
+template <class E>
+constexpr int64_t kWindows = std::is_same_v<E, BFloat16Pair> ? 2 : 1;
+
+template <class E, class T>
+Patch<E> load_x(const T* x, const ConvSizes& s, const Tile& tile, E* to) {
+  if constexpr (kWindows<E> == 2)
+    return load_pairs_of_pixels(x, forward_window(s), tile, s.c, to);
+  else
+    return load_patch<E>(x, forward_window(s), tile, {.channels = s.c}, to);
+}
+
+// The tile's dy for one panel of outputs: [rows, columns of windows, padded], zeros beyond the last
+// output.
+template <class E, class T>
 void load_dy(const T* dy, const ConvSizes& s, const Tile& tile, int64_t first, int64_t width,
-             int64_t padded, Compute<T>* to) {
+             int64_t padded, E* to) {
   for (int64_t i = 0; i < tile.rows; ++i)
-    for (int64_t j = 0; j < tile.cols; ++j, to += padded) {
+    for (int64_t j = 0; j < tile.cols; j += kWindows<E>, to += padded) {
       const T* from = dy + ((tile.image * s.p + tile.row + i) * s.q + tile.col + j) * s.o + first;
+      if constexpr (kWindows<E> == 2) {
+        if (j + 1 < tile.cols)
+          interleave(from, from + s.o, width, to);
+        else
+          for (int64_t o = 0; o < width; ++o) to[o] = {from[o], {}};
+      } else {
 #pragma omp simd
-      for (int64_t o = 0; o < width; ++o) to[o] = static_cast<Compute<T>>(from[o]);
-      std::fill(to + width, to + padded, Compute<T>(0));
+        for (int64_t o = 0; o < width; ++o) to[o] = static_cast<E>(from[o]);
+      }
+      std::fill(to + width, to + padded, E{});
     }
 }
 
 // Adds one tile to partial [depth, W vectors].
-template <class C, int W>
-void add_tile(const ConvSizes& s, const Patch<C>& patch, const Tile& tile, const C* dy,
-              C* partial) {
-  constexpr int64_t padded = W * kLanes<C>;
+template <class E, int W>
+void add_tile(const ConvSizes& s, const Patch<E>& patch, const Tile& tile, const E* dy,
+              Accumulator<E>* partial) {
+  constexpr int64_t padded = W * kLanes<E>;
+  const int64_t cols = pieces(tile.cols, kWindows<E>);
   const Field field{.rows = tile.rows,
-                    .cols = tile.cols,
+                    .cols = cols,
                     .x_row = s.stride.h * patch.row,
-                    .x_col = s.stride.w * patch.col,
-                    .dy_row = tile.cols * padded,
+                    .x_col = kWindows<E> * s.stride.w * patch.col,
+                    .dy_row = cols * padded,
                     .dy_col = padded};
   // Neighbouring taps are neighbours in memory.
   const bool merged = s.groups == 1 && s.dilation.w == 1;
@@ -73,18 +96,17 @@ void add_tile(const ConvSizes& s, const Patch<C>& patch, const Tile& tile, const
     for (int64_t k = 0; k < runs; ++k, partial += run * padded)
       for (int64_t b = 0; b < blocks; ++b) {
         const int64_t begin = run * b / blocks, n = run * (b + 1) / blocks - begin;
-        const C* x =
+        const E* x =
             patch.data + r * s.dilation.h * patch.row + k * s.dilation.w * patch.col + begin;
-        with_count<kBlockRows>(n, [&]<int R>() {
-          outer<Vector<C>, W, C, R>(x, dy, field, partial + begin * padded, padded);
-        });
+        with_count<kBlockRows>(
+            n, [&]<int R>() { outer<E, W, R>(x, dy, field, partial + begin * padded, padded); });
       }
 }
 
 // One unit: its tiles, each with its panels.
-template <class T>
+template <class E, class T>
 void run_unit(const ConvSizes& s, const Units<Compute<T>>& units, int64_t unit, const T* x,
-              const T* dy, Compute<T>* partials, Compute<T>* slot) {
+              const T* dy, Compute<T>* partials, std::byte* slot) {
   using C = Compute<T>;
   const int64_t piece = unit % units.batch_pieces, part = unit / units.batch_pieces;
   const int64_t first = units.panels * part / units.panel_parts;
@@ -94,36 +116,35 @@ void run_unit(const ConvSizes& s, const Units<Compute<T>>& units, int64_t unit, 
   };
   for (int64_t p = first; p < last; ++p) std::fill_n(partial(p), units.elements, C(0));
   const int64_t tiles = units.tiles.count();
+  E *const x_tile = reinterpret_cast<E*>(slot), *const dy_tile = x_tile + units.tiles.patch();
   for (int64_t t = tiles * piece / units.batch_pieces; t < tiles * (piece + 1) / units.batch_pieces;
        ++t) {
     const Tile tile = units.tiles[t];
-    const Patch<C> patch = load_patch(x, forward_window(s), tile, {.channels = s.c}, slot);
-    C* dy_tile = slot + units.tiles.patch();
+    const Patch<E> patch = load_x(x, s, tile, x_tile);
     for (int64_t p = first; p < last; ++p) {
       const int64_t group = p / units.per_group, column = p % units.per_group * kBlockColumns<C>;
       const int64_t width = std::min(kBlockColumns<C>, s.group_outputs() - column);
       const bool wide = width > kLanes<C>;
-      const Patch<C> own{patch.data + group * s.group_inputs(), patch.row, patch.col};
+      const Patch<E> own{patch.data + group * s.group_inputs(), patch.row, patch.col};
       load_dy(dy, s, tile, group * s.group_outputs() + column, width, (wide ? 2 : 1) * kLanes<C>,
               dy_tile);
       if (wide)
-        add_tile<C, 2>(s, own, tile, dy_tile, partial(p));
+        add_tile<E, 2>(s, own, tile, dy_tile, partial(p));
       else
-        add_tile<C, 1>(s, own, tile, dy_tile, partial(p));
+        add_tile<E, 1>(s, own, tile, dy_tile, partial(p));
     }
   }
 }
 
-template <class T>
+template <class E, class T>
 void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
                        std::span<std::byte> workspace) {
   using C = Compute<T>;
   const Units<C> units(s);
   C* partials = reinterpret_cast<C*>(workspace.data());
-  for_each_with_slot(units.count(), workspace.subspan(size_t(units.partial_bytes())),
-                     units.slot_bytes(), [&](int64_t unit, std::byte* slot) {
-                       run_unit(s, units, unit, x, dy, partials, reinterpret_cast<C*>(slot));
-                     });
+  for_each_with_slot(
+      units.count(), workspace.subspan(size_t(units.partial_bytes())), units.slot_bytes(),
+      [&](int64_t unit, std::byte* slot) { run_unit<E>(s, units, unit, x, dy, partials, slot); });
   parallel_for(s.o, grain_for(units.depth * units.batch_pieces), [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
       const int64_t group = o / s.group_outputs(), own = o % s.group_outputs();
@@ -144,21 +165,28 @@ void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
 
 }  // namespace
 
+// As much whether the processor multiplies pairs or not: a plan does not depend on it.
 int64_t dense_weight_grad_workspace(const ConvSizes& s, DType dtype) {
-  if (winograd::suits_weight_grad(s, dtype)) return winograd::weight_grad_workspace(s);
-  return visit_floating("conv2d_weight_grad", dtype, [&]<class T>() {
+  const int64_t direct = visit_floating("conv2d_weight_grad", dtype, [&]<class T>() {
     const Units<Compute<T>> units(s);
     return units.partial_bytes() + slots_bytes(units.count(), units.slot_bytes());
   });
+  if (!winograd::suits_weight_grad(s, dtype)) return direct;
+  const int64_t transformed = winograd::weight_grad_workspace(s);
+  return dtype == DType::bf16 ? std::max(direct, transformed) : transformed;
 }
 
 void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, const View& dw,
                            std::span<std::byte> workspace) {
+  const auto run = [&]<class T, class E>() {
+    weight_grad_typed<E>(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
+  };
+  if (uses_bfloat16_dot() && dw.dtype() == DType::bf16)
+    return run.template operator()<BFloat16, BFloat16Pair>();
   if (winograd::suits_weight_grad(s, dw.dtype()))
     return winograd::weight_grad(s, x, dy, dw, workspace);
-  visit_floating("conv2d_weight_grad", dw.dtype(), [&]<class T>() {
-    weight_grad_typed(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
-  });
+  visit_floating("conv2d_weight_grad", dw.dtype(),
+                 [&]<class T>() { run.template operator()<T, Compute<T>>(); });
 }
 
 }  // namespace plimsoll

@@ -76,18 +76,19 @@ void depthwise(const Sum<Compute<T>>& sum, const T* x, T* y, std::span<std::byte
   using C = Compute<T>;
   const Axis &h = sum.win.h, &w = sum.win.w;
   const Tiles tiles(sum.win, sum.images, sum.layout.channels);
-  for_each_with_slot(
-      tiles.count(), scratch, tiles.patch() * int64_t{sizeof(C)},
-      [&](int64_t number, std::byte* slot) {
-        const Tile tile = tiles[number];
-        const Patch<C> patch = load_patch(x, sum.win, tile, sum.layout, reinterpret_cast<C*>(slot));
-        T* result = y + ((tile.image * h.total + h.start + tile.row * h.stride) * w.total +
-                         w.start + tile.col * w.stride) *
-                            sum.results;
-        int64_t c = tile_channels<Vector<C>, 2>(sum, patch, tile, 0, result);
-        c = tile_channels<Vector<C>, 1>(sum, patch, tile, c, result);
-        tile_channels<C, 1>(sum, patch, tile, c, result);
-      });
+  for_each_with_slot(tiles.count(), scratch, tiles.patch() * int64_t{sizeof(C)},
+                     [&](int64_t number, std::byte* slot) {
+                       const Tile tile = tiles[number];
+                       const Patch<C> patch =
+                           load_patch<C>(x, sum.win, tile, sum.layout, reinterpret_cast<C*>(slot));
+                       T* result =
+                           y + ((tile.image * h.total + h.start + tile.row * h.stride) * w.total +
+                                w.start + tile.col * w.stride) *
+                                   sum.results;
+                       int64_t c = tile_channels<Vector<C>, 2>(sum, patch, tile, 0, result);
+                       c = tile_channels<Vector<C>, 1>(sum, patch, tile, c, result);
+                       tile_channels<C, 1>(sum, patch, tile, c, result);
+                     });
 }
 
 int64_t filter_bytes(const ConvSizes& s, DType dtype) {  // and the bias'

@@ -83,7 +83,7 @@ void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
         for (int64_t t = tiles * piece / cut.count; t < tiles * (piece + 1) / cut.count; ++t) {
           const Tile tile = cut.tiles[t];
           const Patch<C> patch =
-              load_patch(x, win, tile, {ChannelLayout::repeat, s.o, s.o / s.c}, scratch);
+              load_patch<C>(x, win, tile, {ChannelLayout::repeat, s.o, s.o / s.c}, scratch);
           const Patch<C> g = load_dy(dy, s, tile, scratch + cut.tiles.patch());
           int64_t c = add_tile<Vector<C>, 2>(s, tile, patch, g, 0, partial);
           c = add_tile<Vector<C>, 1>(s, tile, patch, g, c, partial);

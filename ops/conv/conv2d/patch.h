@@ -1,13 +1,14 @@
 // Patch: the pixels that the windows of one tile read, with zeros for those outside the image, in
-// the type that the kernels compute in. Where the image itself will do, nothing is copied.
+// the type that the kernels multiply. Where the image itself will do, nothing is copied.
 //
-//   const Patch<float> patch = load_patch(x, win, tile, {.channels = c}, scratch);
+//   const auto patch = load_patch<float>(x, win, tile, {.channels = c}, scratch);
 //   patch.data + i * patch.row + j * patch.col       // pixel (i, j) of the patch
 #pragma once
 
 #include <algorithm>
 
 #include "core/base/dtype.h"
+#include "core/cpu/gemm/pairs.h"
 #include "ops/conv/conv2d/window.h"
 
 namespace plimsoll {
@@ -27,25 +28,24 @@ struct ChannelLayout {
   int64_t multiplier = 1;  // m
 };
 
-template <class T>
-void load_pixels(const T* from, int64_t n, const ChannelLayout& layout, Compute<T>* to) {
+template <class To, class T>
+void load_pixels(const T* from, int64_t n, const ChannelLayout& layout, To* to) {
   const int64_t m = layout.multiplier, few = layout.channels / m;
   if (layout.kind == ChannelLayout::same || m == 1) {
 #pragma omp simd
-    for (int64_t i = 0; i < n * layout.channels; ++i) to[i] = static_cast<Compute<T>>(from[i]);
+    for (int64_t i = 0; i < n * layout.channels; ++i) to[i] = static_cast<To>(from[i]);
   } else if (layout.kind == ChannelLayout::repeat) {
-    for (int64_t i = 0; i < n * few; ++i)
-      std::fill_n(to + i * m, m, static_cast<Compute<T>>(from[i]));
+    for (int64_t i = 0; i < n * few; ++i) std::fill_n(to + i * m, m, static_cast<To>(from[i]));
   } else {
     for (int64_t i = 0; i < n; ++i)
       for (int64_t k = 0; k < few * m; ++k)
-        to[i * few * m + k % m * few + k / m] = static_cast<Compute<T>>(from[i * few * m + k]);
+        to[i * few * m + k % m * few + k / m] = static_cast<To>(from[i * few * m + k]);
   }
 }
 
-template <class T>
-Patch<Compute<T>> load_patch(const T* x, const Window& win, const Tile& tile,
-                             const ChannelLayout& layout, Compute<T>* scratch) {
+template <class To, class T>
+Patch<To> load_patch(const T* x, const Window& win, const Tile& tile, const ChannelLayout& layout,
+                     To* scratch) {
   const int64_t top = win.h.origin + tile.row * win.h.step;
   const int64_t left = win.w.origin + tile.col * win.w.step;
   const int64_t rows = win.h.reach(tile.rows), cols = win.w.reach(tile.cols);
@@ -53,7 +53,7 @@ Patch<Compute<T>> load_patch(const T* x, const Window& win, const Tile& tile,
   const bool repeats = layout.kind == ChannelLayout::repeat && layout.multiplier > 1;
   const int64_t from_c = repeats ? c / layout.multiplier : c;
   const T* image = x + tile.image * win.h.in * win.w.in * from_c;
-  if constexpr (std::is_same_v<T, Compute<T>>) {
+  if constexpr (std::is_same_v<T, To>) {
     const bool inside = top >= 0 && left >= 0 && top + rows <= win.h.in && left + cols <= win.w.in;
     if (inside && (layout.kind == ChannelLayout::same || layout.multiplier == 1))
       return {image + (top * win.w.in + left) * c, win.w.in * c, c};
@@ -62,17 +62,55 @@ Patch<Compute<T>> load_patch(const T* x, const Window& win, const Tile& tile,
   const int64_t before = std::clamp<int64_t>(-left, 0, cols);
   const int64_t after = std::clamp<int64_t>(win.w.in - left, before, cols);
   for (int64_t i = 0; i < rows; ++i) {
-    Compute<T>* to = scratch + i * cols * c;
+    To* to = scratch + i * cols * c;
     if (top + i < 0 || top + i >= win.h.in) {
-      std::fill_n(to, cols * c, Compute<T>(0));
+      std::fill_n(to, cols * c, To{});
       continue;
     }
-    std::fill_n(to, before * c, Compute<T>(0));
+    std::fill_n(to, before * c, To{});
     load_pixels(image + ((top + i) * win.w.in + left + before) * from_c, after - before, layout,
                 to + before * c);
-    std::fill_n(to + after * c, (cols - after) * c, Compute<T>(0));
+    std::fill_n(to + after * c, (cols - after) * c, To{});
   }
   return {scratch, cols * c, c};
+}
+
+// For the sum over windows, whose terms are pixels: each pixel of the patch beside the one that the
+// next window meets in its place, `step` columns further on. Beyond the patch that is 0.
+inline Patch<BFloat16Pair> load_pairs_of_pixels(const BFloat16* x, const Window& win,
+                                                const Tile& tile, int64_t channels,
+                                                BFloat16Pair* scratch) {
+  const int64_t top = win.h.origin + tile.row * win.h.step;
+  const int64_t left = win.w.origin + tile.col * win.w.step, step = win.w.step;
+  const int64_t rows = win.h.reach(tile.rows), cols = win.w.reach(tile.cols);
+  const BFloat16* const image = x + tile.image * win.h.in * win.w.in * channels;
+  // Columns whose pixel, and whose pair, lies in the image.
+  const int64_t first = std::clamp<int64_t>(-left, 0, cols);
+  const int64_t last = std::clamp<int64_t>(win.w.in - left, first, cols);
+  for (int64_t i = 0; i < rows; ++i) {
+    BFloat16Pair* to = scratch + i * cols * channels;
+    if (top + i < 0 || top + i >= win.h.in) {
+      std::fill_n(to, cols * channels, BFloat16Pair{});
+      continue;
+    }
+    const BFloat16* const row = image + ((top + i) * win.w.in + left) * channels;
+    const int64_t whole = std::max(first, last - step);  // of both
+    const auto inside = [&](int64_t col) { return first <= col && col < last; };
+    const auto edge = [&](int64_t begin, int64_t end) {
+      for (int64_t col = begin; col < end; ++col) {
+        const BFloat16 *pixel = row + col * channels, *next = pixel + step * channels;
+        const bool has_pixel = inside(col), has_next = inside(col + step);
+        for (int64_t c = 0; c < channels; ++c)
+          to[col * channels + c] = {has_pixel ? pixel[c] : BFloat16{},
+                                    has_next ? next[c] : BFloat16{}};
+      }
+    };
+    edge(0, first);
+    interleave(row + first * channels, row + (first + step) * channels, (whole - first) * channels,
+               to + first * channels);
+    edge(whole, cols);
+  }
+  return {scratch, cols * channels, channels};
 }
 
 }  // namespace plimsoll

@@ -69,9 +69,9 @@ void multiply_place(const Filters& filters, const float* pixels, int64_t tiles, 
       }
       with_count<kBlockRows>(n, [&]<int R>() {
         if (filters.width(panel) == kBlockColumns<float>)
-          block::dot<V, 2, float, R>(x, taps, u, nullptr, y);
+          block::dot<float, 2, R>(x, taps, u, nullptr, y);
         else
-          block::dot<V, 1, float, R>(x, taps, u, nullptr, y);
+          block::dot<float, 1, R>(x, taps, u, nullptr, y);
       });
     }
 }

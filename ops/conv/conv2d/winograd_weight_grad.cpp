@@ -51,9 +51,9 @@ void multiply_place(const float* x, int64_t channels, const float* g, int64_t ou
       float* to = du + c * outputs + o;
       with_count<kBlockRows>(n, [&]<int R>() {
         if (outputs - o >= kBlockColumns<float>)
-          block::outer<V, 2, float, R>(x + c, g + o, field, to, outputs);
+          block::outer<float, 2, R>(x + c, g + o, field, to, outputs);
         else
-          block::outer<V, 1, float, R>(x + c, g + o, field, to, outputs);
+          block::outer<float, 1, R>(x + c, g + o, field, to, outputs);
       });
     }
 }
