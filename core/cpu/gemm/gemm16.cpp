@@ -19,13 +19,14 @@ int64_t gemm_16_bit_bytes(DType dtype, int64_t m, int64_t n, int64_t k) {
   return pieces_of(m, n, k).bytes(2);
 }
 
-template <class T>
-void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, const T* bias,
-                 T* c, std::byte* scratch) {
-  if (m == 1 && a.col_stride == 1 && b.row_stride == 1)  // needs no f32 copies
-    return gemv(n, k, a.data, b.data, b.col_stride, bias, c);
+template <class A, class B, class C>
+void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<A> a, MatrixRef<B> b, const B* bias,
+                 C* c, std::byte* scratch) {
+  if constexpr (std::is_same_v<A, B> && std::is_same_v<B, C>)
+    if (m == 1 && a.col_stride == 1 && b.row_stride == 1)  // needs no f32 copies
+      return gemv(n, k, a.data, b.data, b.col_stride, bias, c);
   GemmPieces pieces = pieces_of(m, n, k);
-  if constexpr (std::is_same_v<T, BFloat16>)
+  if constexpr (std::is_same_v<A, BFloat16> && std::is_same_v<B, BFloat16>)
     if (uses_bfloat16_dot()) {
       pieces.terms = std::min(k, 2 * kTerms);
       const auto left = [&](int64_t row, int64_t rows, int64_t term, int64_t terms,
@@ -47,9 +48,15 @@ void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b
   multiply_pieces<float>(m, n, k, left, right, bias, c, scratch, pieces);
 }
 
-template void gemm_16_bit<Half>(int64_t, int64_t, int64_t, MatrixRef<Half>, MatrixRef<Half>,
-                                const Half*, Half*, std::byte*);
-template void gemm_16_bit<BFloat16>(int64_t, int64_t, int64_t, MatrixRef<BFloat16>,
-                                    MatrixRef<BFloat16>, const BFloat16*, BFloat16*, std::byte*);
+#define PLIMSOLL_GEMM(A, B, C)                                                              \
+  template void gemm_16_bit<A, B, C>(int64_t, int64_t, int64_t, MatrixRef<A>, MatrixRef<B>, \
+                                     const B*, C*, std::byte*);
+PLIMSOLL_GEMM(Half, Half, Half)
+PLIMSOLL_GEMM(Half, Half, float)
+PLIMSOLL_GEMM(float, Half, Half)
+PLIMSOLL_GEMM(BFloat16, BFloat16, BFloat16)
+PLIMSOLL_GEMM(BFloat16, BFloat16, float)
+PLIMSOLL_GEMM(float, BFloat16, BFloat16)
+#undef PLIMSOLL_GEMM
 
 }  // namespace plimsoll

@@ -2,7 +2,7 @@
 // through f32 or, where the processor multiplies bfloat16 itself, through pairs (bfloat16_dot.h), so
 // the scratch is 9 MB at most, however large they are.
 //
-//   gemm_16_bit<Half>(m, n, k, {a, k, 1}, {b, n, 1}, nullptr, c, call.workspace.data());
+//   gemm_16_bit<Half, Half>(m, n, k, {a, k, 1}, {b, n, 1}, nullptr, c, call.workspace.data());
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,11 @@ namespace plimsoll {
 // Bytes of scratch; 0 for f32 and f64, which need no copies.
 int64_t gemm_16_bit_bytes(DType dtype, int64_t m, int64_t n, int64_t k);
 
-// C = A B, each row plus `bias` [n] where there is one. C is dense, [m, n]; T is Half or BFloat16.
-// The bits are those of gemm<float>() on the operands in f32, or of gemm<BFloat16Pair>().
-template <class T>
-void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, const T* bias,
-                 T* c, std::byte* scratch);
+// C = A B, each row plus `bias` [n] where there is one. C is dense, [m, n]. B's elements are Half or
+// BFloat16, those of A and C too, or one of them float. The bits are those of gemm<float>() on the
+// operands in f32, or of gemm<BFloat16Pair>() where A and B are bfloat16.
+template <class A, class B, class C>
+void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<A> a, MatrixRef<B> b, const B* bias,
+                 C* c, std::byte* scratch);
 
 }  // namespace plimsoll

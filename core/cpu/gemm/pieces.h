@@ -6,7 +6,7 @@
 //     ...
 //     return MatrixRef<float>{to, columns, 1};
 //   };
-//   multiply_pieces<float, BFloat16>(m, n, k, left, right, nullptr, y, scratch, pieces);
+//   multiply_pieces<float>(m, n, k, left, right, bias, y, scratch, pieces);
 #pragma once
 
 #include <algorithm>
@@ -73,10 +73,10 @@ constexpr int64_t elements_in(int64_t terms) {
 
 // C = A B, each row plus `bias` [n] where there is one. C is dense, [m, n]. E is what gemm()
 // multiplies: left(row, rows, term, terms, E* to) and right() give it. The bits are those of gemm()
-// on whole operands.
-template <class E, class T, class Left, class Right>
+// on whole operands, rounded where T is not what products of E are added up in.
+template <class E, class T, class Bias, class Left, class Right>
 void multiply_pieces(int64_t m, int64_t n, int64_t k, const Left& left, const Right& right,
-                     const T* bias, T* c, std::byte* scratch, const GemmPieces& p) {
+                     const Bias* bias, T* c, std::byte* scratch, const GemmPieces& p) {
   using S = Accumulator<E>;
   constexpr bool is_narrowed = !std::is_same_v<S, T>;
   E *const b = reinterpret_cast<E*>(scratch), *const a = b + elements_in<E>(p.terms) * p.columns;

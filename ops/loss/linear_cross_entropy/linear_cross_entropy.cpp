@@ -1,6 +1,6 @@
 #include "ops/loss/linear_cross_entropy/linear_cross_entropy.h"
 
-#include "core/cpu/gemm/gemm.h"
+#include "core/cpu/gemm/gemm16.h"
 #include "core/cpu/gemm/widen.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
@@ -62,10 +62,13 @@ struct Sizes {
   Meta logits(const Meta& x) const { return {{chunk, classes}, compute_dtype(x.dtype), x.device}; }
 };
 
-int64_t operand_bytes(std::span<const View> in, const FusedAttrs& attrs, const Sizes& sizes) {
-  return widened_bytes(in[kW].meta) + (attrs.has_bias ? widened_bytes(in[kBias].meta) : 0) +
-         widened_bytes(sizes.x_chunk(in[kX].meta)) +
-         block_bytes(bytes_of(sizes.logits(in[kX].meta)));
+// The logits of a chunk, and what its products take: none of them holds all of w in f32.
+int64_t chunk_bytes(const Meta& x, const Sizes& s, bool gradient) {
+  const auto product = [&](int64_t n, int64_t k) {
+    return block_bytes(gemm_16_bit_bytes(x.dtype, s.chunk, n, k));
+  };
+  return block_bytes(bytes_of(s.logits(x))) +
+         std::max(product(s.classes, s.inputs), gradient ? product(s.inputs, s.classes) : 0);
 }
 
 int64_t fused_workspace(const Call& call) {
@@ -73,15 +76,8 @@ int64_t fused_workspace(const Call& call) {
     return CudaScratch(call.in[kX].meta, call.in[kW].shape(), call.in[kLabels].shape(), false)
         .bytes;
   const Sizes sizes(call.in[kW].shape(), call.in[kLabels].shape());
-  return operand_bytes(call.in, call.attrs.as<FusedAttrs>(), sizes) +
+  return chunk_bytes(call.in[kX].meta, sizes, false) +
          pieces(sizes.rows, sizes.chunk) * sizes.partials() * static_cast<int64_t>(sizeof(double));
-}
-
-template <class T>
-T* take(std::byte*& scratch, int64_t n) {
-  T* taken = reinterpret_cast<T*>(scratch);
-  scratch += block_bytes(n * static_cast<int64_t>(sizeof(T)));
-  return taken;
 }
 
 // Rows first ... first + n - 1 of a tensor seen as a matrix.
@@ -91,62 +87,63 @@ View rows_of(const View& all, int64_t first, int64_t n, int64_t width) {
           {width, 1}};
 }
 
-// The operands in the type C they are computed in, and the logits of one chunk.
-template <class C>
+// [m, n] = a b, each row plus a bias where there is one. b's type is T, that of a or of c may be
+// what T is computed in.
+template <class T, class A, class C>
+void product(int64_t m, int64_t n, int64_t k, MatrixRef<A> a, MatrixRef<T> b, const T* bias, C* c,
+             std::byte* scratch) {
+  if constexpr (is_16_bit<T>) {
+    gemm_16_bit(m, n, k, a, b, bias, c, scratch);
+  } else {
+    if (bias)
+      parallel_for(m, grain_for(n), [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) std::copy_n(bias, n, c + r * n);
+      });
+    gemm<T>(m, n, k, a, b, c, n, bias ? Store::accumulate : Store::overwrite);
+  }
+}
+
+// The rows in chunks, with the logits of one, in the type C that they are computed in.
+template <class T>
 struct Chunks {
+  using C = Compute<T>;
   Sizes sizes;
-  View x_all, w_all, bias_all;
-  const C *w, *bias = nullptr;
+  const T *x, *w, *bias;
   C* logits;
-  std::byte* x_scratch;
+  std::byte* products;  // scratch of one after the other
   CrossEntropyRows<C> each;
 
-  Chunks(const Call& call, const FusedAttrs& attrs, std::byte*& scratch)
+  Chunks(const Call& call, const FusedAttrs& attrs, bool gradient, std::byte*& scratch)
       : sizes(call.in[kW].shape(), call.in[kLabels].shape()),
-        x_all(call.in[kX]),
-        w_all(widen(call.in[kW], scratch)),
-        w(w_all.as<C>()),
+        x(call.in[kX].as<T>()),
+        w(call.in[kW].as<T>()),
+        bias(attrs.has_bias ? call.in[kBias].as<T>() : nullptr),
+        logits(reinterpret_cast<C*>(scratch)),
+        products(scratch + block_bytes(bytes_of(sizes.logits(call.in[kX].meta)))),
         each(call.in[kLabels], attrs.has_weight ? &call.in[kBias + attrs.has_bias] : nullptr,
              sizes.classes, attrs.loss) {
-    if (attrs.has_bias) {
-      bias_all = widen(call.in[kBias], scratch);
-      bias = bias_all.as<C>();
-    }
-    logits = take<C>(scratch, sizes.chunk * sizes.classes);
-    x_scratch = scratch;
-    scratch += widened_bytes(sizes.x_chunk(x_all.meta));
+    scratch += chunk_bytes(call.in[kX].meta, sizes, gradient);
   }
 
-  // f(first, n, x) for every chunk of n rows from `first`, in order, with its logits computed.
+  // f(first, n) for every chunk of n rows from `first`, in order, with its logits computed.
   template <class F>
   void for_each(const F& f) {
     const int64_t classes = sizes.classes, inputs = sizes.inputs;
     for (int64_t first = 0; first < sizes.rows; first += sizes.chunk) {
       const int64_t n = std::min(sizes.chunk, sizes.rows - first);
-      std::byte* scratch = x_scratch;
-      const C* x = widen(rows_of(x_all, first, n, inputs), scratch).template as<C>();
-      if (bias)
-        parallel_for(n, grain_for(classes), [&](int64_t begin, int64_t end) {
-          for (int64_t r = begin; r < end; ++r) std::copy_n(bias, classes, logits + r * classes);
-        });
-      gemm<C>(n, classes, inputs, {x, inputs, 1}, {w, 1, inputs}, logits, classes,
-              bias ? Store::accumulate : Store::overwrite);
-      f(first, n, x);
+      product(n, classes, inputs, MatrixRef<T>{x + first * inputs, inputs, 1},
+              MatrixRef<T>{w, 1, inputs}, bias, logits, products);
+      f(first, n);
     }
   }
 };
 
-// Calls f with a number of the type that the tensors are computed in.
-template <class F>
-void visit_compute(DType dtype, const F& f) {
-  dtype == DType::f64 ? f(double()) : f(float());
-}
-
 void fused_cpu(const Call& call) {
   const auto& attrs = call.attrs.as<FusedAttrs>();
-  visit_compute(call.in[kX].dtype(), [&]<class C>(C) {
+  visit_floating(kName, call.in[kX].dtype(), [&]<class T>() {
+    using C = Compute<T>;
     std::byte* scratch = call.workspace.data();
-    Chunks<C> chunks(call, attrs, scratch);
+    Chunks<T> chunks(call, attrs, false, scratch);
     const Sizes& sizes = chunks.sizes;
     check_labels(kName, call.in[kLabels], sizes.classes, attrs.loss.ignore_index);
     double* partial = reinterpret_cast<double*>(scratch);
@@ -154,7 +151,7 @@ void fused_cpu(const Call& call) {
     C* y = call.out[0].as<C>();
     auto* log_sums = reinterpret_cast<LogSum<C>*>(call.out[1].as<C>());
     const bool none = attrs.loss.reduction == Reduction::none;
-    chunks.for_each([&](int64_t first, int64_t n, const C*) {
+    chunks.for_each([&](int64_t first, int64_t n) {
       sum_losses(n, sizes.step, none ? y + first : nullptr, next, [&](int64_t r) {
         const auto result = chunks.each.forward(chunks.logits + r * sizes.classes, first + r);
         log_sums[first + r] = result.log_sum;
@@ -180,9 +177,12 @@ int64_t grad_workspace(const Call& call) {
   if (call.in[kX].device() == Device::cuda)
     return CudaScratch(call.in[kX].meta, call.in[kW].shape(), call.in[kLabels].shape(), true).bytes;
   const Sizes sizes(call.in[kW].shape(), call.in[kLabels].shape());
-  return operand_bytes(call.in, call.attrs.as<FusedAttrs>(), sizes) +
-         block_bytes(sizes.classes * static_cast<int64_t>(sizeof(double))) +
-         widened_bytes(call.in[kW].meta) + widened_bytes(sizes.x_chunk(call.in[kX].meta));
+  const Meta& x = call.in[kX].meta;
+  int64_t bytes = chunk_bytes(x, sizes, true) +
+                  block_bytes(sizes.classes * static_cast<int64_t>(sizeof(double)));
+  if (has(call.attrs.as<FusedAttrs>().wanted, kW))
+    bytes += widened_bytes(call.in[kW].meta) + widened_bytes(sizes.x_chunk(x));
+  return bytes;
 }
 
 // sums[c] += sum_r d[r, c]
@@ -197,9 +197,10 @@ void add_columns(const C* d, int64_t rows, int64_t n, double* sums) {
 
 void grad_cpu(const Call& call) {
   const auto& attrs = call.attrs.as<FusedAttrs>();
-  visit_compute(call.in[kX].dtype(), [&]<class C>(C) {
+  visit_floating(kName, call.in[kX].dtype(), [&]<class T>() {
+    using C = Compute<T>;
     std::byte* scratch = call.workspace.data();
-    Chunks<C> chunks(call, attrs, scratch);
+    Chunks<T> chunks(call, attrs, true, scratch);
     const int64_t rows = chunks.sizes.rows, inputs = chunks.sizes.inputs,
                   classes = chunks.sizes.classes, step = chunks.sizes.step;
     check_labels("linear_cross_entropy_grad", call.in[kLabels], classes, attrs.loss.ignore_index);
@@ -207,7 +208,8 @@ void grad_cpu(const Call& call) {
     const auto next = [&](int i) { return has(attrs.wanted, i) ? out++ : nullptr; };
     const View *dx = next(kX), *dw = next(kW), *db = next(kBias);
     const View dw_wide = dw ? widened_like(*dw, scratch) : View();
-    double* sums = take<double>(scratch, classes);
+    double* sums = reinterpret_cast<double*>(scratch);
+    scratch += block_bytes(classes * static_cast<int64_t>(sizeof(double)));
     std::fill_n(sums, classes, 0.0);
     if (dw && rows == 0) std::fill_n(dw_wide.as<C>(), count(dw->shape()), C(0));
 
@@ -216,30 +218,27 @@ void grad_cpu(const Call& call) {
     const auto* log_sums = reinterpret_cast<const LogSum<C>*>(call.in.back().template as<C>());
     const C divisor = static_cast<C>(chunks.each.weights.divisor(rows, attrs.loss.reduction));
     const bool none = attrs.loss.reduction == Reduction::none;
-    chunks.for_each([&](int64_t first, int64_t n, const C* x) {
+    chunks.for_each([&](int64_t first, int64_t n) {
       parallel_for(n, step, [&](int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r)
           chunks.each.backward(d + r * classes, first + r, log_sums[first + r],
                                dy[none ? first + r : 0] / divisor, d + r * classes);
       });
-      if (dx) {
-        const View part = rows_of(*dx, first, n, inputs);
+      if (dx)
+        product(n, inputs, classes, MatrixRef<C>{d, classes, 1}, MatrixRef<T>{chunks.w, inputs, 1},
+                static_cast<const T*>(nullptr), dx->as<T>() + first * inputs, chunks.products);
+      if (dw) {
         std::byte* rest = scratch;
-        const View wide = widened_like(part, rest);
-        gemm<C>(n, inputs, classes, {d, classes, 1}, {chunks.w, inputs, 1}, wide.as<C>(), inputs);
-        narrow(wide, part);
+        const View x = widen(rows_of(call.in[kX], first, n, inputs), rest);
+        gemm<C>(classes, inputs, n, {d, 1, classes}, {x.as<C>(), inputs, 1}, dw_wide.as<C>(),
+                inputs, first == 0 ? Store::overwrite : Store::accumulate);
       }
-      if (dw)
-        gemm<C>(classes, inputs, n, {d, 1, classes}, {x, inputs, 1}, dw_wide.as<C>(), inputs,
-                first == 0 ? Store::overwrite : Store::accumulate);
       if (db) add_columns(d, n, classes, sums);
     });
     if (dw) narrow(dw_wide, *dw);
     if (db)
-      visit_floating(kName, db->dtype(), [&]<class T>() {
-        for (int64_t c = 0; c < classes; ++c)
-          db->as<T>()[c] = static_cast<T>(static_cast<C>(sums[c]));
-      });
+      for (int64_t c = 0; c < classes; ++c)
+        db->as<T>()[c] = static_cast<T>(static_cast<C>(sums[c]));
   });
 }
 

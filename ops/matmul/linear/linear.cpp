@@ -72,9 +72,9 @@ void linear_cpu(const Call& call) {
   visit_floating("linear", x.dtype(), [&]<class T>() {
     if constexpr (sizeof(T) == 2) {
       const int64_t inputs = w.shape()[1];
-      gemm_16_bit<T>(rows_of(x.shape()), w.shape()[0], inputs, {x.as<T>(), inputs, 1},
-                     {w.as<T>(), 1, inputs}, bias ? bias->as<T>() : nullptr, call.out[0].as<T>(),
-                     call.workspace.data());
+      gemm_16_bit<T, T>(rows_of(x.shape()), w.shape()[0], inputs, {x.as<T>(), inputs, 1},
+                        {w.as<T>(), 1, inputs}, bias ? bias->as<T>() : nullptr, call.out[0].as<T>(),
+                        call.workspace.data());
     } else {
       linear_typed<T>(x, w, bias, call.out[0]);
     }

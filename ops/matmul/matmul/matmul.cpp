@@ -71,8 +71,8 @@ template <class T>
 void matmul_16_bit(const View& a, const View& b, const View& out, std::byte* scratch) {
   const int r = out.shape().rank();
   const Shape batch = batch_of(out.shape());
-  gemm_16_bit<T>(out.shape()[r - 2], out.shape()[r - 1], a.shape().back(), matrix<T>(a, batch, 0),
-                 matrix<T>(b, batch, 0), nullptr, out.as<T>(), scratch);
+  gemm_16_bit<T, T>(out.shape()[r - 2], out.shape()[r - 1], a.shape().back(),
+                    matrix<T>(a, batch, 0), matrix<T>(b, batch, 0), nullptr, out.as<T>(), scratch);
 }
 
 // A product of 16 bits is widened piece by piece; those of a batch, which run side by side, have

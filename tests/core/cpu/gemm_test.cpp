@@ -142,8 +142,8 @@ void expect_16_bit_product(const Case& c, bool has_bias, std::mt19937& random) {
   std::vector<T> ours(static_cast<size_t>(c.m * c.n));
   std::vector<std::byte> scratch(
       static_cast<size_t>(gemm_16_bit_bytes(dtype_of<T>, c.m, c.n, c.k)));
-  gemm_16_bit<T>(c.m, c.n, c.k, a16, b16, has_bias ? row.data() : nullptr, ours.data(),
-                 scratch.data());
+  gemm_16_bit<T, T>(c.m, c.n, c.k, a16, b16, has_bias ? row.data() : nullptr, ours.data(),
+                    scratch.data());
   Matrix<float> whole = wide;
   if constexpr (std::is_same_v<T, BFloat16>) {
     const bool is_one_row = c.m == 1 && a.ref.col_stride == 1 && b.ref.row_stride == 1;  // gemv()
