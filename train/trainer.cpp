@@ -145,7 +145,7 @@ Result Trainer::run() {
   std::printf("%s, %lld parameters, %s, %s, %s%s, %d threads\n", options_.name.c_str(),
               static_cast<long long>(model_.parameter_count()), training_.name.c_str(),
               options_.captured ? "captured" : "eager", name_of(options_.precision),
-              by_pairs ? " by the processor's dot products" : "", num_threads());
+              by_pairs ? " by dot products" : "", num_threads());
   if (group_.asked()) say_ranks();
   group_.note("before the first step", RankGroup::kStartTimes);
   if (!options_.plan_only)

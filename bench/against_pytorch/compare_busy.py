@@ -7,6 +7,7 @@ the same priority and at the lowest; with twice as many threads as cores; and, w
 make a control group, in one whose quota is half a core. "slower" is against the same program alone.
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import statistics
@@ -60,13 +61,14 @@ def start(options, model, folder, threads, group):
 
 
 def compare(model, options, group):
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
         subprocess.run([options.train_steps, "--model", model, "--write", folder], check=True)
         pairs = {"own": start(options, model, folder, CORES, None),
                  "more": start(options, model, folder, 2 * CORES, None)}
         if group:
             pairs["half"] = start(options, model, folder, CORES, group)
         for runner in sum(pairs.values(), []):
+            running.callback(runner.end)
             runner.run(COMPARED_STEPS, timed=False)
         alone = None
         for name, processes, niceness, who in CONDITIONS:
@@ -88,8 +90,6 @@ def compare(model, options, group):
             alone = alone or (ours, theirs)
             print(f"{model:10} {name:22}{ours:9.1f} {theirs:9.1f} {ours / theirs:6.2f}"
                   f"{ours / alone[0]:9.2f} {theirs / alone[1]:9.2f}", flush=True)
-        for runner in sum(pairs.values(), []):
-            runner.end()
 
 
 def main():

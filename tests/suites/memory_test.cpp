@@ -38,12 +38,15 @@ PLIMSOLL_SUITE(Threads) {
   const OpCase& c = GetParam().op_case;
   const int before = num_threads();
   const PieceScope pieces(4);  // many of them, even here
-  const std::vector<Tensor> inputs = make_inputs(c, c.dtypes.back());
-  set_num_threads(1);
-  const std::vector<Tensor> expected = outputs_and_gradients(c, inputs);
-  for (const int threads : {2, 3}) {
-    set_num_threads(threads);
-    expect_same_bits(outputs_and_gradients(c, inputs), expected, cat(threads, " threads"));
+  for (const DType dtype : c.dtypes) {
+    const std::vector<Tensor> inputs = make_inputs(c, dtype);
+    set_num_threads(1);
+    const std::vector<Tensor> expected = outputs_and_gradients(c, inputs);
+    for (const int threads : {2, 3}) {
+      set_num_threads(threads);
+      expect_same_bits(outputs_and_gradients(c, inputs), expected,
+                       cat(name_of(dtype), ", ", threads, " threads"));
+    }
   }
   set_num_threads(before);
 }

@@ -36,6 +36,11 @@ uint64_t hash_of(const std::vector<NamedTensor>& tensors, uint64_t hash) {
   return hash;
 }
 
+std::string way_of_bfloat16(const TrainOptions& options) {
+  if (options.precision != Precision::bf16) return "not at all";
+  return uses_bfloat16_dot() ? "by dot products" : "widened";
+}
+
 // Rates of some updates: functions cannot be compared.
 std::string rates_of(const optim::Schedule& schedule, int64_t updates) {
   if (!schedule) return "none";
@@ -71,7 +76,7 @@ Facts facts_of(const TrainOptions& options, const std::vector<Program>& programs
   Facts facts{{"the program's file", cat(hash_of_file("/proc/self/exe"))},
               {"the engine's file", cat(hash_of_file(file_of_engine()))},
               {"the level of the processor", cpu_level()},
-              {"how bfloat16 is multiplied", uses_bfloat16_dot() ? "dot products" : "widened"},
+              {"how bf16 is multiplied (PLIMSOLL_BF16_DOT)", way_of_bfloat16(options)},
               {"the number of ranks", cat(options.ranks)},
               {"the seed", cat(options.seed)},
               {"how long they train",

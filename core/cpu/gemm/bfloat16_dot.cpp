@@ -10,8 +10,8 @@ namespace {
 
 #if defined(__AVX512F__)
 bool can_run() { return __builtin_cpu_supports("avx512bf16"); }
-// AMD's processors that have it, from Zen 4 on, add as many pairs in a cycle as products of f32,
-// which is twice the work. Intel's, whose gain is in AMX, add half as many pairs (docs/speed.md).
+// AMD's processors that have it add as many pairs in a cycle as products of f32, which is twice the
+// work. On Intel's, whose gain is in AMX, it is half the work (docs/speed.md).
 bool is_faster() { return __builtin_cpu_is("amd"); }
 #else
 bool can_run() { return true; }  // as multiply-adds

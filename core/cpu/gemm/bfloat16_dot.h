@@ -34,8 +34,13 @@ struct AccumulatorOf<BFloat16Pair> {
 template <class T>
 using Accumulator = typename AccumulatorOf<T>::type;
 
-// sum += a b. The instruction reads subnormal numbers as 0 and leaves none, and rounds otherwise
-// than multiply-adds in f32 do: a product has other last bits than that of widened operands.
+// How many terms of a sum an element is.
+template <class E>
+constexpr int64_t kTermsPerElement = std::is_same_v<E, BFloat16Pair> ? 2 : 1;
+
+// sum += a b. Of a pair the odd term is added first; products of two bfloat16 are exact in f32, so
+// each is rounded once, as a multiply-add is. The instruction reads subnormal numbers as 0 and
+// leaves none. So a product has other last bits than that of widened operands.
 template <class T>
 [[gnu::always_inline]] inline void add_product(Vector<T>& sum, const T& a, Vector<T> b) {
   sum += a * b;
@@ -50,14 +55,15 @@ template <class T>
   const auto product = [](Vector<uint32_t> x, Vector<uint32_t> y) {
     return std::bit_cast<Vector<float>>(x) * std::bit_cast<Vector<float>>(y);
   };
-  sum += product(left << 16, b << 16);
   sum += product(left & 0xffff0000u, b & 0xffff0000u);
+  sum += product(left << 16, b << 16);
 #endif
 }
 
-// Whether products of bfloat16 are made so: where the processor has the instruction and it is
-// faster than multiply-adds in f32. PLIMSOLL_BF16_DOT=0 says no, =1 yes wherever it can run;
-// ValueError for other values. Always the same in a process.
+// Whether products of bfloat16 are made so: where the code is for AVX-512, the processor has the
+// instruction and it is faster than multiply-adds in f32. PLIMSOLL_BF16_DOT=0 says no, =1 yes
+// wherever it can run, without AVX-512 as multiply-adds; ValueError for other values. Always the
+// same in a process.
 bool uses_bfloat16_dot();
 
 }  // namespace plimsoll

@@ -2,8 +2,8 @@
 // a row of A or a column of B, are neighbours in memory they are pairs already, and nothing is
 // copied.
 //
-//   const MatrixRef<BFloat16Pair> left = pair_rows(a, rows, terms, scratch);      // [rows, pairs]
-//   const MatrixRef<BFloat16Pair> right = pair_columns(b, terms, columns, more);  // [pairs, columns]
+//   const auto left = pair_rows(a, rows, terms, scratch);       // [rows, pairs]
+//   const auto right = pair_columns(b, terms, columns, more);   // [pairs, columns]
 #pragma once
 
 #include "core/cpu/gemm/gemm.h"
@@ -11,7 +11,11 @@
 
 namespace plimsoll {
 
-constexpr int64_t pairs_in(int64_t terms) { return (terms + 1) / 2; }
+// How many elements of operands so many terms are.
+template <class E>
+constexpr int64_t elements_in(int64_t terms) {
+  return pieces(terms, kTermsPerElement<E>);
+}
 
 // to[i] = {even[i], odd[i]}.
 inline void interleave(const BFloat16* even, const BFloat16* odd, int64_t n, BFloat16Pair* to) {
@@ -28,7 +32,7 @@ inline void interleave(const BFloat16* even, const BFloat16* odd, int64_t n, BFl
 // Rows of `terms` terms. An odd number of them gets a zero. `scratch` has room for all pairs.
 inline MatrixRef<BFloat16Pair> pair_rows(const MatrixRef<BFloat16>& x, int64_t rows, int64_t terms,
                                          BFloat16Pair* scratch) {
-  const int64_t pairs = pairs_in(terms), whole = terms / 2;
+  const int64_t pairs = elements_in<BFloat16Pair>(terms), whole = terms / 2;
   if (x.col_stride == 1 && x.row_stride % 2 == 0 && whole == pairs)
     return {reinterpret_cast<const BFloat16Pair*>(x.data), x.row_stride / 2, 1};
   if (x.col_stride == 1) {

@@ -1,8 +1,9 @@
 // A matrix product whose operands are made piece by piece, as they are needed: of 16-bit numbers
 // that are widened or paired, of codes that are looked up. The whole of them is never there.
 //
-//   // `columns` columns from `column` on, of some terms, in either direction; `to` has room for it.
-//   const auto right = [&](int64_t term, int64_t terms, int64_t column, int64_t columns, float* to) {
+//   // `columns` columns from `column` on, of some terms, in either direction, made in `to`.
+//   const auto right = [&](int64_t term, int64_t terms, int64_t column, int64_t columns,
+//                          float* to) {
 //     ...
 //     return MatrixRef<float>{to, columns, 1};
 //   };
@@ -63,12 +64,6 @@ MatrixRef<Compute<T>> widen_piece(const MatrixRef<T>& x, int64_t rows, int64_t c
 template <class T>
 MatrixRef<T> part_of(const MatrixRef<T>& x, int64_t row, int64_t column) {
   return {x.data + row * x.row_stride + column * x.col_stride, x.row_stride, x.col_stride};
-}
-
-// How many elements of operands so many terms are.
-template <class E>
-constexpr int64_t elements_in(int64_t terms) {
-  return std::is_same_v<E, BFloat16Pair> ? pairs_in(terms) : terms;
 }
 
 // C = A B, each row plus `bias` [n] where there is one. C is dense, [m, n]. E is what gemm()

@@ -11,10 +11,8 @@ namespace {
 
 using namespace block;
 
-// What is multiplied: numbers in the type that T is computed in or, with E = BFloat16Pair, pairs of
-// neighbouring channels.
-template <class E>
-constexpr int64_t kChannels = std::is_same_v<E, BFloat16Pair> ? 2 : 1;
+// E is what is multiplied: numbers in the type that T is computed in, or pairs of neighbouring
+// channels.
 
 // The filters are copied into panels of kBlockColumns outputs each, [depth, outputs], so that one
 // term of the sum for all of them is two vector loads; the bias is one more row. As many panels at
@@ -27,7 +25,7 @@ struct Panels {
   explicit Panels(const DenseConv& conv)
       : per_group(pieces(conv.outputs, kBlockColumns<E>)),
         total(conv.groups * per_group),
-        elements((conv.depth() / kChannels<E> + 1) * kBlockColumns<E>),
+        elements((conv.depth() / kTermsPerElement<E> + 1) * kBlockColumns<E>),
         batch(std::clamp<int64_t>(kPanelBytes / sizeof(E) / elements, 1,
                                   std::max<int64_t>(total, 1))) {}
   int64_t bytes() const { return block_bytes(batch * elements * static_cast<int64_t>(sizeof(E))); }
@@ -44,7 +42,7 @@ int64_t vectors(int64_t width) {
 
 template <class E, class T>
 E filter_element(const T* tap, [[maybe_unused]] int64_t next_channel) {
-  if constexpr (kChannels<E> == 2)
+  if constexpr (kTermsPerElement<E> == 2)
     return {tap[0], tap[next_channel]};
   else
     return static_cast<E>(*tap);
@@ -60,7 +58,7 @@ void fill_panel(const DenseConv& conv, const Panels<E>& panels, int64_t panel, c
                   panel % panels.per_group * kBlockColumns<E> * s.output;
   for (int64_t row = 0; row < conv.win.h.taps; ++row)
     for (int64_t col = 0; col < conv.win.w.taps; ++col)
-      for (int64_t c = 0; c < conv.inputs; c += kChannels<E>, to += padded) {
+      for (int64_t c = 0; c < conv.inputs; c += kTermsPerElement<E>, to += padded) {
         const T* tap = from + row * s.row + col * s.col + c * s.input;
         for (int64_t o = 0; o < width; ++o) to[o] = filter_element<E>(tap + o * s.output, s.input);
         std::fill(to + width, to + padded, E{});
@@ -127,7 +125,7 @@ void tile_with_panel(Walk<T, E> walk, int64_t windows, const Taps& taps, int64_t
 template <class E, class T>
 Patch<E> load_elements(const T* x, const Window& win, const Tile& tile, int64_t channels,
                        std::byte* slot) {
-  if constexpr (kChannels<E> == 2) {
+  if constexpr (kTermsPerElement<E> == 2) {
     const Patch<T> patch =
         load_patch<T>(x, win, tile, {.channels = channels}, reinterpret_cast<T*>(slot));
     return {reinterpret_cast<const E*>(patch.data), patch.row / 2, patch.col / 2};
@@ -142,7 +140,7 @@ void dense_typed(const DenseConv& conv, const T* x, const T* w, const T* bias, T
   const Panels<E> panels(conv);
   const Window& win = conv.win;
   const int64_t channels_in = conv.groups * conv.inputs, channels_out = conv.groups * conv.outputs;
-  const int64_t inputs = conv.inputs / kChannels<E>;
+  const int64_t inputs = conv.inputs / kTermsPerElement<E>;
   const Tiles tiles(win, conv.images, channels_in);
   E* packed = reinterpret_cast<E*>(workspace.data());
   for (int64_t first = 0; first < panels.total; first += panels.batch) {
@@ -153,7 +151,8 @@ void dense_typed(const DenseConv& conv, const T* x, const T* w, const T* bias, T
     });
     for_each_with_slot(
         tiles.count(), workspace.subspan(static_cast<size_t>(panels.bytes())),
-        tiles.patch() / kChannels<E> * int64_t{sizeof(E)}, [&](int64_t number, std::byte* slot) {
+        tiles.patch() / kTermsPerElement<E> * int64_t{sizeof(E)},
+        [&](int64_t number, std::byte* slot) {
           const Tile tile = tiles[number];
           const Patch<E> patch = load_elements<E>(x, win, tile, channels_in, slot);
           T* result = y + ((tile.image * win.h.total + win.h.start + tile.row * win.h.stride) *
@@ -188,7 +187,7 @@ template <class E>
 int64_t workspace_of(const DenseConv& conv) {
   const Tiles tiles(conv.win, conv.images, conv.groups * conv.inputs);
   return Panels<E>(conv).bytes() +
-         slots_bytes(tiles.count(), tiles.patch() / kChannels<E> * int64_t{sizeof(E)});
+         slots_bytes(tiles.count(), tiles.patch() / kTermsPerElement<E> * int64_t{sizeof(E)});
 }
 
 bool can_be_pairs(const DenseConv& conv, DType dtype) {
@@ -243,7 +242,7 @@ void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& 
   const auto run = [&]<class T, class E>() {
     dense_typed<E>(conv, x.as<T>(), w.as<T>(), bias.as<T>(), y.as<T>(), workspace);
   };
-  if (uses_bfloat16_dot() && can_be_pairs(conv, y.dtype()))
+  if (can_be_pairs(conv, y.dtype()) && uses_bfloat16_dot())
     return run.template operator()<BFloat16, BFloat16Pair>();
   if (winograd::suits(conv, y.dtype())) return winograd::convolve(conv, x, w, bias, y, workspace);
   visit_floating("conv2d", y.dtype(), [&]<class T>() { run.template operator()<T, Compute<T>>(); });

@@ -41,15 +41,12 @@ struct Units {
   }
 };
 
-// The windows of a tile, whose x and dy are multiplied and added up: one by one, or as pairs of
-// neighbouring columns, the last of which may lack the second. Then an infinite pixel that only the
-// lacking one would see gives NaN.
-template <class E>
-constexpr int64_t kWindows = std::is_same_v<E, BFloat16Pair> ? 2 : 1;
+// E is what is multiplied: numbers in the type that T is computed in, or pairs of what neighbouring
+// columns of windows have. Both are as large, and so is the scratch.
 
 template <class E, class T>
 Patch<E> load_x(const T* x, const ConvSizes& s, const Tile& tile, E* to) {
-  if constexpr (kWindows<E> == 2)
+  if constexpr (kTermsPerElement<E> == 2)
     return load_pairs_of_pixels(x, forward_window(s), tile, s.c, to);
   else
     return load_patch<E>(x, forward_window(s), tile, {.channels = s.c}, to);
@@ -61,9 +58,9 @@ template <class E, class T>
 void load_dy(const T* dy, const ConvSizes& s, const Tile& tile, int64_t first, int64_t width,
              int64_t padded, E* to) {
   for (int64_t i = 0; i < tile.rows; ++i)
-    for (int64_t j = 0; j < tile.cols; j += kWindows<E>, to += padded) {
+    for (int64_t j = 0; j < tile.cols; j += kTermsPerElement<E>, to += padded) {
       const T* from = dy + ((tile.image * s.p + tile.row + i) * s.q + tile.col + j) * s.o + first;
-      if constexpr (kWindows<E> == 2) {
+      if constexpr (kTermsPerElement<E> == 2) {
         if (j + 1 < tile.cols)
           interleave(from, from + s.o, width, to);
         else
@@ -81,11 +78,11 @@ template <class E, int W>
 void add_tile(const ConvSizes& s, const Patch<E>& patch, const Tile& tile, const E* dy,
               Accumulator<E>* partial) {
   constexpr int64_t padded = W * kLanes<E>;
-  const int64_t cols = pieces(tile.cols, kWindows<E>);
+  const int64_t cols = pieces(tile.cols, kTermsPerElement<E>);
   const Field field{.rows = tile.rows,
                     .cols = cols,
                     .x_row = s.stride.h * patch.row,
-                    .x_col = kWindows<E> * s.stride.w * patch.col,
+                    .x_col = kTermsPerElement<E> * s.stride.w * patch.col,
                     .dy_row = cols * padded,
                     .dy_col = padded};
   // Neighbouring taps are neighbours in memory.
@@ -117,9 +114,7 @@ void run_unit(const ConvSizes& s, const Units<Compute<T>>& units, int64_t unit, 
   for (int64_t p = first; p < last; ++p) std::fill_n(partial(p), units.elements, C(0));
   const int64_t tiles = units.tiles.count();
   E *const x_tile = reinterpret_cast<E*>(slot), *const dy_tile = x_tile + units.tiles.patch();
-  for (int64_t t = tiles * piece / units.batch_pieces; t < tiles * (piece + 1) / units.batch_pieces;
-       ++t) {
-    const Tile tile = units.tiles[t];
+  const auto add = [&](const Tile& tile) {
     const Patch<E> patch = load_x(x, s, tile, x_tile);
     for (int64_t p = first; p < last; ++p) {
       const int64_t group = p / units.per_group, column = p % units.per_group * kBlockColumns<C>;
@@ -133,6 +128,17 @@ void run_unit(const ConvSizes& s, const Units<Compute<T>>& units, int64_t unit, 
       else
         add_tile<E, 1>(s, own, tile, dy_tile, partial(p));
     }
+  };
+  for (int64_t t = tiles * piece / units.batch_pieces; t < tiles * (piece + 1) / units.batch_pieces;
+       ++t) {
+    Tile tile = units.tiles[t];
+    if (kTermsPerElement<E> == 2 && tile.cols % 2 == 1 && tile.cols > 1) {
+      --tile.cols;  // the last column is by itself: no pixel stands in for a partner's
+      add(tile);
+      tile.col += tile.cols;
+      tile.cols = 1;
+    }
+    add(tile);
   }
 }
 
@@ -181,7 +187,7 @@ void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, co
   const auto run = [&]<class T, class E>() {
     weight_grad_typed<E>(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
   };
-  if (uses_bfloat16_dot() && dw.dtype() == DType::bf16)
+  if (dw.dtype() == DType::bf16 && uses_bfloat16_dot())
     return run.template operator()<BFloat16, BFloat16Pair>();
   if (winograd::suits_weight_grad(s, dw.dtype()))
     return winograd::weight_grad(s, x, dy, dw, workspace);

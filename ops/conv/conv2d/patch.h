@@ -75,39 +75,44 @@ Patch<To> load_patch(const T* x, const Window& win, const Tile& tile, const Chan
   return {scratch, cols * c, c};
 }
 
-// For the sum over windows, whose terms are pixels: each pixel of the patch beside the one that the
-// next window meets in its place, `step` columns further on. Beyond the patch that is 0.
+// For a sum over windows, whose terms are pixels: each pixel of the patch beside the one that the
+// next window has in its place, `step` columns further on. That is 0 beyond the patch, and
+// everywhere in the patch of a single column of windows.
 inline Patch<BFloat16Pair> load_pairs_of_pixels(const BFloat16* x, const Window& win,
                                                 const Tile& tile, int64_t channels,
                                                 BFloat16Pair* scratch) {
   const int64_t top = win.h.origin + tile.row * win.h.step;
-  const int64_t left = win.w.origin + tile.col * win.w.step, step = win.w.step;
+  const int64_t left = win.w.origin + tile.col * win.w.step;
   const int64_t rows = win.h.reach(tile.rows), cols = win.w.reach(tile.cols);
+  const int64_t step = tile.cols > 1 ? win.w.step : cols;
   const BFloat16* const image = x + tile.image * win.h.in * win.w.in * channels;
-  // Columns whose pixel, and whose pair, lies in the image.
+  // Columns [first, last) of the patch lie in the image, and up to `whole` their partners too.
   const int64_t first = std::clamp<int64_t>(-left, 0, cols);
   const int64_t last = std::clamp<int64_t>(win.w.in - left, first, cols);
+  const int64_t whole = std::max(first, last - step);
   for (int64_t i = 0; i < rows; ++i) {
     BFloat16Pair* to = scratch + i * cols * channels;
     if (top + i < 0 || top + i >= win.h.in) {
       std::fill_n(to, cols * channels, BFloat16Pair{});
       continue;
     }
-    const BFloat16* const row = image + ((top + i) * win.w.in + left) * channels;
-    const int64_t whole = std::max(first, last - step);  // of both
-    const auto inside = [&](int64_t col) { return first <= col && col < last; };
+    const auto pixel = [&](int64_t col) {
+      return image + ((top + i) * win.w.in + left + col) * channels;
+    };
     const auto edge = [&](int64_t begin, int64_t end) {
       for (int64_t col = begin; col < end; ++col) {
-        const BFloat16 *pixel = row + col * channels, *next = pixel + step * channels;
-        const bool has_pixel = inside(col), has_next = inside(col + step);
+        const bool inside = first <= col && col < last;
+        const bool partner_inside = first <= col + step && col + step < last;
+        const BFloat16 *own = inside ? pixel(col) : nullptr,
+                       *partner = partner_inside ? pixel(col + step) : nullptr;
         for (int64_t c = 0; c < channels; ++c)
-          to[col * channels + c] = {has_pixel ? pixel[c] : BFloat16{},
-                                    has_next ? next[c] : BFloat16{}};
+          to[col * channels + c] = {own ? own[c] : BFloat16{}, partner ? partner[c] : BFloat16{}};
       }
     };
     edge(0, first);
-    interleave(row + first * channels, row + (first + step) * channels, (whole - first) * channels,
-               to + first * channels);
+    if (first < whole)
+      interleave(pixel(first), pixel(first + step), (whole - first) * channels,
+                 to + first * channels);
     edge(whole, cols);
   }
   return {scratch, cols * channels, channels};
