@@ -11,7 +11,7 @@
 
 namespace plimsoll::train {
 
-inline const data::ImageDataset& images(data::Split split) {
+inline const data::ImageDataset& small_images(data::Split split) {
   static const data::ImageDataset training = data::draw_images(data::Split::train, {.count = 200}),
                                   test = data::draw_images(data::Split::test, {.count = 50});
   return split == data::Split::train ? training : test;
@@ -22,9 +22,9 @@ struct SmallTraining {
   nn::Initializer init{.seed = 3};
   nn::Sequential model;
   std::optional<optim::AdamW> optimizer;
-  data::Loader training{images(data::Split::train),
+  data::Loader training{small_images(data::Split::train),
                         {.batch = 16, .shuffle = true, .seed = 5, .drop_last = true}};
-  data::Loader test{images(data::Split::test), {.batch = 16}};
+  data::Loader test{small_images(data::Split::test), {.batch = 16}};
 
   SmallTraining() {
     model.then<nn::Conv2d>(1, 4, 5, init).then<nn::ReLU>().then<nn::MaxPool2d>();

@@ -44,7 +44,7 @@ TEST(Trainer, RefusesWhatDoesNotGoTogether) {
       "its own, without commas.");
   expect_error<ValueError>(
       [&] {
-        data::Loader uneven(images(data::Split::train), {.batch = 64});
+        data::Loader uneven(small_images(data::Split::train), {.batch = 64});
         Trainer(s.model, *s.optimizer, batches(uneven), batches(s.test), {.epochs = 1});
       },
       "train: training batches differ in size: f32 [64, 28, 28, 1] on cpu and f32 [8, 28, 28, 1] "
