@@ -61,6 +61,7 @@ function(plimsoll_part)
   file(GLOB_RECURSE cuda CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/core/mpi/")  # cmake/mpi.cmake
+  list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/nn/published/")  # its CMakeLists.txt
   set(folder "^${PROJECT_SOURCE_DIR}/core/cuda/")
   set(cuda_cpp ${sources})
   list(FILTER cuda_cpp INCLUDE REGEX ${folder})

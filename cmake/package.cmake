@@ -5,7 +5,7 @@
 #   target_link_libraries(program PRIVATE plimsoll::plimsoll)
 #
 # plimsoll::plimsoll is the engine, with its CUDA half and ranks over MPI where this build has them;
-# plimsoll::formats and plimsoll::train are the libraries beside it.
+# plimsoll::formats, plimsoll::published and plimsoll::train are the libraries beside it.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -16,12 +16,14 @@ function(plimsoll_package)
   set_target_properties(plimsoll_all PROPERTIES EXPORT_NAME plimsoll)
   set(targets plimsoll plimsoll_all)
   set(folders core ops autograd memory optim nn data)
-  foreach(part formats train)
+  foreach(part formats published train)
     if(TARGET plimsoll_${part})
       add_library(plimsoll::${part} ALIAS plimsoll_${part})
       set_target_properties(plimsoll_${part} PROPERTIES EXPORT_NAME ${part})
       list(APPEND targets plimsoll_${part})
-      list(APPEND folders ${part})
+      if(NOT part STREQUAL published)  # it lies in nn
+        list(APPEND folders ${part})
+      endif()
     endif()
   endforeach()
   if(PLIMSOLL_CUDA)

@@ -4,10 +4,12 @@
 //   fit --model lenet --vram 2GiB
 //   fit --model gpt --layers 12 --heads 12 --width 768 --context 1024 --vocabulary 50257
 //     ... --vram 24GiB --tflops 60 --tflops-16 240 --gbytes 1000
+//   fit --model models/SmolLM-135M --lora 16 --context 512 --vram 3GiB     of its config.json alone
 //   fit --model gpt2-124M --vram 8GiB --ranks 1,8,64 --shard 0,1,3    each of so many ranks, and
 //     what of it is what: docs/distributed.md
-//     ... --link-gbytes 0.125 --link-us 50                     and how long they wait for each other
+//     ... --link-gbytes 0.125 --link-us 50                     and how long they wait
 #include <algorithm>
+#include <filesystem>
 
 #include "examples/common/options.h"
 #include "examples/common/report.h"
@@ -120,6 +122,29 @@ void fit(Asked asked) {
   report.write({{"model", asked.model.name}, {"bytes", bytes}, {"rows", rows}});
 }
 
+// One of the names, or a folder, whatever is in it.
+Check name_or_folder(const std::vector<std::string>& names) {
+  const Check known = one_of(names);
+  return {[known](std::string& text) -> std::string {
+            std::error_code none;
+            return std::filesystem::is_directory(text, none) ? "" : known.fault(text);
+          },
+          known.shown};
+}
+
+// What is asked of a folder.
+void read_folder(const CommandLine& app, Asked& asked) {
+  FitModel& model = asked.model;
+  model.tuning.config = published::read_config(model.name);
+  const int64_t most = model.tuning.config->decoder.context;
+  model.context = app.count("--context") > 0 ? model.gpt.context : most;
+  check<UsageError>(model.context <= most, "--context: ", model.name, " has ", most,
+                    " positions: ", model.context, ". Use at most as many.");
+  check<UsageError>(asked.ranks.empty() || model.tuning.rank == 0,
+                    "--ranks: frozen weights are not shared out: ", model.tuning.rank,
+                    " is the rank of adapters. Leave one of them out.");
+}
+
 }  // namespace
 }  // namespace plimsoll::examples
 
@@ -131,8 +156,9 @@ int main(int argc, char** argv) {
   std::vector<std::string> models = cnn_names();
   models.insert(models.end(), text_model_names().begin(), text_model_names().end());
   CommandLine app{"The largest batch that trains within so much memory, without allocating it."};
-  app.add_option("--model", asked.model.name, "Model")
-      ->check(one_of(models))
+  app.add_option("--model", asked.model.name,
+                 "Model, or the folder of a published one, of which config.json alone is read")
+      ->check(name_or_folder(models))
       ->capture_default_str();
   app.add_option("--vram", asked.vram, "Memory to train in, as in 8GiB")
       ->check(size_in_bytes("8GiB"))
@@ -179,15 +205,25 @@ int main(int argc, char** argv) {
   app.add_option("--accumulate", asked.accumulate,
                  "Batches of an update that ranks share [as many as there are ranks at most]")
       ->check(whole_number(1, kLargestBatch));
+  add_tuning_options(app, asked.model.tuning);
+  app.group("Options");
   add_link_options(app, asked.link);
   app.add_option("--json", asked.json, "Write the rows to this file")->check(not_empty());
   return run_example(app, argc, argv, options, [&] {
     check_link(app);
     const std::string& model = asked.model.name;
-    const bool is_text = std::ranges::find(text_model_names(), model) != text_model_names().end();
+    const bool is_folder = std::ranges::find(models, model) == models.end();
+    const bool is_text =
+        is_folder || std::ranges::find(text_model_names(), model) != text_model_names().end();
+    if (is_folder)
+      read_folder(app, asked);
+    else
+      takes_none(app, model, "no base",
+                 {"--lora", "--lora-alpha", "--lora-dropout", "--lora-stabilised", "--lora-targets",
+                  "--base"});
     if (model != "gpt")
       takes_none(app, model, "a fixed size", {"--layers", "--heads", "--width", "--vocabulary"});
-    if (model != "gpt" && model != "gpt2-124M")
+    if (model != "gpt" && model != "gpt2-124M" && !is_folder)
       takes_none(app, model, "a fixed size", {"--context"});
     if (is_text) takes_none(app, model, "no images", {"--image", "--classes"});
     if (!is_text) asked.model.image = own_images(model);

@@ -2,6 +2,8 @@
 // takes.
 //
 //   generate --run runs/a --prompt "KING:"                       a run of train_transformer
+//   generate --model models/SmolLM-135M --prompt "Once"          a folder as Hugging Face has it
+//   generate --model models/SmolLM-135M --adapter runs/b/adapter --prompt "Once"
 //   generate --model gpt2-124M --weights model.safetensors --tokenizer gpt2 --prompt-file start.txt
 //
 // The text goes to the standard output, everything else to the standard error.
@@ -38,14 +40,15 @@ void show(const std::string& text) {
   std::fflush(stdout);
 }
 
-// Writes so many tokens behind those that are there. When the context is full, its last half is
-// read again, as the first half of the next.
+// Writes so many tokens behind those that are there, or until one ends the text. When the context
+// is full, its last half is read again, as the first half of the next.
 void write(Writing& writing, const WritingOptions& options, const SavedGpt& gpt,
            nn::Generator& generator) {
   std::vector<float> logits = writing.read_last(std::ssize(writing.tokens), generator);
   for (int64_t i = 1;; ++i) {
     const auto number = static_cast<uint64_t>(writing.tokens.size());
     writing.tokens.push_back(nn::sample(logits, options.sampling, options.seed, number));
+    if (gpt.is_end(writing.tokens.back())) break;
     show(gpt.decode(writing.tokens.back()));
     if (i == options.tokens) break;
     const int64_t context = generator.plan().context;
@@ -59,7 +62,7 @@ void write(Writing& writing, const WritingOptions& options, const SavedGpt& gpt,
 // What it takes is known, and refused where it is too much, before there are weights.
 nn::GenerationPlan planned(const WritingOptions& options, const SavedGpt& gpt,
                            const nn::GeneratorOptions& reads) {
-  const auto shapes = gpt.make({.dtype = options.dtype(), .device = Device::null});
+  const auto shapes = gpt.make({.dtype = options.dtype(), .device = Device::null}, reads.context);
   try {
     return nn::Generator(*shapes, reads).plan();
   } catch (const BudgetError& e) {
@@ -79,19 +82,22 @@ void run(const WritingOptions& options) {
   const Device device = open_device(options.device);
   PooledAllocator& pool = *default_pool(device);
   if (reads.budget > 0) pool.set_limit(PooledAllocator::kUnlimited - 1);  // exact from here on
-  const auto model = gpt.make({.dtype = options.dtype(), .device = device});
+  const auto model = gpt.make({.dtype = options.dtype(), .device = device}, reads.context);
   if (reads.budget > 0) pool.set_limit(reads.budget);
   pool.reset_peak();
+  const int64_t weights = pool.stats().in_use;
 
   nn::Generator generator(*model, reads);
   show(prompt);
   write(writing, options, gpt, generator);
   const nn::GenerationPlan& plan = generator.plan();
   const int64_t peak = pool.stats().peak.bytes;
+  const int64_t mapped = plan.weights - weights;  // in the files, not in the pool
   std::fprintf(stderr,
-               "%lld tokens read in %.3f s, then %.1f tokens/s; planned %lld bytes, held %lld\n",
+               "%lld tokens read in %.3f s, then %.1f tokens/s; planned %lld bytes, held %lld%s\n",
                static_cast<long long>(read), writing.seconds.front(), writing.tokens_per_second(),
-               static_cast<long long>(plan.total()), static_cast<long long>(peak));
+               static_cast<long long>(plan.total()), static_cast<long long>(peak),
+               mapped > 0 ? cat(" and ", mapped, " in mapped files").c_str() : "");
   report.write({{"model", gpt.name()},
                 {"precision", options.precision_name},
                 {"context", plan.context},
@@ -101,6 +107,7 @@ void run(const WritingOptions& options) {
                 {"tokens_per_second", writing.tokens_per_second()},
                 {"cache_bytes", plan.cache},
                 {"planned_bytes", plan.total()},
+                {"mapped_bytes", mapped},
                 {"peak_bytes", peak}});
 }
 

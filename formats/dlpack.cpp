@@ -6,6 +6,7 @@
 
 #include "core/cpu/copy.h"
 #include "core/engine/trace.h"
+#include "core/tensor/foreign_memory.h"
 
 namespace plimsoll::formats {
 namespace {
@@ -28,25 +29,19 @@ struct Shared {
   std::array<int64_t, kMaxRank> shape{}, strides{};
 };
 
-// The memory of somebody else as the one block of an allocator: the storage that holds the block
-// holds the allocator, whose end is when nothing uses the memory any more.
-class Foreign : public Allocator {
+// Lets go of what was shared when nothing uses its memory any more, if it was taken over at all.
+class Shelter {
  public:
-  Foreign(DLManagedTensorVersioned* shared, void* data) : shared_(shared), data_(data) {}
-  ~Foreign() override {
+  explicit Shelter(DLManagedTensorVersioned* shared) : shared_(shared) {}
+  ~Shelter() {
     if (owned_ && shared_->deleter) shared_->deleter(shared_);
   }
-  Device device() const override { return Device::cpu; }
-  void* allocate(int64_t bytes, MemoryClass, const char*) override {
-    return bytes > 0 ? data_ : nullptr;
-  }
-  void deallocate(void*, int64_t, MemoryClass) noexcept override {}
-  void reclassify(int64_t, MemoryClass, MemoryClass) noexcept override {}
+  Shelter(const Shelter&) = delete;
+  Shelter& operator=(const Shelter&) = delete;
   void own() { owned_ = true; }
 
  private:
   DLManagedTensorVersioned* shared_;
-  void* data_;
   bool owned_ = false;
 };
 
@@ -146,19 +141,16 @@ Tensor from_dlpack(DLManagedTensorVersioned* shared) {
   check<ValueError>(bytes == 0 || reinterpret_cast<uintptr_t>(data) % boundary == 0,
                     "dlpack: the memory does not begin on a boundary of ", boundary,
                     " bytes, the size of ", value.meta.dtype, ". Copy it first.");
-  const auto foreign = std::make_shared<Foreign>(shared, data);
-  {
-    const AllocatorScope scope(foreign);
-    value.storage = Storage::allocate(Device::cpu, bytes, MemoryScope::current(), "dlpack");
-  }
+  const auto shelter = std::make_shared<Shelter>(shared);
+  value.storage = foreign_storage(data, bytes, shelter);
   const Tensor tensor(std::move(value));
   if (!(shared->flags & kDlpackReadOnly)) {
-    foreign->own();
+    shelter->own();
     return tensor;
   }
   const Tensor copy = Tensor::empty(tensor.meta(), "dlpack");
   if (bytes > 0) copy_strided(view_of(tensor.value()), view_of(copy.value()));
-  foreign->own();  // and lets go of it now, as nothing else holds it
+  shelter->own();  // and lets go of it now, as nothing else holds it
   return copy;
 }
 

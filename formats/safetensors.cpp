@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "core/tensor/foreign_memory.h"
 #include "data/mapped_file.h"
 #include "formats/safetensors_header.h"
 
@@ -67,6 +68,15 @@ Tensor Safetensors::tensor(const std::string& name) const {
   const Tensor copy = Tensor::empty(meta(name), "safetensors");
   fill_from(name, copy);
   return copy;
+}
+
+Tensor Safetensors::mapped(const std::string& name) const {
+  const Meta here = meta(name);
+  const std::byte* const data = file_->bytes().data() + data_ + find(*header_, name, path_).begin;
+  const auto boundary = static_cast<uintptr_t>(size_of(here.dtype));
+  if (here.dtype == DType::boolean || reinterpret_cast<uintptr_t>(data) % boundary != 0)
+    return tensor(name);
+  return foreign_tensor(here, data, file_);
 }
 
 void Safetensors::read_into(const std::string& name, const Tensor& destination) const {

@@ -14,8 +14,28 @@
 
 #include "nn/dropout.h"
 #include "nn/linear.h"
+#include "ops/attention/attention/attention.h"
 
 namespace plimsoll::nn {
+
+// What an attention keeps of each token in a cache: keys and values [heads, width] each.
+struct CacheRow {
+  int64_t heads, width;
+  DType dtype;
+  Device device;
+  bool causal;
+};
+
+class CachedAttention : public Module {
+ public:
+  virtual CacheRow cache_row() const = 0;
+
+ protected:
+  // attention() of q [B, T, H, D], k and v [B, T, K, D]. Where a sequence goes on, k and v join
+  // those in the cache, and q attends to all of them; dropout draws from the mode's key.
+  Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, AttentionAttrs attrs,
+                const Mode& mode) const;
+};
 
 struct AttentionOptions {
   int64_t heads = 1;
@@ -24,10 +44,11 @@ struct AttentionOptions {
   double dropout = 0;  // of the result
 };
 
-class MultiHeadAttention : public Module {
+class MultiHeadAttention : public CachedAttention {
  public:
   MultiHeadAttention(int64_t width, Initializer& init, const AttentionOptions& options);
   Tensor forward(const Tensor& x, const Mode& mode) const override;
+  CacheRow cache_row() const override;
 
   const AttentionOptions options;
 

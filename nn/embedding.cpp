@@ -23,6 +23,7 @@ Tensor add_positions(const Tensor& x, const Tensor& table, const Mode& mode) {
                       ". Use a smaller context, or build the module with a larger length.");
     return x + cast(embedding(table, mode.positions), x.dtype());
   }
+  if (mode.segments.defined()) return x + cast(embedding(table, mode.positions), x.dtype());
   check<ShapeError>(x.size(1) <= table.size(0), "positions: the sequence is longer than ",
                     table.size(0), ": got ", x.shape(), ". Build the module with a larger length.");
   return x + cast(slice(table, 0, 0, x.size(1)), x.dtype());

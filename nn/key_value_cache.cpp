@@ -10,15 +10,14 @@ KeyValueCache::KeyValueCache(const Module& model, const KeyValueCacheOptions& op
   check_positive("key_value_cache", "batch and context", {options.batch, options.context});
   const MemoryScope scope(MemoryClass::cache);
   model.visit([&](const std::string& prefix, const Module& module) {
-    const auto* attention = dynamic_cast<const MultiHeadAttention*>(&module);
+    const auto* attention = dynamic_cast<const CachedAttention*>(&module);
     if (!attention) return;
-    check<ValueError>(attention->options.causal, "key_value_cache: an attention is not causal: \"",
+    const CacheRow row = attention->cache_row();
+    check<ValueError>(row.causal, "key_value_cache: an attention is not causal: \"",
                       prefix.substr(0, prefix.rfind('.')),
                       "\" sees what comes later. Use a model that reads in one direction.");
-    const Meta like = attention->parameters().front().meta();  // of qkv: [3 D, D]
-    const int64_t width = like.shape[1], heads = attention->options.heads;
-    const Shape shape{options.batch, options.context, heads, width / heads};
-    const auto room = [&] { return zeros(shape, {like.dtype, like.device}); };
+    const Shape shape{options.batch, options.context, row.heads, row.width};
+    const auto room = [&] { return zeros(shape, {row.dtype, row.device}); };
     parts_.emplace(&module, KeysAndValues{room(), room()});
   });
   check<ValueError>(!parts_.empty(),
@@ -26,13 +25,15 @@ KeyValueCache::KeyValueCache(const Module& model, const KeyValueCacheOptions& op
                     "Use one that has.");
 }
 
-const KeyValueCache::KeysAndValues& KeyValueCache::of(const MultiHeadAttention& attention) const {
+const KeyValueCache::KeysAndValues& KeyValueCache::of(const CachedAttention& attention) const {
   const auto found = parts_.find(&attention);
   check<StateError>(found != parts_.end(),
                     "attention: the cache was made for another model: it has ", parts_.size(),
                     " parts, and none for this module. Make one for this model.");
   return found->second;
 }
+
+Device KeyValueCache::device() const { return parts_.begin()->second.keys.device(); }
 
 int64_t KeyValueCache::bytes() const {
   int64_t total = 0;

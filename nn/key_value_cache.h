@@ -5,8 +5,9 @@
 //   Tensor next = model(ids, nn::going_on(cache, positions));    // ids [1, T], positions i64 [T]
 //
 // positions[0] is how many tokens were read before: 0 begins anew, whatever the cache holds. Every
-// causal MultiHeadAttention of the model has its part; positions are added by LearnedPositions and
-// SinusoidalPositions. Read under NoGrad: what is in the cache is off the tape.
+// causal attention (CachedAttention) of the model has its part; positions are added by
+// LearnedPositions and SinusoidalPositions. Read under NoGrad: what is in the cache is off the
+// tape.
 #pragma once
 
 #include <map>
@@ -26,12 +27,14 @@ class KeyValueCache {
     Tensor keys, values;  // [B, C, H, D / H], zeros at first, of the attention's type and device
   };
 
-  // Takes 2 B C D elements for each attention of the model. ValueError for sizes below 1, and for a
-  // model without attention or with one that is not causal: it would have to see what comes later.
+  // Takes 2 B C heads width elements for each attention of the model. ValueError for sizes below 1,
+  // and for a model without attention or with one that is not causal: it would have to see what
+  // comes later.
   KeyValueCache(const Module& model, const KeyValueCacheOptions& options);
 
   // StateError for a module of another model.
-  const KeysAndValues& of(const MultiHeadAttention& attention) const;
+  const KeysAndValues& of(const CachedAttention& attention) const;
+  Device device() const;
   const KeyValueCacheOptions& options() const { return options_; }
   int64_t bytes() const;  // as a pool counts them
 

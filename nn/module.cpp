@@ -10,6 +10,7 @@ void Module::check_name(const std::string& name) const {
   bool taken = false;
   for (const NamedTensor& own : parameters_) taken = taken || own.name == name;
   for (const NamedTensor& own : buffers_) taken = taken || own.name == name;
+  for (const NamedTensor& own : frozen_) taken = taken || own.name == name;
   for (const auto& child : children_) taken = taken || child->name_ == name;
   check<ValueError>(!taken, "module: the name \"", name, "\" is taken. Choose another.");
 }
@@ -35,6 +36,12 @@ Tensor Module::add_buffer(const std::string& name, const Tensor& value) {
   const Tensor buffer = registered(name, value);
   buffers_.push_back({name, buffer});
   return buffer;
+}
+
+Tensor Module::add_frozen(const std::string& name, const Tensor& value) {
+  const Tensor frozen = registered(name, value);
+  frozen_.push_back({name, frozen});
+  return frozen;
 }
 
 void Module::add_child(const std::string& name, std::unique_ptr<Module> child) {

@@ -31,10 +31,16 @@ struct Mode {
   Tensor key{};  // of this step's dropout: make_key(seed, step). Only modules with dropout need it
   // Where a sequence goes on: attention adds x to what it has read before (nn/key_value_cache.h).
   const class KeyValueCache* cache = nullptr;
-  Tensor positions{};  // of x in the sequence, i64 [T], one after another; only beside a cache
+  Tensor positions{};  // of x in the sequence: i64 [T], one after another, beside a cache
+  // Of rows that hold several sequences, one after another (data/text/packing.h): i64 [B, T], which
+  // of them a position lies in. Then positions is i64 [B, T] as well. Attention reads it.
+  Tensor segments{};
   // Where batch norm leaves what it found (nn/norm.h); nullptr: the running ones move.
   const class BatchStatistics* statistics = nullptr;
 };
+
+// Whether positions are those of the mode: beside a cache, and where rows hold several sequences.
+inline bool has_positions(const Mode& mode) { return mode.cache || mode.segments.defined(); }
 
 inline Mode training(const Tensor& key = {}) { return {.training = true, .key = key}; }
 inline Mode evaluation() { return {}; }
@@ -60,6 +66,7 @@ class Module {
   std::vector<Tensor> parameters() const;
   std::vector<NamedTensor> named_parameters() const { return named(&Module::parameters_); }
   std::vector<NamedTensor> named_buffers() const { return named(&Module::buffers_); }
+  std::vector<NamedTensor> named_frozen() const { return named(&Module::frozen_); }
   int64_t parameter_count() const;  // elements
 
   // Calls visitor(prefix, module) for this module and each one inside it, parents first, in order
@@ -73,6 +80,9 @@ class Module {
   // empty, taken or holds a dot), StateError (called while a step is being captured).
   Tensor add_parameter(const std::string& name, const Tensor& value);
   Tensor add_buffer(const std::string& name, const Tensor& value);
+  // What is neither trained nor saved with the model: weights that a file has. It may lie in that
+  // file (Safetensors::mapped), so nothing writes into it.
+  Tensor add_frozen(const std::string& name, const Tensor& value);
 
   // Takes a child under a name; it lives as long as this module.
   template <std::derived_from<Module> M>
@@ -93,7 +103,7 @@ class Module {
   Tensor registered(const std::string& name, const Tensor& value) const;
   std::vector<NamedTensor> named(std::vector<NamedTensor> Module::*own) const;
 
-  std::vector<NamedTensor> parameters_, buffers_;
+  std::vector<NamedTensor> parameters_, buffers_, frozen_;
   std::string name_;  // among its parent's children
   std::vector<std::unique_ptr<Module>> children_;
 };

@@ -14,5 +14,6 @@
 #include "nn/linear.h"
 #include "nn/module.h"
 #include "nn/norm.h"
+#include "nn/quantised/quantised_linear.h"
 #include "nn/sequential.h"
 #include "nn/transformer.h"

@@ -16,9 +16,11 @@ std::vector<std::string> adam_slots(bool amsgrad) {
   return slots;
 }
 
-Rule adam_rule(const char* name, const AdamUpdate& options) {
-  check_options(name, options);
-  return [options](const ParameterUpdate& u) {
+Rule adam_rule(const char* name, const AdamUpdate& o, uint64_t rounding_seed = 0) {
+  check_options(name, o);
+  return [=](const ParameterUpdate& u) {
+    AdamUpdate options = o;
+    options.rounding = rounding_key(rounding_seed, u.number);
     const Tensor highest = u.slots.size() > 2 ? u.slots[2] : Tensor();
     adam_update(u.param, u.grad, u.slots[0], u.slots[1], u.steps, u.learning_rate, options, highest,
                 u.skip);
@@ -42,9 +44,10 @@ Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& o)
                 Reads::own_element) {}
 
 AdamW::AdamW(std::vector<Tensor> parameters, const AdamWOptions& o)
-    : Optimizer(std::move(parameters), o.learning_rate, adam_slots(o.amsgrad),
-                adam_rule("adamw", {o.beta1, o.beta2, o.eps, o.weight_decay, true}),
-                Reads::own_element) {}
+    : Optimizer(
+          std::move(parameters), o.learning_rate, adam_slots(o.amsgrad),
+          adam_rule("adamw", {o.beta1, o.beta2, o.eps, o.weight_decay, true}, o.rounding_seed),
+          reads_with(o.rounding_seed)) {}
 
 Adamax::Adamax(std::vector<Tensor> parameters, const AdamaxOptions& o)
     : Optimizer(

@@ -21,6 +21,7 @@ struct AdamWOptions {
   double eps = 1e-8;
   double weight_decay = 0.01;  // decoupled: param *= 1 - learning_rate * weight_decay
   bool amsgrad = false;
+  uint64_t rounding_seed = 0;  // of bf16 parameters: at random; 0: to the nearest
 };
 
 struct AdamaxOptions {

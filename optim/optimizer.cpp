@@ -4,6 +4,7 @@
 
 #include "autograd/autocast.h"
 #include "autograd/no_grad.h"
+#include "core/base/philox.h"
 #include "ops/common/update.h"
 #include "ops/random/full/full.h"
 #include "ops/update/increment/increment.h"
@@ -43,9 +44,19 @@ void check_parameters(std::span<const Tensor> parameters) {
 
 }  // namespace
 
+uint64_t rounding_key(uint64_t seed, size_t parameter) {
+  constexpr uint64_t kRoundingStream = 0x726f756e64;
+  if (seed == 0) return 0;
+  const auto words = random_words(seed, kRoundingStream, parameter);
+  return uint64_t{words[0]} << 32 | words[1] | 1;  // never 0
+}
+
 Optimizer::Optimizer(std::vector<Tensor> parameters, double learning_rate,
-                     std::vector<std::string> slots, Rule rule, Reads reads)
-    : slot_names_(std::move(slots)), rule_(std::move(rule)), reads_(reads) {
+                     std::vector<std::string> slots, Rule rule, Reads reads, SlotMetas metas)
+    : slot_names_(std::move(slots)),
+      rule_(std::move(rule)),
+      reads_(reads),
+      metas_(std::move(metas)) {
   check_parameters(parameters);
   check_learning_rate(learning_rate);
   const MemoryScope scope(MemoryClass::optimizer);
@@ -62,8 +73,9 @@ void Optimizer::update_instead(std::vector<Tensor> parameters) {
   const MemoryScope scope(MemoryClass::optimizer);
   for (const Tensor& p : parameters_) {
     slots_.emplace_back();
-    for (size_t k = 0; k < slot_names_.size(); ++k)
-      slots_.back().push_back(zeros(p.shape(), {compute_dtype(p.dtype()), p.device()}));
+    const Meta like{p.shape(), compute_dtype(p.dtype()), p.device()};
+    for (const Meta& slot : metas_ ? metas_(p.meta()) : Metas(slot_names_.size(), like))
+      slots_.back().push_back(zeros(slot.shape, {slot.dtype, slot.device}));
   }
 }
 
@@ -83,7 +95,7 @@ void Optimizer::update(std::span<const Tensor> grads, const Tensor& skip) {
   const Autocast off(Precision::f32);
   increment(steps_, skip);
   for (size_t i = 0; i < grads.size(); ++i)
-    rule_({parameters_[i], grads[i], slots_[i], learning_rate_, steps_, skip});
+    rule_({parameters_[i], grads[i], slots_[i], learning_rate_, steps_, skip, i});
 }
 
 void Optimizer::set_learning_rate(double learning_rate) {

@@ -32,20 +32,32 @@ struct ParameterUpdate {
   const Tensor& learning_rate;  // f64 []
   const Tensor& steps;          // i64 []
   const Tensor& skip;           // bool []: where true, change nothing; undefined: never
+  size_t number;                // of the parameter among all of the optimizer
 };
 using Rule = std::function<void(const ParameterUpdate&)>;
+// The slots of a parameter, in the order of their names.
+using SlotMetas = std::function<Metas(const Meta& parameter)>;
 // What a rule reads to change an element: of param, grad and slots that element alone, or more, as
 // the norm of all of them. Only the former can be shared out among ranks (optim/ranks/shards.h).
 enum class Reads { own_element, whole_parameter };
 
+// What bf16 parameters are rounded at random by (ops/common/random_rounding.h): a key for each
+// parameter, from a seed that is not 0; 0 for 0, which stands for rounding to the nearest. The
+// random bits are those of an element's place, so a rule that has a seed reads whole parameters.
+uint64_t rounding_key(uint64_t seed, size_t parameter);
+inline Reads reads_with(uint64_t rounding_seed) {
+  return rounding_seed == 0 ? Reads::own_element : Reads::whole_parameter;
+}
+
 class Optimizer {
  public:
   // An optimizer of one's own: state of class `optimizer` is allocated here, one tensor of zeros
-  // for each parameter and slot name (f32; f64 for f64 parameters). Errors: ValueError (no
-  // parameter, the same one twice, a learning rate that is negative or not finite), StateError (an
-  // undefined or strided parameter), DTypeError (not floating), DeviceError (several devices).
+  // for each parameter and slot name: like the parameter in f32 (f64 for f64 parameters), or as
+  // `metas` says. Errors: ValueError (no parameter, the same one twice, a learning rate that is
+  // negative or not finite), StateError (an undefined or strided parameter), DTypeError (not
+  // floating), DeviceError (several devices).
   Optimizer(std::vector<Tensor> parameters, double learning_rate, std::vector<std::string> slots,
-            Rule rule, Reads reads = Reads::whole_parameter);
+            Rule rule, Reads reads = Reads::whole_parameter, SlotMetas metas = {});
   Optimizer(const Optimizer&) = delete;  // two would share their state
   Optimizer& operator=(const Optimizer&) = delete;
   Optimizer(Optimizer&&) = default;
@@ -82,6 +94,7 @@ class Optimizer {
   std::vector<std::vector<Tensor>> slots_;  // [parameter][slot]
   Rule rule_;
   Reads reads_;
+  SlotMetas metas_;
   Tensor learning_rate_, steps_;
 };
 

@@ -11,9 +11,11 @@ std::vector<std::string> sgd_slots(const SgdOptions& o) {
 }
 
 Rule rule(const SgdOptions& o) {
-  const SgdUpdate update{o.momentum, o.damping, o.nesterov, o.weight_decay};
-  check_options("sgd", update);
-  return [update](const ParameterUpdate& u) {
+  const SgdUpdate options{o.momentum, o.damping, o.nesterov, o.weight_decay};
+  check_options("sgd", options);
+  return [options, seed = o.rounding_seed](const ParameterUpdate& u) {
+    SgdUpdate update = options;
+    update.rounding = rounding_key(seed, u.number);
     const Tensor velocity = u.slots.empty() ? Tensor() : u.slots[0];
     sgd_update(u.param, u.grad, velocity, u.steps, u.learning_rate, update, u.skip);
   };
@@ -23,6 +25,6 @@ Rule rule(const SgdOptions& o) {
 
 SGD::SGD(std::vector<Tensor> parameters, const SgdOptions& options)
     : Optimizer(std::move(parameters), options.learning_rate, sgd_slots(options), rule(options),
-                Reads::own_element) {}
+                reads_with(options.rounding_seed)) {}
 
 }  // namespace plimsoll::optim

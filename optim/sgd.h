@@ -9,10 +9,11 @@ namespace plimsoll::optim {
 
 struct SgdOptions {
   double learning_rate = 0.01;
-  double momentum = 0;      // 0: none, and no state is kept
-  double damping = 0;       // of the gradient on its way into the velocity, from step 2 on
-  bool nesterov = false;    // needs momentum
-  double weight_decay = 0;  // L2 regularisation: added to the gradient
+  double momentum = 0;         // 0: none, and no state is kept
+  double damping = 0;          // of the gradient on its way into the velocity, from step 2 on
+  bool nesterov = false;       // needs momentum
+  double weight_decay = 0;     // L2 regularisation: added to the gradient
+  uint64_t rounding_seed = 0;  // of bf16 parameters: at random; 0: to the nearest
 };
 
 // The formulas are those of ops/update/sgd_update. State: "velocity" when there is momentum.

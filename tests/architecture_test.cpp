@@ -34,6 +34,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"autograd", {"core", "ops", "memory"}},
     {"optim", {"core", "ops", "memory", "autograd"}},
     {"nn", {"core", "ops", "memory", "autograd"}},
+    {"nn/published", {"core", "ops", "memory", "autograd", "nn", "data", "formats"}},
     {"train", {"core", "ops", "memory", "autograd", "optim", "nn", "data", "formats"}},
     {"examples", {"core", "ops", "memory", "autograd", "optim", "nn", "data", "formats", "train"}},
     {"tools", {"core", "memory", "data", "examples"}},

@@ -66,11 +66,11 @@ int plan_file(const Options& options) {
   const data::OutputFile output("--output", options.output);
   const auto start = std::chrono::steady_clock::now();
   const Timeline timeline(trace.problem);
-  const Frontier frontier =
-      search(timeline, {.effort = static_cast<int64_t>(options.seconds * kStepsPerSecond)});
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const int64_t all = Simulator(timeline).run(Choices(timeline.gaps(), Choice::keep)).peak;
   const auto budget = static_cast<int64_t>(options.ratio * static_cast<double>(all));
+  const Frontier frontier = search_at(
+      budget, timeline, {.effort = static_cast<int64_t>(options.seconds * kStepsPerSecond)});
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   double total = 0;
   for (const Op& op : trace.problem.ops) total += op.cost;
   const auto above = std::ranges::upper_bound(frontier, budget, {}, &Point::peak);

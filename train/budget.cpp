@@ -10,23 +10,30 @@
 namespace plimsoll::train {
 namespace {
 
+// What programs hold all the time, each storage once: parameters, and what the optimizer has.
+int64_t held_by(const std::vector<Program>& programs) {
+  std::set<const Storage*> seen;
+  int64_t bytes = 0;
+  for (const Program& program : programs)
+    for (const Buffer& buffer : program.buffers)
+      if (buffer.kind == Buffer::Kind::external && seen.insert(buffer.storage.get()).second)
+        bytes += block_bytes(buffer.bytes);
+  return bytes;
+}
+
 // The smallest budget for programs that run one after another, while all that is outside of any of
 // them stays.
 int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& planning) {
-  std::set<const Storage*> outside;
-  int64_t pinned = 0, most = 0, results = 0;
+  int64_t most = 0, results = 0;
   for (const Program& program : programs) results = std::max(results, result_bytes(program));
   for (const Program& program : programs) {
     int64_t own = 0;
-    for (const Buffer& buffer : program.buffers) {
-      if (buffer.kind != Buffer::Kind::external) continue;
-      own += block_bytes(buffer.bytes);
-      if (outside.insert(buffer.storage.get()).second) pinned += block_bytes(buffer.bytes);
-    }
+    for (const Buffer& buffer : program.buffers)
+      if (buffer.kind == Buffer::Kind::external) own += block_bytes(buffer.bytes);
     most = std::max(
         most, budget_planner(program, planning).smallest() - own + results - result_bytes(program));
   }
-  return pinned + most;
+  return held_by(programs) + most;
 }
 
 struct OneThread {
@@ -101,12 +108,15 @@ Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor>
     pool_.set_limit(bytes_ - host_share());
     return planned;
   } catch (const BudgetError&) {
-    const int64_t smallest = smallest_for(step.capture_all(work, window), options_.planning);
+    const std::vector<Program> programs = step.capture_all(work, window);
+    const int64_t smallest = smallest_for(programs, options_.planning);
+    const bool any_batch = held_by(programs) + cut_ <= bytes_;  // no batch changes that
     fail<UsageError>(
         "train: the budget is too small: ", bytes_, " bytes, and the smallest plan found takes ",
         smallest + host_share() + cut_,
         host_share() > 0 ? cat(", of which ", host, " for batches in preparation") : "",
-        ". Allow that many, or search longer.", advice(work, parameters, window, functions));
+        ". Allow that many, or search longer.",
+        any_batch ? advice(work, parameters, window, functions) : " No smaller batch fits either.");
   }
 }
 

@@ -111,14 +111,26 @@ class MpiRanks : public Ranks {
     while (true) std::this_thread::sleep_for(kGrace);
   }
 
+  // MPI_Finalize may wait for a rank that was stopped meanwhile: for as long as the barrier did.
   void close() override {
-    wait(add([this] {
+    const Ticket closing = add([this] {
       MPI_Request request;
       MPI_Ibarrier(MPI_COMM_WORLD, &request);
       finish(&request, "close", kStartTimes * timeout_);  // one of them may still write
       MPI_Finalize();
       over_ = true;
-    }));
+    });
+    const std::chrono::duration<double> most(2 * kStartTimes * timeout_);
+    {
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait_for(lock, most, [&] { return done_ >= closing; })) {
+        say(cat("MPI has not ended for ", most.count(),
+                " s: another rank was stopped, or the network was cut. This one ends; all is "
+                "saved."));
+        _exit(kTimedOut);
+      }
+    }
+    wait(closing);  // what went wrong comes out here
     closed_ = true;
   }
 

@@ -1,8 +1,8 @@
 #include "data/text/bpe.h"
 
 #include <algorithm>
-
-#include "data/text/pretokenize.h"
+#include <cstdio>
+#include <deque>
 
 namespace plimsoll::data {
 namespace {
@@ -18,17 +18,35 @@ constexpr size_t kRememberedBytes = 64, kRememberedPieces = size_t{1} << 18;
 
 BytePairEncoding::BytePairEncoding(std::vector<std::string> tokens, std::span<const Merge> merges,
                                    BpeAttrs attrs)
-    : tokens_(std::move(tokens)), whole_pieces_(attrs.whole_pieces) {
+    : tokens_(std::move(tokens)), attrs_(std::move(attrs)) {
   for (size_t id = 0; id < tokens_.size(); ++id)
     if (!tokens_[id].empty()) ids_.try_emplace(tokens_[id], static_cast<int32_t>(id));
+  find_bytes();
+  add_merges(merges);
+  find_added();
+  normalized_at_ = std::min(found_first_.size(), attrs_.normalized_last ? SIZE_MAX : size_t{1});
+}
+
+void BytePairEncoding::find_bytes() {
+  check<DataError>(!attrs_.characters || attrs_.byte_tokens || attrs_.unknown,
+                   "bpe: there is nothing for a character that is no token. Use a vocabulary with "
+                   "bytes or an unknown token.");
+  if (attrs_.characters && !attrs_.byte_tokens) return;
   for (size_t byte = 0; byte < 256; ++byte) {
-    const std::optional<int32_t> id = find(std::string(1, static_cast<char>(byte)));
+    char text[8];
+    std::snprintf(text, sizeof text, "<0x%02X>", static_cast<unsigned>(byte));
+    const char one = static_cast<char>(byte);
+    const std::optional<int32_t> id =
+        find(attrs_.characters ? std::string_view(text) : std::string_view(&one, 1));
     check<DataError>(id.has_value(), "bpe: there is no token for byte ", byte,
                      ". Use a byte-level vocabulary, which has one for each.");
     bytes_[byte] = *id;
+    if (attrs_.characters) byte_of_.emplace(*id, one);
   }
-  add_merges(merges);
-  for (std::vector<FoundToken>& list : attrs.found_first) {
+}
+
+void BytePairEncoding::find_added() {
+  for (const std::vector<FoundToken>& list : attrs_.found_first) {
     Found& found = found_first_.emplace_back();
     for (const auto& [text, id] : list) {
       check<DataError>(id >= 0 && id < size() && !tokens_[static_cast<size_t>(id)].empty(),
@@ -38,7 +56,7 @@ BytePairEncoding::BytePairEncoding(std::vector<std::string> tokens, std::span<co
                        ". Use the file as it was published.");
       if (found.first_bytes.find(text[0]) == std::string::npos) found.first_bytes += text[0];
     }
-    found.tokens = std::move(list);
+    found.tokens = list;
     std::ranges::stable_sort(found.tokens, std::greater(),
                              [](const FoundToken& token) { return token.text.size(); });
   }
@@ -77,21 +95,55 @@ struct BytePairEncoding::Encoding {
       return rank != other.rank ? rank > other.rank : place > other.place;
     }
   };
+  std::string_view text;               // all of it
+  std::deque<std::string> normalized;  // parts of it, which `known` looks into
   std::vector<int32_t> ids;
   std::vector<Node> nodes;
   std::vector<Candidate> heap;
   std::unordered_map<std::string_view, std::pair<size_t, size_t>> known;
 };
 
+void BytePairEncoding::begin_as_bytes(std::string_view piece, Encoding& to) const {
+  const auto n = static_cast<int32_t>(piece.size());
+  to.nodes.clear();
+  for (int32_t i = 0; i < n; ++i)
+    to.nodes.push_back({bytes_[static_cast<uint8_t>(piece[static_cast<size_t>(i)])], i - 1, i + 1});
+}
+
+// A node for each byte, of which those count that a character, or a byte of one, begins at.
+void BytePairEncoding::begin_as_characters(std::string_view piece, Encoding& to) const {
+  auto& nodes = to.nodes;
+  const auto n = static_cast<int32_t>(piece.size());
+  nodes.assign(piece.size(), {-1, -1, n});
+  int32_t before = -1;
+  const auto put = [&](size_t at, int32_t id) {
+    const auto place = static_cast<int32_t>(at);
+    if (before >= 0) nodes[static_cast<size_t>(before)].after = place;
+    nodes[at] = {id, before, n};
+    before = place;
+  };
+  bool unknown = false;  // the one before
+  for (size_t at = 0, bytes; at < piece.size(); at += bytes) {
+    bytes = character_at(piece, at).bytes;
+    const std::optional<int32_t> id = find(piece.substr(at, bytes));
+    const bool was_unknown = unknown;
+    unknown = !id && !attrs_.byte_tokens;
+    if (id)
+      put(at, *id);
+    else if (attrs_.byte_tokens)
+      for (size_t i = at; i < at + bytes; ++i) put(i, bytes_[static_cast<uint8_t>(piece[i])]);
+    else if (!was_unknown || !attrs_.fuse_unknown)
+      put(at, *attrs_.unknown);
+  }
+}
+
 void BytePairEncoding::encode_piece(std::string_view piece, Encoding& to) const {
-  if (whole_pieces_)
+  if (attrs_.whole_pieces)
     if (const std::optional<int32_t> id = find(piece)) return to.ids.push_back(*id);
   auto& nodes = to.nodes;
   auto& heap = to.heap;
   const auto n = static_cast<int32_t>(piece.size());
-  nodes.clear();
-  for (int32_t i = 0; i < n; ++i)
-    nodes.push_back({bytes_[static_cast<uint8_t>(piece[static_cast<size_t>(i)])], i - 1, i + 1});
+  attrs_.characters ? begin_as_characters(piece, to) : begin_as_bytes(piece, to);
   const auto consider = [&](int32_t place) {
     if (place < 0 || nodes[place].after == n) return;
     const int32_t left = nodes[place].id, right = nodes[nodes[place].after].id;
@@ -100,7 +152,7 @@ void BytePairEncoding::encode_piece(std::string_view piece, Encoding& to) const 
     heap.push_back({merge->second.rank, place, left, right});
     std::push_heap(heap.begin(), heap.end());
   };
-  for (int32_t i = 0; i < n; ++i) consider(i);
+  for (int32_t i = 0; i < n; i = nodes[i].after) consider(i);
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end());
     const auto [rank, place, left, right] = heap.back();
@@ -123,7 +175,7 @@ void BytePairEncoding::encode_pieces(std::string_view text, Encoding& to) const 
   std::vector<int32_t>& ids = to.ids;
   auto& known = to.known;
   for (size_t begin = 0; begin < text.size();) {
-    const size_t end = piece_end(text, begin);
+    const size_t end = piece_end(text, begin, attrs_.cut);
     const std::string_view piece = text.substr(begin, end - begin);
     begin = end;
     const bool remember = piece.size() <= kRememberedBytes;
@@ -140,6 +192,11 @@ void BytePairEncoding::encode_pieces(std::string_view text, Encoding& to) const 
 }
 
 void BytePairEncoding::encode_part(std::string_view text, size_t list, Encoding& to) const {
+  if (text.empty()) return;
+  if (list == normalized_at_ && attrs_.normalization.any()) {
+    const bool is_first = text.data() == to.text.data();
+    text = to.normalized.emplace_back(normalized(text, attrs_.normalization, is_first));
+  }
   if (list == found_first_.size()) return encode_pieces(text, to);
   const auto& [tokens, first_bytes] = found_first_[list];
   size_t begin = 0;  // of what is left
@@ -161,18 +218,35 @@ std::vector<int32_t> BytePairEncoding::encode(std::string_view text) const {
   check<ValueError>(text.size() < (size_t{1} << 31), "encode: the text is too long: ", text.size(),
                     " bytes. Pass less than 2^31 at a time.");
   Encoding encoding;
+  encoding.text = text;
   encoding.ids.reserve(text.size() / 3);
   encode_part(text, 0, encoding);
   return std::move(encoding.ids);
 }
 
 std::string BytePairEncoding::decode(std::span<const int32_t> ids) const {
+  std::string text = decode_inside(ids);
+  const bool marked = attrs_.normalization.front != Front::none && text.starts_with(' ');
+  return marked ? text.substr(1) : text;
+}
+
+std::string BytePairEncoding::decode_inside(std::span<const int32_t> ids) const {
   std::string text;
   for (const int32_t id : ids) {
     check<IndexError>(id >= 0 && id < size() && !tokens_[static_cast<size_t>(id)].empty(),
                       "decode: there is no such token: ", id, " of ", size(),
                       ". Pass ids of this tokenizer.");
-    text += tokens_[static_cast<size_t>(id)];
+    const std::string& token = tokens_[static_cast<size_t>(id)];
+    if (const auto byte = byte_of_.find(id); byte != byte_of_.end()) {
+      text += byte->second;
+      continue;
+    }
+    size_t begin = 0;
+    for (size_t mark;
+         attrs_.normalization.marks && (mark = token.find(kBlankMark, begin)) != token.npos;
+         begin = mark + kBlankMark.size())
+      text.append(token, begin, mark - begin) += ' ';
+    text.append(token, begin);
   }
   return text;
 }

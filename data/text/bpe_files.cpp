@@ -8,6 +8,8 @@
 #include <unordered_map>
 
 #include "data/file.h"
+#include "data/json.h"
+#include "data/text/tokenizer_forms.h"
 
 namespace plimsoll::data {
 namespace {
@@ -17,34 +19,8 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kPublished = ". Use the file as it was published.";
 
-// An object and all in it: keys that are there twice are refused, and so is what is nested deeper
-// than the files here are.
-Json parse_object(std::string_view text, const std::string& name) {
-  constexpr int kMostLevels = 8;
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto hear = [&](int depth, Json::parse_event_t event, Json& value) {
-    check<DataError>(depth <= kMostLevels, "tokenizer: the JSON is nested more than ", kMostLevels,
-                     " deep: ", name, kPublished);
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key) {
-      const auto& key = value.get_ref<const std::string&>();
-      check<DataError>(keys.back().insert(key).second, "tokenizer: a key is there twice: ", name,
-                       " has \"", shown(key), "\"", kPublished);
-    }
-    return true;
-  };
-  // The JSON library would take a NUL for the end of the text and skip a byte order mark.
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  check<DataError>(first != text.npos && text[first] == '{' && text.find('\0') == text.npos,
-                   "tokenizer: this is no JSON object: ", name, kPublished);
-  try {
-    return Json::parse(text.begin(), text.end(), hear);
-  } catch (const Json::parse_error& e) {
-    fail<DataError>("tokenizer: the JSON cannot be read: ", name, " at byte ", e.byte, kPublished);
-  } catch (const Json::out_of_range&) {
-    fail<DataError>("tokenizer: a number is too large: in ", name, kPublished);
-  }
+Json parse(std::string_view text, const std::string& name) {
+  return parse_object(text, {.reader = "tokenizer", .name = name});
 }
 
 // A value as a message has it.
@@ -126,8 +102,16 @@ bool is_id(const Json& value) {
   return value.is_number_unsigned() && value.get<uint64_t>() <= INT32_MAX;
 }
 
-// The table of {"token": id, ...}, whose tokens are written in characters.
-std::vector<std::string> table_of_characters(const Json& vocabulary, const std::string& name) {
+// The bytes of a token as a file has it: in characters that stand for them, or as they are.
+bool bytes_of(std::string_view written, bool plain, std::string& bytes) {
+  if (!plain) return bytes_of(written, bytes);
+  bytes += written;
+  return true;
+}
+
+// The table of {"token": id, ...}.
+std::vector<std::string> table_of_tokens(const Json& vocabulary, const std::string& name,
+                                         bool plain = false) {
   std::vector<std::pair<std::string, int64_t>> entries;
   for (const auto& [token, id] : vocabulary.items()) {
     check<DataError>(is_id(id),
@@ -136,7 +120,7 @@ std::vector<std::string> table_of_characters(const Json& vocabulary, const std::
     check<DataError>(!token.empty(), "tokenizer: a token has no characters: ", name, " gives ",
                      id.get<int64_t>(), " to it", kPublished);
     std::string bytes;
-    entries.emplace_back(bytes_of(token, bytes) ? bytes : token, id.get<int64_t>());
+    entries.emplace_back(bytes_of(token, plain, bytes) ? bytes : token, id.get<int64_t>());
   }
   return table_of(std::move(entries), name);
 }
@@ -195,7 +179,7 @@ constexpr std::pair<const char*, const char*> kRequired[] = {
 
 [[noreturn]] void refuse(const std::string& path, const Json& value, const std::string& name) {
   fail<DataError>("tokenizer: this is not done here: ", name, " asks for ", path, " ",
-                  text_of(value), ". Use a byte-level BPE as GPT-2 has it.");
+                  text_of(value), ". Use a BPE as GPT-2, Llama or Qwen has it.");
 }
 
 // What `section` has under its keys, "" being the whole file, must be settings that are done here.
@@ -255,15 +239,16 @@ std::vector<AddedToken> added_tokens(const Json& list, const Json& vocabulary,
 
 // The merge that two words stand for; DataError unless exactly one blank is between them and all
 // are tokens.
-Merge merge_of(std::string_view words, const Ids& ids, const std::string& name, size_t number) {
+Merge merge_of(std::string_view words, const Ids& ids, const std::string& name, size_t number,
+               bool plain = false) {
   const size_t blank = words.find(' ');
   check<DataError>(blank != words.npos && blank > 0 && blank + 1 < words.size() &&
                        words.find(' ', blank + 1) == words.npos,
                    "tokenizer: this is not two words: ", name, " line ", number, ": \"",
                    shown(words), "\"", kPublished);
   std::string bytes, second;
-  const bool readable =
-      bytes_of(words.substr(0, blank), bytes) && bytes_of(words.substr(blank + 1), second);
+  const bool readable = bytes_of(words.substr(0, blank), plain, bytes) &&
+                        bytes_of(words.substr(blank + 1), plain, second);
   const auto left = ids.find(bytes), right = ids.find(second);
   bytes += second;
   const auto merged = ids.find(bytes);
@@ -275,7 +260,7 @@ Merge merge_of(std::string_view words, const Ids& ids, const std::string& name, 
 
 // Merges are "h e" or ["h", "e"].
 std::vector<Merge> merges_of(const Json& list, const std::vector<std::string>& tokens,
-                             const std::string& name) {
+                             const std::string& name, bool plain) {
   const Ids ids = ids_of(tokens, name);
   std::vector<Merge> merges;
   for (const Json& merge : list) {
@@ -285,7 +270,7 @@ std::vector<Merge> merges_of(const Json& list, const std::vector<std::string>& t
                      " has ", text_of(merge), " in model.merges", kPublished);
     const std::string words = pair ? merge[0].get<std::string>() + ' ' + merge[1].get<std::string>()
                                    : merge.get<std::string>();
-    merges.push_back(merge_of(words, ids, name + ", merges,", merges.size() + 1));
+    merges.push_back(merge_of(words, ids, name + ", merges,", merges.size() + 1, plain));
   }
   return merges;
 }
@@ -305,10 +290,30 @@ void add_tokens(std::vector<std::string>& tokens, const std::vector<AddedToken>&
   }
 }
 
+// What becomes of a character that is no token.
+void take_unknown(const Json& model, const Json& vocabulary, const std::string& name,
+                  BpeAttrs& attrs) {
+  const auto truth = [&](const char* key) {
+    const Json value = model.value(key, Json(false));
+    if (!value.is_boolean()) refuse(cat("model.", key), value, name);
+    return value.get<bool>();
+  };
+  attrs.byte_tokens = truth("byte_fallback");
+  attrs.fuse_unknown = truth("fuse_unk");
+  const Json unknown = model.value("unk_token", Json());
+  if (!unknown.is_string()) return;
+  const auto found = vocabulary.find(unknown.get<std::string>());
+  check<DataError>(found != vocabulary.end(),
+                   "tokenizer: the unknown token is not in the "
+                   "vocabulary: ",
+                   name, " has \"", shown(unknown.get<std::string>()), "\"", kPublished);
+  attrs.unknown = found->get<int32_t>();
+}
+
 }  // namespace
 
 std::vector<std::string> parse_vocabulary(std::string_view json, const std::string& name) {
-  return table_of_characters(parse_object(json, name), name);
+  return table_of_tokens(parse(json, name), name);
 }
 
 std::vector<Merge> parse_merges(std::string_view text, const std::string& name,
@@ -328,22 +333,33 @@ std::vector<Merge> parse_merges(std::string_view text, const std::string& name,
 }
 
 BytePairEncoding parse_tokenizer(std::string_view json, const std::string& name) {
-  const Json file = parse_object(json, name);
+  Json file = parse(json, name);
+  BpeAttrs attrs = take_forms(file);
+  if (attrs.characters || attrs.cut != Cut::gpt2) file.erase("pre_tokenizer");
   check_settings(file, "", name);
   for (const auto& [section, key] : kRequired)
-    check<DataError>(file.contains(section) && file[section].contains(key),
+    check<DataError>((std::string_view(section) == "pre_tokenizer" && attrs.cut != Cut::gpt2) ||
+                         (file.contains(section) && file[section].contains(key)),
                      "tokenizer: something is missing: ", name, " has no ", section, ".", key,
                      kPublished);
   const Json& model = file["model"];
   const Json& vocabulary = model["vocab"];
-  std::vector<std::string> tokens = table_of_characters(vocabulary, name);
-  const std::vector<Merge> merges = merges_of(model["merges"], tokens, name);
-  BpeAttrs attrs{.whole_pieces = model.value("ignore_merges", false), .found_first = {{}, {}}};
+  std::vector<std::string> tokens = table_of_tokens(vocabulary, name, attrs.characters);
+  const std::vector<Merge> merges = merges_of(model["merges"], tokens, name, attrs.characters);
+  attrs.whole_pieces = model.value("ignore_merges", false);
+  attrs.found_first = {{}, {}};
+  if (attrs.characters) take_unknown(model, vocabulary, name, attrs);
   const std::vector<AddedToken> added =
       added_tokens(file.value("added_tokens", Json::array()), vocabulary, name);
   add_tokens(tokens, added, vocabulary, name);
-  for (const AddedToken& token : added)
-    attrs.found_first[token.normalized].push_back({token.content, static_cast<int32_t>(token.id)});
+  for (const AddedToken& token : added) {
+    // Theirs looks for what such a text would be behind a mark.
+    if (token.normalized && attrs.normalization.front == Front::always)
+      refuse("added_tokens.normalized", true, name);
+    const TextNormalization form{.nfc = token.normalized && attrs.normalization.nfc};
+    attrs.found_first[token.normalized].push_back(
+        {normalized(token.content, form, false), static_cast<int32_t>(token.id)});
+  }
   return make(std::move(tokens), merges, name, std::move(attrs));
 }
 

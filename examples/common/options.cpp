@@ -44,11 +44,15 @@ void open_standard_files() {
 }  // namespace
 
 void add_options(CommandLine& app, Options& options, const std::vector<std::string>& models) {
-  options.model = models.front();
   app.group("Training");
-  app.add_option("--model", options.model, "Model to train")
-      ->check(one_of(models))
-      ->capture_default_str();
+  if (models.empty()) {
+    app.add_option("--model", options.model, "Folder of a published model")->check(not_empty());
+  } else {
+    options.model = models.front();
+    app.add_option("--model", options.model, "Model to train")
+        ->check(one_of(models))
+        ->capture_default_str();
+  }
   app.add_option("--device", options.device, "cpu, cuda, or cuda:1 and so on")
       ->capture_default_str();
   app.add_option("--threads", options.threads, "CPU threads; 0: one per core")

@@ -30,11 +30,11 @@ struct Options : train::TrainOptions {
   std::string optimizer = "adam";  // and what it is made with
   double beta2 = 0.999, weight_decay = 0;
   std::string schedule_name = "cosine";
-  int64_t warmup = -1;           // updates; -1: as many as the length asks for
-  bool checkpoint = false;       // at each block
-  std::string weights;           // file to begin with; empty: weights are drawn
-  std::string exported;          // file for the trained weights; empty: none
-  std::string json;              // file for the figures; empty: none
+  int64_t warmup = -1;      // updates; -1: as many as the length asks for
+  bool checkpoint = false;  // at each block
+  std::string weights;      // file to begin with; empty: weights are drawn
+  std::string exported;     // file for the trained weights; empty: none
+  std::string json;         // file for the figures; empty: none
   std::string device = "cpu";
   int threads = 0;            // 0: as many as the machine has cores
   double comm_timeout = 120;  // seconds
@@ -45,7 +45,7 @@ struct Options : train::TrainOptions {
 };
 
 // Options that every training example has; `models` are the names --model accepts, the first is
-// the default.
+// the default; none: it is a folder.
 void add_options(CommandLine& app, Options& options, const std::vector<std::string>& models);
 
 // --budget, --plan-only, --plan-seconds, --cost, and pictures: --report, --snapshot, --trace.

@@ -1,6 +1,12 @@
 #include "examples/common/recipe.h"
 
+#include <algorithm>
+
+#include "nn/decoder/block.h"
+#include "nn/embedding.h"
 #include "optim/adam.h"
+#include "optim/eight_bit.h"
+#include "optim/muon.h"
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
 
@@ -15,14 +21,38 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Options& options,
   if (options.optimizer == "adam")
     return std::make_unique<optim::Adam>(std::move(parameters),
                                          optim::AdamOptions{.beta2 = beta2, .weight_decay = decay});
-  if (options.optimizer == "adamw")
+  if (options.optimizer == "adamw" || options.optimizer == "muon")
     return std::make_unique<optim::AdamW>(
         std::move(parameters), optim::AdamWOptions{.beta2 = beta2, .weight_decay = decay});
+  if (options.optimizer == "adamw8bit")
+    return std::make_unique<optim::AdamW8bit>(
+        std::move(parameters), optim::AdamW8bitOptions{.beta2 = beta2, .weight_decay = decay});
+  if (options.optimizer == "sgd8bit")
+    return std::make_unique<optim::SGD8bit>(
+        std::move(parameters), optim::SGD8bitOptions{.momentum = kMomentum, .weight_decay = decay});
   if (options.optimizer == "rmsprop")
     return std::make_unique<optim::RMSprop>(std::move(parameters),
                                             optim::RMSpropOptions{.weight_decay = decay});
   return std::make_unique<optim::SGD>(
       std::move(parameters), optim::SgdOptions{.momentum = kMomentum, .weight_decay = decay});
+}
+
+// The matrices between, which Muon is for: not tables, whose rows are looked up.
+std::vector<bool> are_hidden_matrices(const nn::Module& model) {
+  std::vector<Tensor> tables;
+  model.visit([&](const std::string&, const nn::Module& module) {
+    const bool looked_up = dynamic_cast<const nn::Embedding*>(&module) ||
+                           dynamic_cast<const nn::LearnedPositions*>(&module) ||
+                           dynamic_cast<const nn::DecoderTable*>(&module);
+    if (looked_up)
+      for (const Tensor& table : module.parameters()) tables.push_back(table);
+  });
+  std::vector<bool> hidden;
+  for (const Tensor& p : model.parameters())
+    hidden.push_back(p.rank() == 2 && std::ranges::none_of(tables, [&](const Tensor& table) {
+                       return table.value().storage == p.value().storage;
+                     }));
+  return hidden;
 }
 
 }  // namespace
@@ -33,8 +63,9 @@ void add_recipe_options(CommandLine& app, Options& options) {
       ->check(positive_number())
       ->capture_default_str();
   app.add_option("--optimizer", options.optimizer,
-                 "What updates the weights; sgd has a momentum of 0.9")
-      ->check(one_of({"adam", "adamw", "sgd", "rmsprop"}))
+                 "What updates the weights; sgd has a momentum of 0.9, 8bit says how its state is "
+                 "kept, muon is of the matrices between, with adamw for the rest")
+      ->check(one_of({"adam", "adamw", "sgd", "rmsprop", "adamw8bit", "sgd8bit", "muon"}))
       ->capture_default_str();
   app.add_option("--weight-decay", options.weight_decay,
                  "Decay of matrices and kernels; gains and biases have none. Of adamw it is "
@@ -52,10 +83,23 @@ void add_recipe_options(CommandLine& app, Options& options) {
 }
 
 Recipe::Recipe(const nn::Module& model, const Options& options) : parameters_(model.parameters()) {
+  std::vector<bool> by_muon(parameters_.size());
+  if (options.optimizer == "muon") {
+    by_muon = are_hidden_matrices(model);
+    std::vector<Tensor> hidden;
+    for (size_t i = 0; i < by_muon.size(); ++i)
+      if (by_muon[i]) hidden.push_back(parameters_[i]);
+    check<UsageError>(!hidden.empty(),
+                      "--optimizer muon: the model has no matrix between its layers. Use adamw.");
+    groups_.emplace_back("hidden", std::make_unique<optim::Muon>(
+                                       std::move(hidden),
+                                       optim::MuonOptions{.weight_decay = options.weight_decay,
+                                                          .scale = optim::MuonScale::like_adamw}));
+  }
   for (const bool matrices : {true, false}) {
     std::vector<Tensor> some;
-    for (const Tensor& p : parameters_)
-      if ((p.rank() >= 2) == matrices) some.push_back(p);
+    for (size_t i = 0; i < parameters_.size(); ++i)
+      if ((parameters_[i].rank() >= 2) == matrices && !by_muon[i]) some.push_back(parameters_[i]);
     if (some.empty()) continue;
     const double decay = matrices ? options.weight_decay : 0;
     groups_.emplace_back(matrices ? "matrices" : "vectors",

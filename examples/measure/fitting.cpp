@@ -16,11 +16,18 @@ namespace plimsoll::examples {
 namespace {
 
 bool is_text(const FitModel& model) {
-  return std::ranges::find(text_model_names(), model.name) != text_model_names().end();
+  return model.tuning.config ||
+         std::ranges::find(text_model_names(), model.name) != text_model_names().end();
 }
 
-std::unique_ptr<Staged> make_model(const FitModel& model, Device device) {
+std::unique_ptr<nn::Module> make_model(const FitModel& model, Device device) {
   nn::Initializer init{.placement = {.device = device}};
+  if (model.tuning.config)
+    return std::make_unique<nn::Decoder>(model.tuning.config->decoder,
+                                         device == Device::null
+                                             ? nn::null_weights(model.tuning.base_type())
+                                             : nn::drawn_weights(init),
+                                         init, decoder_options(model.tuning, model.context));
   if (model.name == "gpt") return make_gpt(model.gpt, /*checkpoint=*/false, init);
   if (model.name == "gpt2-124M") return make_gpt(kGpt2, /*checkpoint=*/false, init);
   if (model.name == "textcls")
@@ -48,7 +55,7 @@ class Plans {
     }
     const BudgetPlanner& planner = planner_for(batch);
     if (planner.largest() > bytes && planner.smallest() > bytes) return std::nullopt;
-    const PlannedProgram planned = planner.plan_within(bytes);
+    const PlannedProgram planned = plan_within(planner, bytes);
     const Recompute& recompute = planned.plan.recompute;
     const Lanes lanes = predicted(planned.program, options_);
     const double kept = predicted(program_for(batch), options_).computing;
@@ -125,11 +132,16 @@ TrainingStep::TrainingStep(const FitModel& model, Precision precision, Device de
   } else {
     std::vector<Tensor> matrices, vectors;
     for (const Tensor& p : parameters_) (p.rank() >= 2 ? matrices : vectors).push_back(p);
-    optimizers_.push_back(optim::AdamW(std::move(matrices), {.weight_decay = 0.1}));
-    optimizers_.push_back(optim::AdamW(std::move(vectors), {.weight_decay = 0}));
-    groups_.emplace(std::vector<optim::ParameterGroup>{{"matrices", optimizers_[0]},
-                                                       {"vectors", optimizers_[1]}},
-                    parameters_);
+    std::vector<optim::ParameterGroup> groups;
+    optimizers_.reserve(2);  // groups refer to them
+    const auto add = [&](const char* name, std::vector<Tensor> some, double decay) {
+      if (some.empty()) return;
+      optimizers_.push_back(optim::AdamW(std::move(some), {.weight_decay = decay}));
+      groups.push_back({name, optimizers_.back()});
+    };
+    add("matrices", std::move(matrices), 0.1);
+    add("vectors", std::move(vectors), 0);
+    groups_.emplace(std::move(groups), parameters_);
   }
   if (model.ranks == 0) return;
   ranks_.emplace(0, model.ranks);
@@ -176,7 +188,9 @@ std::pair<Tensor, std::vector<Tensor>> TrainingStep::add_batch(std::span<const T
   const Autocast scope(precision_);
   nn::Mode mode = nn::training(in[2]);
   if (statistics_) mode.statistics = &*statistics_;
-  const Tensor loss = cross_entropy((*model_)(in[0], mode), in[1]);
+  const Tensor output = (*model_)(in[0], mode);
+  const auto* decoder = dynamic_cast<const nn::Decoder*>(model_.get());
+  const Tensor loss = decoder ? decoder->loss(output, in[1]) : cross_entropy(output, in[1]);
   const Tensor weight = window_ ? window_->weight(optim::counted(in[1])) : Tensor();
   std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
   if (window_) sums = window_->add(std::move(sums), weight);

@@ -14,6 +14,7 @@
 #include "core/ranks/planned_ranks.h"
 #include "examples/models/cnn_models.h"
 #include "examples/models/transformer_models.h"
+#include "examples/models/tuning.h"
 #include "memory/recompute/budget.h"
 #include "memory/step/lanes.h"
 #include "optim/accumulation.h"
@@ -28,7 +29,8 @@ struct FitModel {
   std::string name = "lenet";
   ImageSize image{28, 28, 1, 10};  // of the convolution nets
   GptSize gpt{};                   // of gpt
-  int64_t context = 128;           // of textcls and gpt2-124M
+  int64_t context = 128;           // of textcls, gpt2-124M and a folder
+  Tuning tuning{};                 // of a published folder, in place of the name
   int64_t ranks = 0;               // that share windows of `accumulate` batches; 0: there are none
   int64_t accumulate = 1;
   int64_t shard = 0;  // what they share out: the stage of optim/ranks/shards.h
@@ -52,7 +54,7 @@ class TrainingStep {
   FitModel choice_;
   Precision precision_;
   Device device_;
-  std::unique_ptr<Staged> model_;
+  std::unique_ptr<nn::Module> model_;
   std::vector<Tensor> parameters_;
   std::vector<optim::Optimizer> optimizers_;  // one for all, or for matrices and vectors
   mutable std::optional<optim::ParameterGroups> groups_;

@@ -1,5 +1,6 @@
 #include "examples/writing/saved_gpt.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
@@ -11,6 +12,7 @@
 #include "examples/models/weights.h"
 #include "formats/safetensors.h"
 #include "memory/pool/pooled_allocator.h"
+#include "nn/published/adapter.h"
 #include "ops/pointwise/copy/copy.h"
 #include "train/run_folder.h"
 #include "train/saves.h"
@@ -54,19 +56,62 @@ GptSize size_in(const formats::Safetensors& file, const std::string& model) {
   return size;
 }
 
+bool is_folder(const std::string& path) {
+  std::error_code none;
+  return !path.empty() && fs::is_directory(path, none);
+}
+
+// What is wrong with a file, with the option in front.
+template <class F>
+auto naming(const char* option, const std::string& value, const F& f) {
+  try {
+    return f();
+  } catch (const DataError& e) {
+    fail<DataError>(option, " ", value, ": ", e.what());
+  } catch (const ValueError& e) {
+    fail<DataError>(option, " ", value, ": ", e.what());
+  }
+}
+
 }  // namespace
 
 SavedGpt::SavedGpt(const GptSource& source) {
   check<UsageError>(!source.run.empty() || !source.model.empty(),
-                    "--run: there is no model to write with. Name a run, or use --model ",
+                    "--run: there is no model to write with. Name a run, or use --model with a "
+                    "published folder, or ",
                     kPublished, " with --weights and --tokenizer.");
+  check<UsageError>(source.adapter.empty() || is_folder(source.model),
+                    "--adapter: it belongs to a model that --model names the folder of: ",
+                    source.adapter, ". Name that folder, or leave it out.");
   check<UsageError>(source.run.empty() || (source.model.empty() && source.weights.empty()),
                     "--run: a run has its own model and weights: ", source.run,
                     ". Leave out --model and --weights, or --run.");
-  source.run.empty() ? open_published(source) : open_run(source);
+  if (!source.run.empty())
+    open_run(source);
+  else
+    is_folder(source.model) ? open_folder(source) : open_published(source);
+}
+
+void SavedGpt::open_folder(const GptSource& source) {
+  for (const auto& [option, value] :
+       {std::pair("--data", source.data), {"--weights", source.weights}})
+    check<UsageError>(value.empty(), option, ": --model ", source.model,
+                      " is a folder with weights and a tokenizer of its own: ", value,
+                      ". Leave it out.");
+  weights_ = source.model;
+  naming("--model", source.model, [&] { config_ = published::read_config(weights_); });
+  name_ = config_->decoder.architecture;
+  size_.vocabulary = config_->decoder.vocabulary;
+  if (!source.adapter.empty()) {
+    adapter_ = source.adapter;
+    naming("--adapter", source.adapter, [&] { lora_ = published::read_adapter_options(adapter_); });
+  }
+  open_tokenizer(source.tokenizer.empty() ? source.model : source.tokenizer);
 }
 
 void SavedGpt::open_published(const GptSource& source) {
+  check<UsageError>(source.model == kPublished, "--model: there is no such folder, and it is not ",
+                    kPublished, ": ", source.model, ". Name a folder with a config.json.");
   check<UsageError>(source.data.empty(), "--data: --model ", kPublished,
                     " reads tokens of its own vocabulary: ", source.data, ". Leave it out.");
   published_ = true;
@@ -109,7 +154,9 @@ void SavedGpt::open_tokenizer(const std::string& path) {
   check<UsageError>(!path.empty(), "--tokenizer: --model ", name_,
                     " writes tokens, and nothing says what text they are. Name its folder.");
   data::BytePairEncoding bpe = data::load_tokenizer(path);
-  check<DataError>(bpe.size() == size_.vocabulary, "--tokenizer ", path, ": it has ", bpe.size(),
+  // Published tables may have rows that no token has.
+  check<DataError>(bpe.size() == size_.vocabulary || (config_ && bpe.size() < size_.vocabulary),
+                   "--tokenizer ", path, ": it has ", bpe.size(),
                    " tokens, and the model was trained with ", size_.vocabulary,
                    ". Name the one that its text was made with.");
   tokens_ = std::move(bpe);
@@ -135,7 +182,8 @@ void SavedGpt::open_text(const std::string& source, bool of_run,
 
 std::vector<int64_t> SavedGpt::encode(const std::string& text) const {
   if (const auto* bpe = std::get_if<data::BytePairEncoding>(&tokens_)) {
-    const std::vector<int32_t> ids = bpe->encode(text);
+    std::vector<int32_t> ids = bpe->encode(text);
+    ids.insert(ids.begin(), bpe->front().begin(), bpe->front().end());
     return {ids.begin(), ids.end()};
   }
   try {
@@ -149,13 +197,36 @@ std::vector<int64_t> SavedGpt::encode(const std::string& text) const {
 std::string SavedGpt::decode(int64_t token) const {
   if (const auto* vocabulary = std::get_if<data::Vocabulary>(&tokens_))
     return vocabulary->decode(std::array{token});
-  return std::get<data::BytePairEncoding>(tokens_).decode(std::array{static_cast<int32_t>(token)});
+  const auto& bpe = std::get<data::BytePairEncoding>(tokens_);
+  if (token >= bpe.size()) return "";  // a row that no token has
+  return bpe.decode_inside(std::array{static_cast<int32_t>(token)});
 }
 
-std::unique_ptr<Staged> SavedGpt::make(const Placement& placement) const {
+bool SavedGpt::is_end(int64_t token) const {
+  return config_ && std::ranges::find(config_->ends, token) != config_->ends.end();
+}
+
+int64_t SavedGpt::context() const { return config_ ? config_->decoder.context : size_.context; }
+
+std::unique_ptr<nn::Module> SavedGpt::make(const Placement& placement, int64_t context) const {
+  if (config_) return make_of_folder(placement, context);
   nn::Initializer init{.placement = placement, .draws = false};
   auto model = make_gpt(size_, /*checkpoint=*/false, init);
   if (placement.device != Device::null) published_ ? read_published(*model) : read_save(*model);
+  return model;
+}
+
+std::unique_ptr<nn::Module> SavedGpt::make_of_folder(const Placement& placement,
+                                                     int64_t context) const {
+  nn::Initializer init{.placement = placement, .draws = false};
+  const nn::DecoderOptions options{.converted = true, .context = context, .lora = lora_};
+  const std::string folder = weights_.string();
+  if (placement.device == Device::null)
+    return naming("--adapter", adapter_.string(),
+                  [&] { return published::plan(*config_, init, options); });
+  auto model = naming("--model", folder, [&] { return published::load(weights_, init, options); });
+  if (lora_)
+    naming("--adapter", adapter_.string(), [&] { published::read_adapter(adapter_, *model); });
   return model;
 }
 

@@ -61,10 +61,12 @@ void add_writing_options(CommandLine& app, WritingOptions& options) {
       ->check(not_empty());
   app.add_option("--data", options.data, "Where the text of that run lies now [as it was]")
       ->check(not_empty());
-  app.add_option("--model", options.model, "A published model instead")
-      ->check(one_of({"gpt2-124M"}));
-  app.add_option("--weights", options.weights, "Its safetensors file, as Hugging Face has it")
+  app.add_option("--model", options.model,
+                 "A published model instead: its folder as Hugging Face has it, or gpt2-124M")
       ->check(not_empty());
+  app.add_option("--adapter", options.adapter, "Folder of an adapter of that model, in PEFT's form")
+      ->check(not_empty());
+  app.add_option("--weights", options.weights, "Safetensors file of gpt2-124M")->check(not_empty());
   app.add_option("--tokenizer", options.tokenizer,
                  "Folder with vocab.json and merges.txt, or tokenizer.json: for tokens that are no "
                  "characters")
@@ -130,7 +132,7 @@ std::string prompt_of(const WritingOptions& options) {
 }
 
 nn::GeneratorOptions reads_of(const WritingOptions& options, const SavedGpt& gpt, int64_t prompt) {
-  const int64_t most = gpt.size().context;
+  const int64_t most = gpt.context();
   check<UsageError>(options.context <= most, "--context: ", gpt.name(), " has ", most,
                     " positions: ", options.context, ". Use at most as many.");
   const int64_t needed = prompt + options.tokens - 1;  // the last token is not read

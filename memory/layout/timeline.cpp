@@ -1,6 +1,7 @@
 #include "memory/layout/timeline.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "memory/layout/lifetimes.h"
 
@@ -39,6 +40,23 @@ std::vector<ModuleName> modules_of_buffers(const Program& program) {
   return modules;
 }
 
+// A wait names what its start has written.
+std::vector<Flight> flights_of(const Program& program) {
+  std::vector<Flight> flights;
+  std::unordered_map<int, size_t> open;  // by the buffer that is received into
+  for (int i = 0; const Instruction& instruction : program.instructions) {
+    if (instruction.op->talk && instruction.op->talk->later) {
+      open[instruction.out[0].buffer] = flights.size();
+      flights.push_back({.begin = i, .bytes = bytes_of(instruction.out[0].meta)});
+    } else if (instruction.op->talk && instruction.in.size() == 3) {
+      if (const auto flight = open.find(instruction.in[1].buffer); flight != open.end())
+        flights[flight->second].end = i + 1;
+    }
+    ++i;
+  }
+  return flights;
+}
+
 }  // namespace
 
 MemoryTimeline make_timeline(const Program& program, const Plan& plan) {
@@ -48,6 +66,7 @@ MemoryTimeline make_timeline(const Program& program, const Plan& plan) {
   timeline.add("results", nullptr);
   const int instants = static_cast<int>(timeline.ops.size());
   timeline.live.resize(timeline.ops.size());
+  timeline.flights = flights_of(program);
 
   const auto add = [&](const Rectangle& rectangle) {
     if (rectangle.bytes == 0 || rectangle.begin == rectangle.end) return;

@@ -26,6 +26,13 @@ struct Rectangle {
   bool in_arena() const { return offset != Plan::kNowhere; }
 };
 
+// Bytes on their way between ranks, from the instruction that starts them to the one that waits.
+struct Flight {
+  int begin = 0, end = 0;  // instructions, half-open
+  int64_t bytes = 0;       // that arrive
+  bool operator==(const Flight&) const = default;
+};
+
 struct MemoryTimeline {
   // The op of each instruction and its module; the last stands for the copying out of the results,
   // which counts as one instruction more.
@@ -36,6 +43,7 @@ struct MemoryTimeline {
   std::vector<BytesByClass> live;
   // Those of the arena never overlap; those outside, parameters and inputs, are there all the time.
   std::vector<Rectangle> rectangles;
+  std::vector<Flight> flights;  // in the order of their start
 
   void add(const char* op, ModuleName module) {
     ops.push_back(op);

@@ -75,10 +75,27 @@ BudgetPlanner::Priced::Priced(const Order& of, std::vector<Cost> given)
     options.effort = own.effort_left;
     std::ranges::move(own.points, std::back_inserter(starts));
   }
+  effort_left = options.effort;
+  options.effort /= recompute::kLadder;
+  effort_left -= options.effort;
   points = recompute::improve(timeline, options, starts);
   const recompute::Point& least = order->least().plan;
   const double cost = recompute::Simulator(timeline).run(least.choices).cost;
   points.insert(points.begin(), {least.peak, cost, least.choices});
+}
+
+// The first budget that is asked for gets most of what is left, the next most of the rest.
+void BudgetPlanner::Priced::improve_at(int64_t peak) const {
+  recompute::SearchOptions options = order->search;
+  options.effort = effort_left / 4 * 3;
+  effort_left -= options.effort;
+  const recompute::Timeline timeline(recompute::problem_of(order->program, each(costs, kFarthest)));
+  for (recompute::Point& point : recompute::improve_at(peak, timeline, options, points)) {
+    const auto known = [&](const recompute::Point& other) {
+      return other.peak <= point.peak && other.cost <= point.cost;
+    };
+    if (std::ranges::none_of(points, known)) points.push_back(std::move(point));
+  }
 }
 
 const BudgetPlanner::Priced::Estimate& BudgetPlanner::Priced::estimate(size_t point) const {
@@ -163,6 +180,10 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
     best = &order;
     best_point = point;
   }
+  // What is lost between buffers when a plan is placed will be lost of better ones too.
+  const int64_t gaps = best->estimate(best_point).arena_bytes - best->points[best_point].peak;
+  best->improve_at(budget - outside_ - std::max<int64_t>(gaps, 0));
+  best_point = cheapest(*best, budget);
   const Program& program = best->order->program;
   PlannedProgram planned{
       recompute::rewrite(program, best->order->schedule(best->points[best_point])), {}};

@@ -7,9 +7,10 @@
 //   planned.plan.total_bytes()                  // <= 300 MiB - the results of the run before
 //   planned.plan.recompute.added_seconds        // what it costs
 //
-// The plans for all budgets are searched at once (recompute/search.h), so that a larger budget
-// never costs more time, and the smallest that was found is known: planner.smallest() works, one
-// granule less is refused. A longer search may find a smaller one. One thread at a time.
+// Plans for all budgets are searched at once (recompute/search.h), and the smallest that was found
+// is known: planner.smallest() works, one granule less is refused. A longer search may find a
+// smaller one. What is asked for is then searched by itself, so that a budget never costs more time
+// than a smaller one that was asked for before. One thread at a time.
 //
 // What is the smallest is searched by the model's costs, whatever the options say: so equal
 // programs have equal smallest budgets, in each process and on each day, and measuring is left for
@@ -82,12 +83,15 @@ class BudgetPlanner {
       double seconds = 0, repeated = 0;  // of the whole step, of what runs again
     };
     const Estimate& estimate(size_t point) const;
+    void improve_at(int64_t peak) const;  // adds points of this size
 
     const Order* order;
-    std::vector<Cost> costs;     // of each instruction
-    double once;                 // of all of them
-    bool by_arena;               // some cost is not the same near and far
-    recompute::Frontier points;  // the order's least() in front of what was found beside it
+    std::vector<Cost> costs;  // of each instruction
+    double once;              // of all of them
+    bool by_arena;            // some cost is not the same near and far
+    // The order's least(), then what was found beside it, then for budgets that were asked for.
+    mutable recompute::Frontier points;
+    mutable int64_t effort_left;
     mutable std::map<size_t, Estimate> estimates;  // of the points that were looked at
   };
   const std::vector<Priced>& priced() const;

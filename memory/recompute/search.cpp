@@ -9,6 +9,8 @@ namespace {
 constexpr size_t kDescents = 6;
 constexpr int kPrunes = 6;             // of a random repair
 constexpr double kNoise = 1.2;         // of the random repairs
+constexpr double kLittleNoise = 0.3;   // of half of them at one target
+constexpr double kHeat = 0.002;        // of a step: what is taken though it costs more
 constexpr double kWorthPruning = 1.3;  // times the cost that is to be beaten
 constexpr int kTriesLower = 2500;      // without a gain: of the search for the smallest peak,
 constexpr int kTries = 15;             // and at a target in one sweep
@@ -40,13 +42,25 @@ class Search {
   }
 
   Frontier improve(const Frontier& starts) {
-    const int64_t highest = keep_all().outcome.peak;
-    for (const Point& start : starts) add(evictor_.evaluate(start.choices));
+    const int64_t highest = begin_with(starts);
     if (timeline_.gaps() > 0 && highest > 0) sweep(frontier_.front().peak, highest);
     return std::move(frontier_);
   }
 
+  Frontier improve_at(int64_t peak, const Frontier& starts) {
+    begin_with(starts);
+    if (frontier_.front().peak <= peak && peak < frontier_.back().peak) anneal(peak);
+    return std::move(frontier_);
+  }
+
  private:
+  // Returns the peak of keeping all.
+  int64_t begin_with(const Frontier& starts) {
+    const int64_t highest = keep_all().outcome.peak;
+    for (const Point& start : starts) add(evictor_.evaluate(start.choices));
+    return highest;
+  }
+
   int64_t target_of(int level, int64_t lowest, int64_t highest) const {
     const double ratio = static_cast<double>(highest) / static_cast<double>(lowest);
     const auto target =
@@ -99,6 +113,34 @@ class Search {
                     begin + effort / options_.levels * (k + 1)))
           idle = -1;
       }
+    }
+  }
+
+  // All that is left of the effort at one target. The temperature falls from kHeat of a step to 0.
+  void anneal(int64_t target) {
+    double step = 0;
+    for (const Op& op : timeline_.problem.ops) step += op.cost;
+    Candidate current = evictor_.evaluate(std::prev(first_above(target))->choices);
+    evictor_.prune(current, target);
+    add(current);
+    double best = current.outcome.cost;
+    const int64_t begin = evictor_.steps();
+    std::uniform_real_distribution<double> chance(0, 1);
+    while (evictor_.steps() < options_.effort && best > 0) {
+      const double spent = static_cast<double>(evictor_.steps() - begin) /
+                           static_cast<double>(options_.effort - begin);
+      const double temperature = kHeat * step * (1 - spent);
+      Candidate next = evictor_.evaluate(disturbed(current.choices));
+      if (!evictor_.reduce(next, target, random_() % 2 ? kNoise : kLittleNoise, random_)) continue;
+      if (next.outcome.cost < kWorthPruning * current.outcome.cost)
+        evictor_.prune(next, target, kPrunes);
+      const double more = next.outcome.cost - current.outcome.cost;
+      if (more > 0 && std::exp(-more / std::max(temperature, 1e-300)) < chance(random_)) continue;
+      current = std::move(next);
+      if (current.outcome.cost >= best * kGain) continue;
+      evictor_.prune(current, target);
+      best = current.outcome.cost;
+      add(current);
     }
   }
 
@@ -254,6 +296,20 @@ Descent descend(const Timeline& timeline, const SearchOptions& options) {
 
 Frontier improve(const Timeline& timeline, const SearchOptions& options, const Frontier& starts) {
   return Search(timeline, options).improve(starts);
+}
+
+Frontier improve_at(int64_t peak, const Timeline& timeline, const SearchOptions& options,
+                    const Frontier& starts) {
+  return Search(timeline, options).improve_at(peak, starts);
+}
+
+Frontier search_at(int64_t peak, const Timeline& timeline, const SearchOptions& options) {
+  const Descent lowest = descend(timeline, options);
+  SearchOptions part = options;
+  part.effort = lowest.effort_left / kLadder;
+  const Frontier ladder = improve(timeline, part, lowest.points);
+  part.effort = lowest.effort_left - part.effort;
+  return improve_at(peak, timeline, part, ladder);
 }
 
 Frontier search(const Timeline& timeline, const SearchOptions& options) {

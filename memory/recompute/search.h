@@ -9,8 +9,10 @@
 // the plans of textbooks (a backward pass in segments: Chen et al., "Training Deep Nets with
 // Sublinear Memory Cost", 2016), brings each below a ladder of targets greedily, and improves what
 // it has at each target, up and down the ladder, by a large-neighbourhood search: keep a few gaps
-// again at random, repair, prune, take it if it costs less. Effort is counted in ops simulated, not
-// in seconds: equal problems give equal plans.
+// again at random, repair, prune, take it if it costs less. For one size of memory the same goes on
+// with simulated annealing: what costs a little more is taken too, less and less often (Kirkpatrick
+// et al., "Optimization by Simulated Annealing", 1983). Effort is counted in ops simulated, not in
+// seconds: equal problems give equal plans.
 #pragma once
 
 #include "memory/recompute/evict.h"
@@ -18,6 +20,9 @@
 namespace plimsoll::recompute {
 
 constexpr double kStepsPerSecond = 2.5e7;  // ops that are simulated, on a core of 2025
+
+// The ladder gets so many-th of the effort where one size of memory is searched besides.
+constexpr int64_t kLadder = 4;
 
 struct SearchOptions {
   int64_t effort = 50'000'000;  // ops simulated
@@ -44,6 +49,11 @@ Descent descend(const Timeline& timeline, const SearchOptions& options = {});
 // Better plans at each target, beginning with any choices, those of a search at other costs too:
 // of the points only `choices` are read.
 Frontier improve(const Timeline& timeline, const SearchOptions& options, const Frontier& starts);
+// Better plans for one size of memory alone, with all of the effort.
+Frontier improve_at(int64_t peak, const Timeline& timeline, const SearchOptions& options,
+                    const Frontier& starts);
+// The three together, most of the effort for this size of memory.
+Frontier search_at(int64_t peak, const Timeline& timeline, const SearchOptions& options = {});
 
 // What textbooks do: the step is cut into segments before the moment with the most bytes alive;
 // what is alive at a cut is kept, everything else that is needed later is made again, a segment at

@@ -18,11 +18,6 @@ PlannedProgram without_budget(const Program& captured) {
   return {std::move(program), std::move(plan)};
 }
 
-// Some values are made again instead of kept.
-PlannedProgram within_budget(const Program& captured, const StepBudget& budget) {
-  return budget_planner(captured, budget.planning).plan_within(budget.bytes, budget.elsewhere);
-}
-
 }  // namespace
 
 Program capture_live(const StepFunction& function, const Metas& inputs) {
@@ -44,8 +39,19 @@ BudgetPlanner budget_planner(Program captured, BudgetOptions options) {
   return {std::move(orders), options};
 }
 
+PlannedProgram plan_within(const BudgetPlanner& planner, int64_t bytes, int64_t elsewhere) {
+  PlannedProgram planned = planner.plan_within(bytes, elsewhere);
+  if (!exchanges(planned.program)) return planned;
+  Program early = talk_early(planned.program);
+  Plan plan = make_plan(early);
+  if (plan.total_bytes() + plan.result_bytes + elsewhere > bytes) return planned;
+  plan.recompute = planned.plan.recompute;
+  return {std::move(early), std::move(plan)};
+}
+
 PlannedProgram plan_step(const Program& captured, const StepBudget& budget) {
-  return budget.bytes > 0 ? within_budget(captured, budget) : without_budget(captured);
+  if (budget.bytes == 0) return without_budget(captured);
+  return plan_within(budget_planner(captured, budget.planning), budget.bytes, budget.elsewhere);
 }
 
 }  // namespace plimsoll

@@ -28,6 +28,10 @@ struct StepBudget {
 // ranks must plan alike.
 BudgetPlanner budget_planner(Program captured, BudgetOptions options);
 
+// What a planner makes of a budget, with exchanges beside the computation where there is room for
+// what is in flight. BudgetError as plan_step().
+PlannedProgram plan_within(const BudgetPlanner& planner, int64_t bytes, int64_t elsewhere = 0);
+
 // The program as it runs, with its plan. What costs no time is done always, recompute where a
 // budget asks for it. BudgetError naming the smallest budget that would do.
 PlannedProgram plan_step(const Program& captured, const StepBudget& budget);

@@ -43,7 +43,7 @@ Generator::Generator(const Module& model, GeneratorOptions options)
       options_(std::move(options)),
       cache_(model_, {.context = options_.context}),
       step_(reading(model_, cache_)),
-      device_(model_.parameters().front().device()) {
+      device_(cache_.device()) {
   for (const int64_t tokens : options_.reads)
     check<ValueError>(1 <= tokens && tokens <= options_.context,
                       "generator: so many tokens cannot be read: ", tokens, " in a context of ",

@@ -14,6 +14,7 @@
 #include "core/cuda/faults.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
+#include "ops/common/random_rounding.h"
 #include "ops/common/scalar.cuh"
 #include "ops/common/step_count.h"
 
@@ -27,6 +28,16 @@ struct UpdateScalars {
   uint64_t* fault;   // for a step below 1
 };
 
+template <class C>
+__device__ void set_parameter(const Elements<C>& param, int64_t i, C value,
+                              const RandomRounding& rounding) {
+  if constexpr (std::is_same_v<C, float>)
+    if (rounding.key != 0 && param.dtype == DType::bf16)
+      value = rounded_at_random(
+          value, random_words(rounding.key, rounding.step, static_cast<uint64_t>(i / 4))[i % 4]);
+  param.set(i, value);
+}
+
 // of: the parameter, its gradient, and its slots, of n elements each.
 template <class F, class C, size_t... K>
 __global__ void update_kernel(std::array<Elements<C>, 2 + sizeof...(K)> of, int64_t n,
@@ -38,9 +49,10 @@ __global__ void update_kernel(std::array<Elements<C>, 2 + sizeof...(K)> of, int6
   if (threadIdx.x == 0) new (memory) Step(options, all.lr.get(), static_cast<double>(*all.counter));
   __syncthreads();
   const Step step = *std::launder(reinterpret_cast<const Step*>(memory));
+  const RandomRounding rounding = random_rounding(options, static_cast<double>(*all.counter));
   for (int64_t i = first_index(); i < n; i += total_threads()) {
     [[maybe_unused]] C s[] = {of[2 + K].get(i)..., C()};
-    of[0].set(i, step(of[0].get(i), of[1].get(i), s[K]...));
+    set_parameter(of[0], i, step(of[0].get(i), of[1].get(i), s[K]...), rounding);
     (of[2 + K].set(i, s[K]), ...);
   }
 }

@@ -20,9 +20,11 @@
 #include <utility>
 
 #include "core/cpu/parallel.h"
+#include "core/cpu/philox.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/expect.h"
+#include "ops/common/random_rounding.h"
 #include "ops/common/step_count.h"
 #include "ops/pointwise/copy/copy.h"
 
@@ -76,16 +78,17 @@ struct Update {
   template <class T, size_t... K>
   static void run(const Call& call, std::index_sequence<K...>) {
     using C = Compute<T>;
-    const typename F::template Step<C> step(call.attrs.as<typename F::Options>(),
-                                            read_scalar(call.in[3]),
-                                            read_step(F::name, call.in[2]));
+    const auto& options = call.attrs.as<typename F::Options>();
+    const double t = read_step(F::name, call.in[2]);
+    const typename F::template Step<C> step(options, read_scalar(call.in[3]), t);
+    const RandomRounding rounding = random_rounding(options, t);
     T* param = call.in[0].as<T>();
     const T* grad = call.in[1].as<T>();
     const std::array<C*, kSlots> slots{call.in[4 + K].template as<C>()...};
     parallel_for(count(call.in[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i += kBlock) {
         if (i + kBlock <= end) {
-          run_block(step, param + i, grad + i, (slots[K] + i)...);
+          run_block(step, rounding, i, param + i, grad + i, (slots[K] + i)...);
           continue;
         }
         const auto rest = static_cast<size_t>(end - i);
@@ -94,7 +97,7 @@ struct Update {
         std::copy_n(param + i, rest, p);
         std::copy_n(grad + i, rest, g);
         (std::copy_n(slots[K] + i, rest, s[K]), ...);
-        run_block(step, p, g, s[K]...);
+        run_block(step, rounding, i, p, g, s[K]...);
         std::copy_n(p, rest, param + i);
         (std::copy_n(s[K], rest, slots[K] + i), ...);
       }
@@ -113,6 +116,26 @@ struct Update {
     for (int64_t i = 0; i < kBlock; ++i)
       param[i] =
           static_cast<T>(step(static_cast<C>(param[i]), static_cast<C>(grad[i]), slots[i]...));
+  }
+
+  // The same for elements from `first` on, a multiple of four, of a parameter that may have to be
+  // rounded at random.
+  template <class T, class Step, class... Slots>
+  static void run_block(const Step& step, const RandomRounding& rounding, int64_t first, T* param,
+                        const T* grad, Slots*... slots) {
+    if constexpr (std::is_same_v<T, BFloat16>)
+      if (rounding.key != 0) {
+        float p[kBlock], g[kBlock];
+        for (int64_t i = 0; i < kBlock; ++i) p[i] = static_cast<float>(param[i]);
+        for (int64_t i = 0; i < kBlock; ++i) g[i] = static_cast<float>(grad[i]);
+        run_block(step, p, g, slots...);
+        uint32_t words[kBlock];
+        draw_words(rounding.key, rounding.step, static_cast<uint64_t>(first / 4), kBlock, words);
+        for (int64_t i = 0; i < kBlock; ++i)
+          param[i] = static_cast<BFloat16>(rounded_at_random(p[i], words[i]));
+        return;
+      }
+    run_block(step, param, grad, slots...);
   }
 
   static constexpr OpDef op{.name = F::name,

@@ -13,7 +13,7 @@ namespace {
 std::vector<std::string> pieces(std::string_view text) {
   std::vector<std::string> all;
   for (size_t begin = 0; begin < text.size();) {
-    const size_t end = piece_end(text, begin);
+    const size_t end = piece_end(text, begin, Cut::gpt2);
     all.emplace_back(text.substr(begin, end - begin));
     begin = end;
   }

@@ -40,7 +40,7 @@ TEST(DataTokenizerJson, IsReadWhole) {
   dir.write("tokenizer.json", file_with("\"normalizer\": null", "\"normalizer\": {}"));
   EXPECT_EQ(error_of<DataError>([&] { load_tokenizer(dir.path()); }),
             cat("tokenizer: this is not done here: ", dir.text("tokenizer.json"),
-                " asks for normalizer {...}. Use a byte-level BPE as GPT-2 has it."));
+                " asks for normalizer {...}. Use a BPE as GPT-2, Llama or Qwen has it."));
   // In any order, and no more than what is needed.
   const BytePairEncoding least = parse_tokenizer(
       cat(R"({"model": {"merges": [["h", "e"]], "vocab": )", byte_vocabulary({"he"}),
@@ -134,10 +134,11 @@ TEST(DataTokenizerJson, RefusesWhatIsNotDoneHere) {
     return error_of<DataError>([&] { parse_tokenizer(json, "f"); });
   };
   const auto expect_not_done = [&](const char* old, const char* text, const char* what) {
-    EXPECT_EQ(refusal(file_with(old, text)), cat("tokenizer: this is not done here: f asks for ",
-                                                 what, ". Use a byte-level BPE as GPT-2 has it."));
+    EXPECT_EQ(refusal(file_with(old, text)),
+              cat("tokenizer: this is not done here: f asks for ", what,
+                  ". Use a BPE as GPT-2, Llama or Qwen has it."));
   };
-  expect_not_done("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}",
+  expect_not_done("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFKC\"}",
                   "normalizer {...}");
   expect_not_done("\"truncation\": null", "\"truncation\": {}", "truncation {...}");
   expect_not_done("\"padding\": null", "\"padding\": []", "padding [...]");

@@ -128,8 +128,8 @@ TEST_F(GenerateProgram, ReadsTheNewestWholeSaveOfARunThatGoesOn) {
 TEST_F(GenerateProgram, RefusesOptionsInOneSentence) {
   const std::string go = from_run();
   expect_refusal("generate --prompt a", 2,
-                 "--run: there is no model to write with. Name a run, or use --model gpt2-124M "
-                 "with --weights and --tokenizer.\n");
+                 "--run: there is no model to write with. Name a run, or use --model with a "
+                 "published folder, or gpt2-124M with --weights and --tokenizer.\n");
   expect_refusal(go + "--model gpt2-124M", 2, "--run: a run has its own model and weights: ");
   expect_refusal(go + "--temperature 0", 2,
                  "--temperature: not a number above 0: 0. For the most probable token use "

@@ -49,7 +49,7 @@ TEST(Recipe, SchedulesRiseAndFall) {
 
 TEST(Recipe, GainsAndBiasesDoNotDecay) {
   nn::Initializer init{.seed = 1};
-  for (const char* name : {"adam", "adamw", "sgd", "rmsprop"}) {
+  for (const char* name : {"adam", "adamw", "sgd", "rmsprop", "adamw8bit", "sgd8bit", "muon"}) {
     nn::Sequential model;
     model.then<nn::Linear>(3, 2, init);
     Options options = options_for("constant", 0);

@@ -1,7 +1,5 @@
 #include "tests/suites/suite.h"
 
-#include <cstring>
-
 #include "core/base/philox.h"
 #include "core/cpu/copy.h"
 #include "ops/ops.h"
@@ -61,13 +59,6 @@ Tensor as_strided_copy(const Tensor& tensor) {
   const View to = view_of(view.value());
   copy_strided(view_of(tensor.value()), to);
   return view;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  if (!(a.meta() == b.meta())) return false;
-  const Tensor x = contiguous(a), y = contiguous(b);
-  const size_t bytes = static_cast<size_t>(bytes_of(a.meta()));
-  return bytes == 0 || std::memcmp(view_of(x.value()).data, view_of(y.value()).data, bytes) == 0;
 }
 
 }  // namespace plimsoll

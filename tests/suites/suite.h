@@ -43,9 +43,6 @@ class PieceScope {
   int64_t before_;
 };
 
-// Bitwise equality of metas and elements.
-bool same_bits(const Tensor& a, const Tensor& b);
-
 #define PLIMSOLL_SUITE(Name)                                                    \
   class Name : public testing::TestWithParam<plimsoll::SuiteParam> {};          \
   INSTANTIATE_TEST_SUITE_P(Ops, Name, testing::ValuesIn(plimsoll::all_cases()), \

@@ -4,6 +4,8 @@
 //   std::ranges::move(attention_cases::option_cases(), std::back_inserter(cases.good));
 #pragma once
 
+#include <algorithm>
+
 #include "ops/attention/attention/attention.h"
 #include "ops/pointwise/arithmetic/arithmetic.h"
 #include "ops/pointwise/copy/copy.h"
@@ -192,11 +194,57 @@ inline OpCase past_of_a_cache(const char* name, int64_t queries) {
   return c;
 }
 
+// No query sees a key: numbers that are not finite have no finite difference.
+inline OpCase window_behind_all_keys() {
+  OpCase c = past("window_behind_all_keys", {.queries = 3, .attrs = {.window = 2}}, 1000);
+  c.differentiable = false;
+  return c;
+}
+
+// Sequences of these lengths in a row of batch 0, and of the same in turn in one of batch 1.
+inline OpCase segmented(const char* name, std::vector<int64_t> lengths, Options o) {
+  std::vector<double> ids;
+  for (int batch = 0; batch < 2; ++batch) {
+    for (size_t s = 0; s < lengths.size(); ++s)
+      ids.insert(ids.end(), static_cast<size_t>(lengths[s]), static_cast<double>(5 * s + 3));
+    std::reverse(lengths.begin(), lengths.end());
+  }
+  const auto n = static_cast<int64_t>(ids.size()) / 2;
+  o.queries = o.keys = n;
+  OpCase c = with_options(name, o);
+  c.call = [=](auto in) {
+    const Tensor given = Tensor::of<double>(std::span<const double>(ids), {2, n}, in[0].device());
+    return joined(attention(in[0], in[1], in[2], o.attrs,
+                            {.key = in.back(), .segments = cast(given, DType::i64)}));
+  };
+  c.reference = [=](const std::vector<Array>& in) {
+    Array mask({2, 1, n, n});
+    for (int64_t b = 0; b < 2; ++b)
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          const bool same = ids[size_t(b * n + i)] == ids[size_t(b * n + j)];
+          mask[(b * n + i) * n + j] = same ? 0 : -kInf;
+        }
+    return joined_arrays(
+        attention_reference::attend({in[0], in[1], in[2], mask, in.back().values}, o.attrs));
+  };
+  return c;
+}
+
 inline std::vector<OpCase> option_cases() {
   const AttentionAttrs dropped{.causal = false, .dropout = 0.4, .site = 3};
   const AttentionAttrs all{.causal = true, .past = 1, .scale = 0.7, .softcap = 1.5, .dropout = 0.3};
   const AttentionAttrs distant{.causal = true, .past = 97, .softcap = 1.5, .dropout = 0.3};
-  return {added("mask_of_queries_and_keys", {4, 5}),
+  const AttentionAttrs everything_in_window{
+      .past = 2, .window = 3, .scale = 0.7, .softcap = 1.5, .dropout = 0.3};
+  return {segmented("segments", {3, 1, 2}, {}),
+          segmented("segments_causal", {4, 1, 3}, {.attrs = {}}),
+          segmented("segments_dropped", {4, 2}, {.attrs = dropped}),
+          segmented("segments_capped", {5, 4}, {.kv_heads = 1, .attrs = {.softcap = 1.5}}),
+          segmented("segments_across_blocks", {70, 150, 33, 7}, {.attrs = {}}),
+          segmented("segments_across_blocks_both_ways", {130, 3, 140}, {}),
+          segmented("segments_in_a_window", {70, 150, 33, 7}, {.attrs = {.window = 40}}),
+          added("mask_of_queries_and_keys", {4, 5}),
           added("mask_whole", {2, 2, 4, 5}),
           added("mask_of_keys", {5}),
           added("mask_of_batch_and_keys", {2, 1, 1, 5}),
@@ -226,6 +274,16 @@ inline std::vector<OpCase> option_cases() {
           with_options("grouped_blocks", {.queries = 66, .keys = 130, .kv_heads = 1, .values = 7}),
           with_options("narrow_values", {.values = 1}),
           with_options("no_values", {.values = 0}),
+          with_options("window", {.attrs = {.window = 2}}),
+          with_options("window_of_one", {.attrs = {.past = 1, .window = 1}}),
+          with_options("window_of_all", {.attrs = {.past = 1, .window = 100}}),
+          with_options("window_blocks", {140, 300, 4, 2, 3, {.past = 150, .window = 130}}),
+          with_options("window_leaves_blocks", {70, 420, 1, 1, 3, {.past = 350, .window = 3}}),
+          with_options("window_of_one_query", {1, 300, 4, 2, 3, {.past = 290, .window = 140}}),
+          added("window_everything", {4, 5}, {.heads = 4, .attrs = everything_in_window}),
+          past("window_past_tensor", {.queries = 3, .keys = 9, .attrs = {.window = 2}}, 5),
+          past("window_past_tensor_of_one", {1, 140, 2, 2, 3, {.window = 5}}, 132),
+          window_behind_all_keys(),
           with_options("softcap", {.attrs = {.causal = false, .softcap = 0.4}}),
           with_options("dropout", {.attrs = dropped}),
           with_options("dropout_blocks", {.queries = 3, .keys = 133, .attrs = dropped}),

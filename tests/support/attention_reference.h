@@ -39,7 +39,8 @@ inline std::vector<double> scores(const Given& in, const AttentionAttrs& attrs, 
     if (attrs.softcap > 0) s = attrs.softcap * std::tanh(s / attrs.softcap);
     const Shape all{in.q.size(0), H, T, S};
     s += broadcast_at(in.mask, all, ((b * H + h) * T + i) * S + j);
-    result.push_back(attrs.causal && j > i + attrs.past ? -kInf : s);
+    const bool left = attrs.window > 0 && j <= i + attrs.past - attrs.window;
+    result.push_back(left || (attrs.causal && j > i + attrs.past) ? -kInf : s);
   }
   return result;
 }

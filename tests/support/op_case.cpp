@@ -1,6 +1,7 @@
 #include "tests/support/op_case.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "core/base/philox.h"
@@ -29,6 +30,13 @@ Array to_array(const Tensor& tensor) {
   Array array(tensor.shape());
   array.values = tensor.to_vector<double>();
   return array;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (!(a.meta() == b.meta())) return false;
+  const Tensor x = contiguous(a), y = contiguous(b);
+  const size_t bytes = static_cast<size_t>(bytes_of(a.meta()));
+  return bytes == 0 || std::memcmp(view_of(x.value()).data, view_of(y.value()).data, bytes) == 0;
 }
 
 double relative_error(const Array& a, const Array& b) {

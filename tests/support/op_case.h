@@ -79,6 +79,9 @@ const std::vector<OpFamily>& all_families();
 std::vector<Tensor> make_inputs(const OpCase& op_case, DType dtype);
 Array to_array(const Tensor& tensor);
 
+// Bitwise equality of metas and elements.
+bool same_bits(const Tensor& a, const Tensor& b);
+
 // max |a - b| / max |b|; infinite where one is NaN and the other is not.
 double relative_error(const Array& a, const Array& b);
 

@@ -118,7 +118,7 @@ TEST(RankTrainers, RefuseToDiffer) {
             std::string::npos);
   EXPECT_NE(refused([](TrainOptions& options, Digits&) {
               options.same.emplace_back("width", "7");
-            }).find("their builds, options or data are of other kinds"),
+            }).find("rank 1 has option width, rank 0 knows nothing of it."),
             std::string::npos);
 }
 

@@ -40,6 +40,9 @@ int64_t sum(const BytesByClass& bytes) {
 Json json_of(const Drawn& run) {
   Json ops = Json::array();
   for (size_t i = 0; i < run.timeline.ops.size(); ++i) ops.push_back(run.timeline.name(i));
+  Json flights = Json::array();
+  for (const Flight& flight : run.timeline.flights)
+    flights.push_back({{"begin", flight.begin}, {"end", flight.end}, {"bytes", flight.bytes}});
   const Recompute& again = run.plan.recompute;
   std::string about = "bytes alive while each instruction runs";
   if (again.repetitions > 0)
@@ -49,7 +52,8 @@ Json json_of(const Drawn& run) {
           {"about", about},
           {"peak", run.plan.peak_instruction},
           {"ops", ops},
-          {"live", run.timeline.live}};
+          {"live", run.timeline.live},
+          {"flights", flights}};
 }
 
 // The figures above the charts: what it is, how much, and a remark.
@@ -105,8 +109,8 @@ std::string caption(std::span<const Drawn> runs) {
   };
   if (plan.recompute.budget > 0)
     return text + cat(" Without recompute it holds ", bytes_text(other.total_bytes()),
-                      ": within the budget ", share(plan.total_bytes(), other.total_bytes()),
-                      " less, and the step takes ",
+                      ", within the budget ", bytes_text(plan.total_bytes()),
+                      ", and the step takes ",
                       percent(plan.recompute.added_seconds, plan.recompute.step_seconds),
                       " longer.");
   return text + cat(" Within ", bytes_text(other.recompute.budget), " (", other.recompute.budget,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
@@ -27,6 +28,32 @@ void check_same(const std::string& name, const std::vector<Told>& all) {
     check<UsageError>(all[rank].hash == all[0].hash, "train: the ranks differ in ", name,
                       ": rank 0 has ", all[0].text.data(), ", rank ", rank, " has ",
                       all[rank].text.data(), ". Start all of them with the same.");
+}
+
+// `own` of each rank, in their order.
+std::vector<std::string> texts_of(Ranks& ranks, const std::string& own) {
+  const std::vector<size_t> sizes = gathered(ranks, own.size());
+  std::vector<char> padded(own.begin(), own.end());
+  padded.resize(std::ranges::max(sizes));
+  const std::vector<char> all = gathered(ranks, padded);
+  std::vector<std::string> texts;
+  for (size_t rank = 0; rank < sizes.size(); ++rank)
+    texts.emplace_back(all.data() + rank * padded.size(), sizes[rank]);
+  return texts;
+}
+
+// A fact that only some have is another build's, or another kind of data's.
+void check_names(const std::vector<std::string>& names) {
+  for (size_t rank = 1; rank < names.size(); ++rank)
+    for (const auto& [has, has_not] : {std::pair(size_t{0}, rank), {rank, size_t{0}}}) {
+      std::istringstream lines(names[has]);
+      for (std::string name; std::getline(lines, name);)
+        check<UsageError>(("\n" + names[has_not]).find("\n" + name + "\n") != std::string::npos,
+                          "train: the ranks differ in what they know of the training: rank ", has,
+                          " has ", name, ", rank ", has_not,
+                          " knows nothing of it. Start all of them with the same program, options "
+                          "and kind of data.");
+    }
 }
 
 }  // namespace
@@ -70,14 +97,12 @@ TrainOptions RankGroup::own(TrainOptions options) const {
   return options;
 }
 
-// Ranks of other versions may have other facts, so their number comes first, in a message that
-// never changes.
+// Ranks of other versions may have other facts, so their names come first.
 void RankGroup::agree(const Facts& facts) const {
   if (size() == 1) return;
   std::string names;
   for (const auto& [name, value] : facts) names += name + "\n";
-  check_same("what they know of the training: their builds, options or data are of other kinds",
-             gathered(*ranks_, Told(cat(facts.size(), " ", fnv1a(names)))));
+  check_names(texts_of(*ranks_, names));
   std::vector<Told> own;
   for (const auto& [name, value] : facts) own.emplace_back(value);
   const std::vector<Told> all = gathered(*ranks_, own);

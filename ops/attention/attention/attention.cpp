@@ -20,10 +20,10 @@ using attention_detail::Extras;
 using attention_detail::Sizes;
 
 // Attributes of the ops: which of the inputs that may be missing follow the others, in the order
-// key (when dropout > 0), mask, past, gradient of log_sum_exp.
+// key (when dropout > 0), mask, segments, past, gradient of log_sum_exp.
 struct CallAttrs {
   AttentionAttrs own;
-  bool mask = false, past = false, dlog_sum_exp = false;
+  bool mask = false, segments = false, past = false, dlog_sum_exp = false;
   bool operator==(const CallAttrs&) const = default;
 };
 
@@ -39,6 +39,13 @@ void check_numbers(const AttentionAttrs& attrs) {
   check<ValueError>(attrs.dropout >= 0 && attrs.dropout < 1,
                     "attention: the share to drop is out of range: ", attrs.dropout,
                     ". Use 0 <= p < 1.");
+  constexpr int64_t kWidest = int64_t{1} << 40;
+  check<ValueError>(attrs.window >= 0 && attrs.window <= kWidest,
+                    "attention: the window is out of range: ", attrs.window,
+                    ". Use 1 key or more, or 0 for all.");
+  check<ValueError>(attrs.window == 0 || attrs.causal,
+                    "attention: a window is of causal attention: ", attrs.window,
+                    " keys. Leave it at 0, or use causal.");
 }
 
 void check_mask(const Meta& mask, const Meta& q, int64_t keys) {
@@ -52,8 +59,20 @@ void check_mask(const Meta& mask, const Meta& q, int64_t keys) {
                       ". Give each axis its size or 1.");
 }
 
-// Inputs: q [B, T, H, D], k [B, S, K, D], v [B, S, K, E], perhaps a key [2], a mask of rank 4 and a
-// past of one element.
+void check_segments(const Meta& segments, const Meta& q, int64_t keys, const CallAttrs& attrs) {
+  check<DTypeError>(segments.dtype == DType::i64, "attention: the segments must be i64: got ",
+                    segments, ". Cast them.");
+  check<ShapeError>(segments.shape == Shape{q.shape[0], q.shape[1]} && q.shape[1] == keys,
+                    "attention: the segments are not one for each position: ", segments.shape,
+                    " for q ", q.shape, " and ", keys,
+                    " keys. Give them the shape [batch, length].");
+  check<ValueError>(!attrs.past && attrs.own.past == 0,
+                    "attention: segments go with no past: ", attrs.own.past,
+                    ". Read sequences that go on one by one.");
+}
+
+// Inputs: q [B, T, H, D], k [B, S, K, D], v [B, S, K, E], perhaps a key [2], a mask of rank 4,
+// segments [B, T] and a past of one element.
 // Outputs: out [B, T, H, E], log_sum_exp [B, H, T], and for the gradients Softmax [B, H, T, 2].
 Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
   const Shape &q = in[0].shape, &k = in[1].shape, &v = in[2].shape;
@@ -73,12 +92,14 @@ Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
                     ". Give one head of keys for each group of queries.");
   check<ShapeError>(q[3] >= 1, "attention: the heads have no features: q ", q,
                     ". Give the last axis at least one.");
-  const auto& [own, has_mask, has_past, unused] = attrs.as<CallAttrs>();
+  const auto& [own, has_mask, has_segments, has_past, unused] = attrs.as<CallAttrs>();
   check_numbers(own);
+  const size_t mask = own.dropout > 0 ? 4 : 3;
   if (own.dropout > 0)
     check<DTypeError>(in[3].dtype == DType::i64 && in[3].shape == Shape{2},
                       "attention: the key must be i64 [2]: got ", in[3], ". Use make_key().");
-  if (has_mask) check_mask(in[own.dropout > 0 ? 4 : 3], in[0], k[1]);
+  if (has_mask) check_mask(in[mask], in[0], k[1]);
+  if (has_segments) check_segments(in[mask + has_mask], in[0], k[1], attrs.as<CallAttrs>());
   if (has_past)
     check<DTypeError>(in.back().dtype == DType::i64 && count(in.back().shape) == 1,
                       "attention: the past is not one number of i64: got ", in.back(),
@@ -99,7 +120,8 @@ Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v, const Attrs& attr
               .features = q[3],
               .values = v[3],
               .attrs = call.own,
-              .masked = call.mask};
+              .masked = call.mask,
+              .segmented = call.segments};
   if (call.own.scale == 0) sizes.attrs.scale = 1 / std::sqrt(static_cast<double>(q[3]));
   sizes.attrs.past = sizes.clamped_past(call.own.past);
   return sizes;
@@ -110,10 +132,12 @@ Sizes sizes_of(std::span<const Meta> in, const Attrs& attrs) {
 
 // Those from input `next` on.
 Extras extras_of(const Call& call, size_t next) {
-  const auto& [own, has_mask, has_past, has_dlog_sum_exp] = call.attrs.as<CallAttrs>();
+  const auto& [own, has_mask, has_segments, has_past, has_dlog_sum_exp] =
+      call.attrs.as<CallAttrs>();
   Extras extras;
   if (own.dropout > 0) extras.key = &call.in[next++];
   if (has_mask) extras.mask = &call.in[next++];
+  if (has_segments) extras.segments = &call.in[next++];
   if (has_past) extras.past = &call.in[next++];
   if (has_dlog_sum_exp) extras.dlog_sum_exp = &call.in[next];
   return extras;
@@ -142,15 +166,26 @@ Extras extras_of_gradient(const Call& call) { return plimsoll::extras_of(call, k
 
 namespace {
 
+// Blocks are cut where a sequence ends, so one that went on later would be seen in parts.
+void check_rising(const View& segments) {
+  const int64_t length = segments.shape()[1];
+  const int64_t* id = segments.as<int64_t>();
+  for (int64_t e = 1; e < count(segments.shape()); ++e)
+    check<ValueError>(e % length == 0 || id[e] >= id[e - 1],
+                      "attention: the segments of a row do not rise: ", id[e - 1], ", then ", id[e],
+                      ". Count its sequences from 0.");
+}
+
 void attention_cpu(const Call& call) {
   const Extras extras = attention_detail::extras_of(call);
+  if (extras.segments) check_rising(*extras.segments);
   attention_detail::forward(call, attention_detail::sizes_of(call, extras), extras);
 }
 
 int64_t on_cuda(const Call& call, bool gradient) {
-  const auto& [own, mask, past, dlog_sum_exp] = call.attrs.as<CallAttrs>();
+  const auto& [own, mask, segments, past, dlog_sum_exp] = call.attrs.as<CallAttrs>();
   return attention_detail::cuda_bytes(call, attention_detail::sizes_of(call),
-                                      mask || past || dlog_sum_exp, gradient);
+                                      mask || segments || past || dlog_sum_exp, gradient);
 }
 
 int64_t attention_workspace(const Call& call) {
@@ -185,12 +220,15 @@ int64_t mask_grad_workspace(const Call& call) {
                                                    call.in[0].dtype(), call.out[0].shape());
 }
 
-// Two products of queries and keys forward, five backward; causal attention does half of them.
+// Two products of queries and keys forward, five backward; causal attention does half of them, and
+// a window what it holds.
 template <int kProducts>
 double attention_flops(std::span<const Meta> in, std::span<const Meta>, const Attrs& attrs) {
   const Sizes s = sizes_of(in, attrs);
+  const double seen = static_cast<double>(s.keys) * (s.attrs.causal ? 0.5 : 1);
+  const double most = s.attrs.window > 0 ? static_cast<double>(s.attrs.window) : seen;
   return 2.0 * kProducts * static_cast<double>(s.batch * s.heads * s.queries) *
-         static_cast<double>(s.keys * s.features) * (s.attrs.causal ? 0.5 : 1);
+         static_cast<double>(s.features) * std::min(seen, most);
 }
 
 constexpr Bits kGradStrided = bits(0, 1, 2, kGradInputs, kGradInputs + 1);  // q, k, v, mask
@@ -233,7 +271,7 @@ constexpr OpDef attention_op{
     .infer = attention_infer,
     .cpu = attention_cpu,
     .cuda = attention_cuda,
-    .vjp = {.rule = attention_vjp, .inputs = bits(0, 1, 2, 3, 4, 5), .outputs = bits(0, 2)},
+    .vjp = {.rule = attention_vjp, .inputs = bits(0, 1, 2, 3, 4, 5, 6), .outputs = bits(0, 2)},
     .strided = bits(0, 1, 2, 3, 4),
     .workspace = attention_workspace,
     .cast = CastRule::low,
@@ -266,10 +304,13 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
     in.push_back(contiguous(extras.key));
   }
   if (extras.mask.defined()) in.push_back(with_four_axes(extras.mask));
+  if (extras.segments.defined()) in.push_back(contiguous(extras.segments));
   if (extras.past.defined()) in.push_back(contiguous(extras.past));
-  const std::vector<Tensor> results =
-      apply(attention_op, in,
-            CallAttrs{.own = attrs, .mask = extras.mask.defined(), .past = extras.past.defined()});
+  const std::vector<Tensor> results = apply(attention_op, in,
+                                            CallAttrs{.own = attrs,
+                                                      .mask = extras.mask.defined(),
+                                                      .segments = extras.segments.defined(),
+                                                      .past = extras.past.defined()});
   return {results[0], results[1]};
 }
 

@@ -54,7 +54,7 @@ struct Scores {
   Elements<C> mask;  // no data: none
   bool hides;        // it is boolean
   int64_t mask_step[4];
-  const int64_t *key, *past;
+  const int64_t *key, *past, *segments;
 
   Scores(const Call& call, const Sizes& sizes, const Extras& extras)
       : s(sizes),
@@ -64,7 +64,8 @@ struct Scores {
         hides(extras.mask && extras.mask->dtype() == DType::boolean),
         mask_step{},
         key(extras.key ? extras.key->as<int64_t>() : nullptr),
-        past(extras.past ? extras.past->as<int64_t>() : nullptr) {
+        past(extras.past ? extras.past->as<int64_t>() : nullptr),
+        segments(extras.segments ? extras.segments->as<int64_t>() : nullptr) {
     if (!extras.mask) return;
     mask = elements<C>(*extras.mask);
     for (int axis = 0; axis < 4; ++axis)
@@ -87,8 +88,10 @@ struct Scores {
 
   // The finished score; `slope` becomes its derivative by scale q . k.
   __device__ C score(const Query& x, int64_t j, C& slope) const {
-    C raw = dot(q.x, q.start(x.b, x.i, x.h), k.x, k.start(x.b, j, shared(x.h)), s.features);
     slope = 1;
+    if (segments && segments[x.b * s.keys + x.i] != segments[x.b * s.keys + j])
+      return -std::numeric_limits<C>::infinity();
+    C raw = dot(q.x, q.start(x.b, x.i, x.h), k.x, k.start(x.b, j, shared(x.h)), s.features);
     if (plain()) return raw;
     if (s.attrs.softcap > 0) {
       const C c = static_cast<C>(s.attrs.softcap);
@@ -151,9 +154,9 @@ __global__ void attention_kernel(Scores<C> p, Heads<C> out, C* log_sum_exp, Soft
   C slope;
   for (int64_t row = first_index() / kWarp; row < rows; row += total_threads() / kWarp) {
     const Query x = p.query(row);
-    const int64_t keys = p.s.seen(x.i);
+    const int64_t first = p.s.first_seen(x.i), keys = p.s.seen(x.i);
     C highest = lowest, total = 0;
-    for (int64_t j = 0; j < keys; j += kWarp) {
+    for (int64_t j = first; j < keys; j += kWarp) {
       const C s = j + lane < keys ? p.score(x, j + lane, slope) : lowest;
       const C old = highest;
       highest = over_warp(s > old ? s : old, Larger());
@@ -170,7 +173,7 @@ __global__ void attention_kernel(Scores<C> p, Heads<C> out, C* log_sum_exp, Soft
     }
     for (int64_t feature = 0; feature < p.s.values; feature += kChunk) {
       C sum[kWide] = {};
-      for (int64_t j = 0; any && j < keys; j += kWarp) {
+      for (int64_t j = first; any && j < keys; j += kWarp) {
         C weight = 0;
         if (j + lane < keys)
           weight = math::exp_of_negative((p.score(x, j + lane, slope) - softmax.highest) * factor) *
@@ -204,8 +207,8 @@ struct Gradients {
   };
   __device__ Pair pair(const DropoutBits& bits, const Query& x, int64_t j) const {
     const Softmax<C> softmax = softmaxes[p.row(x)];
-    if (softmax.log_total == -std::numeric_limits<C>::infinity() || j >= p.s.seen(x.i))
-      return {0, 0, 0};
+    const bool seen = p.s.first_seen(x.i) <= j && j < p.s.seen(x.i);
+    if (softmax.log_total == -std::numeric_limits<C>::infinity() || !seen) return {0, 0, 0};
     Pair result;
     const C s = p.score(x, j, result.slope);
     const C probability =
@@ -241,10 +244,10 @@ __global__ void query_grad_kernel(Gradients<C> g, Heads<C> dq) {
   const DropoutBits bits = g.p.bits();
   for (int64_t row = first_index() / kWarp; row < rows; row += total_threads() / kWarp) {
     const Query x = g.p.query(row);
-    const int64_t keys = s.seen(x.i);
+    const int64_t first = s.first_seen(x.i), keys = s.seen(x.i);
     for (int64_t feature = 0; feature < s.features; feature += kChunk) {
       C sum[kWide] = {};
-      for (int64_t j = 0; j < keys; j += kWarp) {
+      for (int64_t j = first; j < keys; j += kWarp) {
         C weight = 0;
         if (j + lane < keys) {
           const auto pair = g.pair(bits, x, j + lane);
@@ -271,18 +274,18 @@ __global__ void key_grad_kernel(Gradients<C> g, Heads<C> dk, Heads<C> dv) {
   const DropoutBits bits = g.p.bits();
   for (int64_t row = first_index() / kWarp; row < rows; row += total_threads() / kWarp) {
     const int64_t b = row / s.keys / s.kv_heads, shared = row / s.keys % s.kv_heads;
-    const int64_t j = row % s.keys;
+    const int64_t j = row % s.keys, end = s.end_query(j);
     for (int64_t feature = 0; feature < features; feature += kChunk) {
       C of_key[kWide] = {}, of_value[kWide] = {};
       for (int64_t h = shared * s.group(); h < (shared + 1) * s.group(); ++h)
-        for (int64_t i = s.first_query(j); i < s.queries; i += kWarp) {
+        for (int64_t i = s.first_query(j); i < end; i += kWarp) {
           C ds = 0, weight = 0;
-          if (i + lane < s.queries) {
+          if (i + lane < end) {
             const auto pair = g.pair(bits, {b, h, i + lane}, j);
             ds = pair.ds * pair.slope;
             weight = pair.weight;
           }
-          const int64_t n = s.queries - i;
+          const int64_t n = end - i;
           add_rows(of_key, ds, n, g.p.q, g.p.q.start(b, i, h), feature, s.features);
           add_rows(of_value, weight, n, g.dout, g.dout.start(b, i, h), feature, s.values);
         }

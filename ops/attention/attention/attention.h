@@ -13,6 +13,7 @@ namespace plimsoll {
 struct AttentionAttrs {
   bool causal = true;  // query i sees keys j <= i + past
   int64_t past = 0;    // keys before the first query, as of a cache; of no account unless causal
+  int64_t window = 0;  // w > 0: of these keys query i sees the last w; 0: all
   double scale = 0;    // of the scores; 0: 1 / sqrt(D)
   double softcap = 0;  // c > 0: scores become c tanh(score / c); 0: they stay
   double dropout = 0;  // share of the probabilities that are dropped
@@ -26,6 +27,9 @@ struct AttentionExtras {
   // In place of attrs.past, for a captured program that serves every length of a cache: i64, one
   // element. What lies in k and v behind the last key that is seen is not read.
   Tensor past = {};
+  // Of rows in which several sequences lie one after another: i64 [B, T], the number of the
+  // sequence that a position lies in, each with its own in a row. T is S.
+  Tensor segments = {};
 };
 
 struct AttentionResult {
@@ -43,17 +47,25 @@ struct AttentionResult {
 // along the last axis are neighbours in memory. K divides H: head h of the queries reads head
 // h K / H of the keys (Ainslie et al., "GQA", arXiv 2305.13245). Causal and T != S: query 0 sees
 // key 0, as with is_causal of PyTorch's scaled_dot_product_attention; with .past = S - T the last
-// query sees them all. On the CPU, where all values are finite, a query gets the same bits
-// whichever others are beside it, and whether the past is an attribute or a tensor.
+// query sees them all. With a window query i sees the keys i + past - window < j <= i + past
+// (Beltagy et al., "Longformer", arXiv 2004.05150); blocks that no query sees are not read. On the
+// CPU, where all values are finite, a query gets the same bits whichever others are beside it, and
+// whether the past is an attribute or a tensor.
 //
 // The mask broadcasts to [B, H, T, S]. Boolean: only keys with true count. Of q's dtype: added to
 // the scores, -infinity hides a key. A query without any key, all hidden, has out 0, log_sum_exp
 // -infinity and gives no gradient. Dropout keeps p_ij / (1 - dropout) or 0, drawn from key, site
 // and the place of ij (ops/random/dropout), again in the gradient.
 //
+// With segments a query sees the keys of its own sequence alone, as if each were a row of its own;
+// their numbers rise along a row. On the CPU work is done for these only. What differs is the order
+// of sums, and what dropout draws.
+//
 // Both results are differentiable, also by a mask that is added. The tape keeps all inputs, out and
 // two numbers per query and head; the gradient computes p again, block by block. Errors:
-// ShapeError, DTypeError, ValueError (scale, softcap, dropout), StateError (dropout without a key).
+// ShapeError, DTypeError, ValueError (scale, softcap, dropout, window, segments with a
+// past or, on the CPU, that do not rise),
+// StateError (dropout without a key).
 // Source: Dao et al., "FlashAttention", arXiv 2205.14135.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionAttrs& attrs = {}, const AttentionExtras& extras = {});

@@ -185,6 +185,18 @@ OpCases attention_cases() {
              attention(x, x, x, {.softcap = -1});
            },
            "attention: the softcap is no positive number: -1. Leave it at 0 for none."},
+          {"window",
+           [] {
+             const Tensor x = ones({1, 2, 3, 4});
+             attention(x, x, x, {.window = -1});
+           },
+           "attention: the window is out of range: -1. Use 1 key or more, or 0 for all."},
+          {"window_of_both_sides",
+           [] {
+             const Tensor x = ones({1, 2, 3, 4});
+             attention(x, x, x, {.causal = false, .window = 2});
+           },
+           "attention: a window is of causal attention: 2 keys. Leave it at 0, or use causal."},
           {"dropout",
            [] {
              const Tensor x = ones({1, 2, 3, 4});

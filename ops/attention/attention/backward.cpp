@@ -80,7 +80,9 @@ class Head {
 
   // Adds what a block of keys and all queries that see any of them have to do with each other.
   void add(const Keys<C>& keys) const {
-    for (int64_t i = first_block(keys) * kQueries; i < sizes_.queries; i += kQueries)
+    const int64_t last = keys.j + keys.m - 1;
+    const int64_t end = std::min(sizes_.end_query(last), scores_.segments().queries_until(last));
+    for (int64_t i = first_block(keys) * kQueries; i < end; i += kQueries)
       add(keys, i, std::min(kQueries, sizes_.queries - i));
   }
 
@@ -88,11 +90,15 @@ class Head {
 
  private:
   // Of queries that see any of the keys.
-  int64_t first_block(const Keys<C>& keys) const { return sizes_.first_query(keys.j) / kQueries; }
+  int64_t first_block(const Keys<C>& keys) const {
+    return std::max(sizes_.first_query(keys.j), scores_.segments().first_query(keys.j)) / kQueries;
+  }
 
   void add(const Keys<C>& keys, int64_t i, int64_t n) const {
     const int64_t d = sizes_.features, e = sizes_.values;
-    const int64_t m = std::min(keys.m, sizes_.seen(i + n - 1) - keys.j);  // no query sees more
+    const int64_t seen =  // by the last query, if not by all
+        std::min(sizes_.seen(i + n - 1), scores_.segments().keys_until(i + n - 1));
+    const int64_t m = std::min(keys.m, seen - keys.j);
     if (m <= 0) return;
     const Rows<C> q = head_rows<T>(call_.in[0], b_, h_, i, n, area_.q);
     const Rows<C> dy = head_rows<T>(call_.in[5], b_, h_, i, n, area_.dy);

@@ -39,6 +39,10 @@ inline int64_t seen_by_all(const Sizes& sizes, const Block& block) {
 inline int64_t hidden_lanes(const Sizes& sizes, const Block& block, int64_t j) {
   return std::clamp<int64_t>(sizes.first_query(j) - block.i, 0, kQueries);
 }
+// Lanes of a block in whose window key j is: the first ones.
+inline int64_t lanes_in_window(const Sizes& sizes, const Block& block, int64_t j) {
+  return std::clamp<int64_t>(sizes.end_query(j) - block.i, 0, kQueries);
+}
 
 // Combines the scores [m, kQueries] of each lane, four keys at a time; `start` changes nothing. Key
 // c is always in chain c % 4, so that keys that are hidden behind the others change no bit.

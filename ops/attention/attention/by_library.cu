@@ -22,7 +22,8 @@ std::optional<Attention> asked(const Call& call, const Sizes& s, const Extras& e
                                bool gradient) {
   if (!attend_by_library) return std::nullopt;
   return library_attention(s, call.out[0].dtype(),
-                           extras.mask || extras.past || extras.dlog_sum_exp, gradient, call.in);
+                           extras.mask || extras.segments || extras.past || extras.dlog_sum_exp,
+                           gradient, call.in);
 }
 
 }  // namespace

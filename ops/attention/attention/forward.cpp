@@ -61,8 +61,12 @@ class Span {
 
   void run() const {
     for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) { start(queries, i, n); });
-    const int64_t seen = sizes_.seen(end_ - 1);  // what lies beyond no query sees
-    for (int64_t j = 0; j < seen; j += kKeys) add_keys(j, std::min(kKeys, seen - j), seen);
+    // What lies before and beyond no query sees.
+    const Segments& segments = scores_.segments();
+    const int64_t seen = std::min(sizes_.seen(end_ - 1), segments.keys_until(end_ - 1));
+    const int64_t first =
+        std::max(sizes_.first_seen(first_), segments.first_key(first_)) / kKeys * kKeys;
+    for (int64_t j = first; j < seen; j += kKeys) add_keys(j, std::min(kKeys, seen - j), seen);
     for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) { write(queries, i, n); });
   }
 
@@ -86,8 +90,10 @@ class Span {
     const Rows<C> k = head_rows<T>(call_.in[1], b_, shared, j, m, area_.k);
     const Rows<C> v = head_rows<T>(call_.in[2], b_, shared, j, m, area_.v);
     for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) {
-      const Block block{i, n, j, std::min(m, sizes_.seen(i + n - 1) - j)};
-      if (block.m <= 0) return;
+      const Segments& segments = scores_.segments();
+      const int64_t until = std::min(sizes_.seen(i + n - 1), segments.keys_until(i + n - 1));
+      const Block block{i, n, j, std::min(m, until - j)};
+      if (block.m <= 0 || j + m <= std::max(sizes_.first_seen(i), segments.first_key(i))) return;
       // Meanwhile a share of the next keys and values is prefetched, or of the result.
       const int64_t shares = pieces(end_ - first_, kQueries), share = (i - first_) / kQueries;
       const auto next = [&](const View& x) {

@@ -7,13 +7,13 @@
 namespace plimsoll::attention_detail {
 
 // Nothing where only the kernels of attention.cu will do: options, f32, so few queries that nothing
-// would be gained, or strides that cuDNN does not read. `options`: there is a mask, a past that is
-// a tensor, or a gradient of log_sum_exp; `in`: q, k and v first.
+// would be gained, or strides that cuDNN does not read. `options`: there is a mask, are segments, a
+// past that is a tensor, or a gradient of log_sum_exp; `in`: q, k and v first.
 inline std::optional<cuda::Attention> library_attention(const Sizes& s, DType dtype, bool options,
                                                         bool gradient, std::span<const View> in) {
   constexpr int64_t kFewestQueries = 64, kWidestHead = 128, kTogether = 8;
   const bool plain = !options && s.attrs.causal && s.attrs.past == 0 && s.attrs.softcap == 0 &&
-                     s.attrs.dropout == 0;
+                     s.attrs.dropout == 0 && s.attrs.window == 0;
   const bool fits = s.queries == s.keys && s.heads == s.kv_heads && s.features == s.values &&
                     s.features % kTogether == 0 && s.features <= kWidestHead &&
                     s.queries >= kFewestQueries;

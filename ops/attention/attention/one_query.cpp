@@ -45,8 +45,8 @@ class OneQuery {
     const T* q = row_start<T>(call_.in[0], b_, h_, 0);
     for (int64_t d = 0; d < sizes_.features; ++d) area_.q[d] = static_cast<C>(q[d]);
     std::fill_n(area_.sum, sizes_.values, C(0));
-    const int64_t seen = sizes_.seen(0);
-    for (int64_t j = 0; j < seen; j += kKeys) add_keys(j, std::min(kKeys, seen - j));
+    const int64_t seen = sizes_.seen(0), first = sizes_.first_seen(0) / kKeys * kKeys;
+    for (int64_t j = first; j < seen; j += kKeys) add_keys(j, std::min(kKeys, seen - j));
     write();
   }
 
@@ -57,6 +57,7 @@ class OneQuery {
     const C* const none = nullptr;
     C* const s = area_.scores;
     gemv(m, sizes_.features, area_.q, row_start<T>(k, b_, shared_, j), k.strides[1], none, s);
+    for (int64_t c = 0; c < sizes_.first_seen(0) - j; ++c) s[c] = kLowest;
     const C factor = static_cast<C>(sizes_.attrs.scale), old = highest_;
     C highest = kLowest;
     for (int64_t c = 0; c < m; ++c) highest = s[c] > highest ? s[c] : highest;
@@ -117,7 +118,7 @@ int64_t area_bytes(const Sizes& sizes) {
 }  // namespace
 
 bool is_one_query(const Sizes& sizes) {
-  return sizes.queries == 1 && !sizes.masked && sizes.attrs.softcap == 0 &&
+  return sizes.queries == 1 && !sizes.masked && !sizes.segmented && sizes.attrs.softcap == 0 &&
          sizes.attrs.dropout == 0;
 }
 

@@ -63,6 +63,7 @@ class Scores {
  public:
   Scores(const Sizes& sizes, const Extras& extras, int64_t b, int64_t h)
       : sizes_(sizes),
+        segments_(sizes, extras, b),
         mask_(extras.mask),
         row_((b * sizes.heads + h) * sizes.queries),
         bits_(sizes.attrs.dropout, sizes.attrs.site,
@@ -80,6 +81,7 @@ class Scores {
   C factor() const { return mask_ || caps() ? C(1) : static_cast<C>(sizes_.attrs.scale); }
   bool caps() const { return sizes_.attrs.softcap > 0; }
   bool drops() const { return sizes_.attrs.dropout > 0; }
+  const Segments& segments() const { return segments_; }
 
   // Finishes raw scores [m, kQueries]; those that are not seen become -infinity. `slope`, if given,
   // becomes their derivative but for the scale where they are capped.
@@ -96,8 +98,14 @@ class Scores {
       add_mask<bool>(block, s, turned);
     else if (mask_)
       add_mask<T>(block, s, turned);
+    if (segments_.any()) hide_other_segments(block, s);
     for (int64_t c = seen_by_all(sizes_, block); c < block.m; ++c)
       std::fill_n(s + c * kQueries, hidden_lanes(sizes_, block, block.j + c), kHidden);
+    const int64_t left = sizes_.first_seen(block.i + block.n - 1) - block.j;  // by the last query
+    for (int64_t c = 0; c < std::min(left, block.m); ++c) {
+      const int64_t lanes = lanes_in_window(sizes_, block, block.j + c);
+      std::fill_n(s + c * kQueries + lanes, kQueries - lanes, kHidden);
+    }
   }
 
   // turned.lanes [m, kQueries] become 0 or 1 / (1 - dropout). Rows of keys begin at a multiple of
@@ -117,6 +125,12 @@ class Scores {
 
  private:
   static constexpr C kHidden = -std::numeric_limits<C>::infinity();
+
+  void hide_other_segments(const Block& block, C* s) const {
+    for (int64_t c = 0; c < block.m; ++c)
+      for (int64_t l = 0; l < block.n; ++l)
+        if (!segments_.same(block.i + l, block.j + c)) s[c * kQueries + l] = kHidden;
+  }
 
   template <class M>
   static C value_of(M mask) {
@@ -155,6 +169,7 @@ class Scores {
   }
 
   const Sizes& sizes_;
+  Segments segments_;
   const View* mask_;
   int64_t mask_start_ = 0, mask_query_ = 0, mask_key_ = 0;
   int64_t row_;  // of this head's first query among all

@@ -13,6 +13,7 @@ struct AdamUpdate {
   double eps = 1e-8;
   double weight_decay = 0;
   bool decoupled = false;  // AdamW: the decay acts on the parameter, not through the gradient
+  uint64_t rounding = 0;   // of bf16 parameters: at random by this key; 0: to the nearest
   bool operator==(const AdamUpdate&) const = default;
 };
 

@@ -13,6 +13,7 @@ struct SgdUpdate {
   double damping = 0;       // of the gradient on its way into the velocity, from step 2 on
   bool nesterov = false;    // look ahead along the new velocity
   double weight_decay = 0;  // added to the gradient: L2 regularisation
+  uint64_t rounding = 0;    // of bf16 parameters: at random by this key; 0: to the nearest
   bool operator==(const SgdUpdate&) const = default;
 };
 

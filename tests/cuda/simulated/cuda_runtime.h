@@ -63,6 +63,13 @@ T from_lane(T value, int from) {
 
 inline void __syncthreads() { simulated::wait_for_block(); }
 
+// A product that is rounded by itself, whatever is added to it.
+inline float __fmul_rn(float a, float b) {
+  float product = a * b;
+  asm("" : "+m"(product));
+  return product;
+}
+
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
   return simulated::from_lane(value, simulated::lane() ^ mask);

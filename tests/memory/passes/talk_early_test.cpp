@@ -4,9 +4,13 @@
 // in flight lies where nothing else does, and what nobody reads again is NaN.
 #include "memory/passes/talk_early.h"
 
+#include <algorithm>
+
 #include "core/ranks/planned_ranks.h"
+#include "memory/layout/timeline.h"
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
+#include "memory/step/passes.h"
 #include "ops/ops.h"
 #include "tests/support/memory_checker.h"
 #include "tests/support/memory_random.h"
@@ -175,6 +179,19 @@ TEST(TalkEarly, KeepsTheBitsOfRandomProgramsOnAHostileNetwork) {
                   open += !talk ? 0 : talk->later ? 1 : -1;
                   most = std::max(most, open);
                 }
+                const std::vector<Flight> flights = make_timeline(program, plan).flights;
+                int overlap = 0;
+                for (const Flight& a : flights) {
+                  const Instruction &first = program.instructions[static_cast<size_t>(a.begin)],
+                                    &last = program.instructions[static_cast<size_t>(a.end) - 1];
+                  EXPECT_EQ(last.in[1].buffer, first.out[0].buffer);
+                  EXPECT_EQ(last.in[2].buffer, first.out[1].buffer);
+                  overlap = std::max(overlap, static_cast<int>(std::ranges::count_if(
+                                                  flights, [&](const Flight& b) {
+                                                    return b.begin <= a.begin && a.begin < b.end;
+                                                  })));
+                }
+                EXPECT_EQ(overlap, most);
                 early += program.instructions.size() != updated.instructions.size();
                 in_flight += most > 1;
               },
@@ -183,6 +200,34 @@ TEST(TalkEarly, KeepsTheBitsOfRandomProgramsOnAHostileNetwork) {
   }
   EXPECT_GT(early, static_cast<int>(kPrograms / 2));      // the programs do exchange, ...
   EXPECT_GT(in_flight, static_cast<int>(kPrograms / 4));  // several at a time
+}
+
+// A budget that has room for what is in flight has exchanges beside the computation too.
+TEST(TalkEarly, StaysWithinABudget) {
+  int recomputed = 0, in_flight = 0;
+  for (uint32_t seed = 0; seed < kPrograms / 10 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    run_ranks(2,
+              [&](Ranks& ranks) {
+                const Bits expected = RankCase(seed, ranks.rank()).eager();
+                for (const double share : {0.0, 0.5}) {
+                  const RankCase c(seed, ranks.rank());
+                  const BudgetPlanner planner =
+                      budget_planner(c.program(), {.search_seconds = 1e-4});
+                  const int64_t least = planner.smallest(), most = planner.largest();
+                  const auto room = static_cast<int64_t>(share * static_cast<double>(most - least));
+                  const auto [program, plan] = plan_within(planner, least + room);
+                  EXPECT_LE(plan.total_bytes() + plan.result_bytes, least + room);
+                  EXPECT_EQ(c.with_state(Checker(program, plan).run(c.inputs)), expected);
+                  if (ranks.rank() > 0) continue;
+                  recomputed += plan.recompute.repetitions > 0;
+                  in_flight += !make_timeline(program, plan).flights.empty();
+                }
+              },
+              {.hostile = true, .seed = seed});
+  }
+  EXPECT_GT(recomputed, static_cast<int>(kPrograms / 50));
+  EXPECT_GT(in_flight, static_cast<int>(kPrograms / 50));
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+// Conversations as batches: the loss counts on answers only.
+//
+//   const ChatData chat(data::read_conversations("chat.jsonl"), form, bpe, {.context = 512});
+//   train::Batches training = chat.training(8, /*seed=*/1), held_out = chat.held_out(8);
+//
+// Of a conversation x are its tokens but the last, y those that follow them, -100 where it is not
+// of an answer; what ends an answer is of it. Each lies at the beginning of a row of its own; what
+// is behind it no token sees.
+#pragma once
+
+#include "data/text/bpe.h"
+#include "data/text/chat.h"
+#include "train/batches.h"
+
+namespace plimsoll::examples {
+
+struct ChatOptions {
+  int64_t context = 0;    // tokens of a row; 0: as many as the longest conversation has
+  int64_t most = 0;       // that a row may have
+  std::string file = "";  // for messages
+  Device device = Device::cpu;
+};
+
+class ChatData {
+ public:
+  // The last tenth, one at least, is held out. DataError naming the file and the line: fewer than
+  // two conversations, one that is longer than the context, texts that the tokenizer changes.
+  ChatData(const std::vector<data::Conversation>& conversations, const data::ChatTemplate& form,
+           const data::BytePairEncoding& bpe, const ChatOptions& options);
+
+  int64_t context() const { return context_; }
+  // `batch` at a time in an order that is another in each epoch; fewer at the end are left out.
+  // DataError where there are not so many.
+  train::Batches training(int64_t batch, uint64_t seed) const;
+  train::Batches held_out(int64_t batch) const;
+
+  struct Row {
+    std::vector<int64_t> ids, labels;  // x and y of a conversation
+  };
+
+ private:
+  using Rows = std::shared_ptr<const std::vector<Row>>;
+  train::Batches batches_of(const Rows& rows, int64_t batch) const;
+
+  std::string file_;
+  Device device_;
+  int64_t context_ = 0;
+  Rows training_, held_out_;
+};
+
+}  // namespace plimsoll::examples

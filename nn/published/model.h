@@ -1,0 +1,37 @@
+// A published model from its folder: config.json and safetensors files.
+//
+//   nn::Initializer init{.seed = 1};
+//   const auto model = published::load("models/SmolLM-135M", init);
+//   Tensor logits = (*model)(ids);                     // i64 [B, T] -> [B, T, V]
+//
+//   const auto shapes = published::plan(config, init);     // of config.json alone, for plans
+//
+// The weights lie in the mapped files as long as the model lives, in the type that they have there:
+// what is copied are norms of 16 bits, and all of them where they are trained or leave the cpu.
+#pragma once
+
+#include "nn/decoder/decoder.h"
+#include "nn/published/config.h"
+#include "nn/published/shards.h"
+
+namespace plimsoll::published {
+
+// Of `shards`, which may have the names with their prefix or without. What no decoder has a use for
+// is known: constants that older files have among the weights, and an output layer that is the
+// token table once more. DataError naming a tensor: missing, of another shape, no floating type.
+nn::WeightSource source_of(std::shared_ptr<const Shards> shards, const nn::DecoderConfig& config);
+
+// Refuses what is left over in the files, naming it: DataError.
+void check_nothing_left(const Shards& shards, const nn::DecoderConfig& config,
+                        const nn::Decoder& model);
+
+// Errors: DataError of the files; ValueError as Decoder's.
+std::unique_ptr<nn::Decoder> load(const std::filesystem::path& folder, nn::Initializer& init,
+                                  const nn::DecoderOptions& options = {});
+
+// The same without weights: for the device without bytes. They count in the type that the config
+// names.
+std::unique_ptr<nn::Decoder> plan(const Config& config, nn::Initializer& init,
+                                  const nn::DecoderOptions& options = {});
+
+}  // namespace plimsoll::published

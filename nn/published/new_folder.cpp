@@ -1,0 +1,61 @@
+#include "nn/published/new_folder.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include "core/base/error.h"
+
+namespace plimsoll::published {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Removed again unless it got its name.
+class Fresh {
+ public:
+  Fresh(const fs::path& folder, const std::string& who) : path_(folder) {
+    path_ += cat(".", ::getpid(), ".tmp");
+    std::error_code error;
+    check<DataError>(fs::create_directory(path_, error), who,
+                     ": the folder cannot be made: ", folder.string(),
+                     error ? cat(" (", error.message(), ")") : "",
+                     ". Name one in a folder that exists and is yours.");
+  }
+  ~Fresh() {
+    std::error_code none;
+    fs::remove_all(path_, none);
+  }
+  Fresh(const Fresh&) = delete;
+  Fresh& operator=(const Fresh&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+void make_folder(const fs::path& folder, const std::string& who,
+                 const std::function<void(const fs::path& fresh)>& write) {
+  const fs::path whole = folder.has_filename() ? folder : folder.parent_path();
+  std::error_code error;
+  check<DataError>(!fs::exists(fs::symlink_status(whole, error)), who,
+                   ": this is there already: ", whole.string(), ". Name a new folder.");
+  const Fresh fresh(whole, who);
+  write(fresh.path());
+  fs::rename(fresh.path(), whole, error);
+  check<DataError>(!error, who, ": the folder cannot get its name: ", whole.string(), " (",
+                   error.message(), "). Name one in a folder that exists and is yours.");
+}
+
+void write_text(const fs::path& file, std::string_view text) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.close();
+  check<DataError>(out.good(), "write: the disk does not take it: ", file.string(),
+                   ". Look at the space on it.");
+}
+
+}  // namespace plimsoll::published

@@ -1,0 +1,239 @@
+// Packing: which documents lie in which row, what a batch holds, and that attention and a whole
+// model compute of packed documents what they compute of each alone.
+#include "data/text/packing.h"
+
+#include "autograd/gradients.h"
+#include "memory/pool/pooled_allocator.h"
+#include "memory/step/step.h"
+#include "nn/decoder/decoder.h"
+#include "nn/nn.h"
+#include "ops/ops.h"
+#include "optim/sgd.h"
+#include "tests/data/testing.h"
+#include "tests/support/op_case.h"
+
+namespace plimsoll::data {
+namespace {
+
+using Rows = std::vector<std::vector<size_t>>;
+
+TEST(Packing, RowsAreFilledInOrderOrByTheFirstThatFits) {
+  const std::vector<int64_t> lengths{3, 6, 2, 4, 5, 1};
+  EXPECT_EQ(rows_of(lengths, 8, Fit::in_order), (Rows{{0}, {1, 2}, {3}, {4, 5}}));
+  EXPECT_EQ(rows_of(lengths, 8, Fit::first), (Rows{{1, 2}, {4, 0}, {3, 5}}));
+  EXPECT_EQ(rows_of({}, 8, Fit::first), Rows{});
+  EXPECT_EQ(rows_of({8, 8}, 8, Fit::first), (Rows{{0}, {1}}));
+}
+
+// Every document is whole, in one row alone, and rows are not longer than they may be.
+TEST(Packing, LosesNothing) {
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < 500; ++i) lengths.push_back(1 + i * i % 97);
+  int64_t tokens = 0;
+  for (const int64_t n : lengths) tokens += n;
+  for (const Fit fit : {Fit::in_order, Fit::first}) {
+    const Rows rows = rows_of(lengths, 128, fit);
+    std::vector<int> seen(lengths.size());
+    for (const auto& row : rows) {
+      int64_t filled = 0;
+      for (const size_t document : row) ++seen[document], filled += lengths[document];
+      EXPECT_LE(filled, 128);
+      EXPECT_GT(filled, 0);
+    }
+    EXPECT_EQ(seen, std::vector<int>(lengths.size(), 1));
+    const double share = static_cast<double>(tokens) / (128.0 * static_cast<double>(rows.size()));
+    EXPECT_GT(share, fit == Fit::first ? 0.98 : 0.6);
+  }
+}
+
+TEST(Packing, ABatchHasTokensLabelsSegmentsAndPositions) {
+  const PackedRows rows = pack({{11, 12, 13}, {21, 22}, {31, 32, 33, 34}},
+                               {.length = 6, .batch = 3, .fit = Fit::in_order, .padding = 9});
+  ASSERT_EQ(rows.batches(), 1);
+  EXPECT_NEAR(rows.filled(), 9.0 / 12, 1e-12);
+  const PackedBatch b = rows.batch(0);
+  using V = std::vector<int64_t>;
+  constexpr int64_t no = PackedRows::kNoLabel;
+  EXPECT_EQ(b.x.shape(), (Shape{3, 6}));
+  EXPECT_EQ(b.x.to_vector<int64_t>(),
+            (V{11, 12, 13, 21, 22, 9, 31, 32, 33, 34, 9, 9, 9, 9, 9, 9, 9, 9}));
+  EXPECT_EQ(b.labels.to_vector<int64_t>(),
+            (V{12, 13, no, 22, no, no, 32, 33, 34, no, no, no, no, no, no, no, no, no}));
+  EXPECT_EQ(b.segments.to_vector<int64_t>(),
+            (V{0, 0, 0, 1, 1, 2, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(b.positions.to_vector<int64_t>(),
+            (V{0, 1, 2, 0, 1, 0, 0, 1, 2, 3, 0, 1, 0, 1, 2, 3, 4, 5}));
+  expect_error<IndexError>([&] { rows.batch(1); },
+                           "pack: there is no batch 1: there are 1. Count them from 0.");
+}
+
+TEST(Packing, RefusesWhatDoesNotFit) {
+  expect_error<DataError>(
+      [] {
+        rows_of({3, 9}, 8, Fit::first);
+      },
+      "pack: document 1 has 9 tokens, for rows of 8. Cut it, leave it out, or "
+      "use longer rows.");
+  expect_error<DataError>(
+      [] {
+        rows_of({3, 0}, 8, Fit::first);
+      },
+      "pack: document 1 has 0 tokens, for rows of 8. Cut it, leave it out, or "
+      "use longer rows.");
+  expect_error<ValueError>([] { rows_of({3}, 0, Fit::first); },
+                           "pack: a row has no room: 0. Use a length of 1 or more.");
+  expect_error<ValueError>([] { pack({{1}}, {.length = 4, .batch = 0}); },
+                           "pack: a batch has no rows: 0. Use 1 or more.");
+}
+
+// A small GPT: tokens and positions, two blocks, a head.
+struct Model : nn::Module {
+  Model(nn::Initializer& init, bool by_block) : checkpoint(by_block) {
+    tokens = &add<nn::Embedding>("tokens", 50, 32, init);
+    positions = &add<nn::LearnedPositions>("positions", 96, 32, init);
+    for (int i = 0; i < 2; ++i)
+      blocks.push_back(&add<nn::TransformerBlock>(
+          cat("block", i), 32, init, nn::TransformerOptions{.heads = 4, .causal = true}));
+    head = &add<nn::Linear>("head", 32, 50, init);
+  }
+  Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
+    Tensor h = (*positions)((*tokens)(x, mode), mode);
+    for (const nn::TransformerBlock* block : blocks)
+      h = checkpoint ? nn::checkpointed(*block, h, mode) : (*block)(h, mode);
+    return (*head)(h, mode);
+  }
+  bool checkpoint;
+  const nn::Embedding* tokens;
+  const nn::LearnedPositions* positions;
+  std::vector<const nn::TransformerBlock*> blocks;
+  const nn::Linear* head;
+};
+
+Tensor summed_loss(const Model& model, const PackedBatch& batch, bool packed) {
+  nn::Mode mode = nn::training();
+  if (packed) {
+    mode.segments = batch.segments;
+    mode.positions = batch.positions;
+  }
+  return cross_entropy(model(batch.x, mode), batch.labels, {.reduction = Reduction::sum});
+}
+
+void expect_loss_of_each_alone(bool checkpoint) {
+  nn::Initializer init{.seed = 3};
+  const Model model(init, checkpoint);
+  const std::vector<Tensor> parameters = model.parameters();
+  std::vector<std::vector<int32_t>> documents;
+  for (const int n : {40, 3, 17, 60, 9, 2, 31, 80})
+    for (documents.emplace_back(); std::ssize(documents.back()) < n;)
+      documents.back().push_back((7 * n + 13 * static_cast<int>(documents.back().size())) % 50);
+
+  const PackedRows rows = pack(documents, {.length = 96, .batch = 3});
+  ASSERT_EQ(rows.batches(), 1);
+  const Tensor packed = summed_loss(model, rows.batch(0), true);
+  const std::vector<Tensor> packed_grads = gradients(packed, parameters);
+
+  double loss = 0;
+  std::vector<Tensor> grads;
+  for (const auto& document : documents) {  // a row of its own, without segments
+    const PackedRows alone = pack({document}, {.length = std::ssize(document)});
+    const Tensor own = summed_loss(model, alone.batch(0), false);
+    loss += own.item();
+    const std::vector<Tensor> own_grads = gradients(own, parameters);
+    for (size_t i = 0; i < own_grads.size(); ++i)
+      if (grads.size() < own_grads.size())
+        grads.push_back(own_grads[i]);
+      else
+        grads[i] = grads[i] + own_grads[i];
+  }
+  EXPECT_NEAR(packed.item(), loss, 2e-6 * loss);
+  for (size_t i = 0; i < grads.size(); ++i)
+    EXPECT_LE(relative_error(to_array(packed_grads[i]), to_array(grads[i])), 2e-5) << i;
+  // With segments left out documents see each other.
+  EXPECT_GT(std::abs(summed_loss(model, rows.batch(0), false).item() - loss), 1e-4 * loss);
+}
+
+TEST(Packing, PackedDocumentsGiveTheLossAndTheGradientsOfEachAlone) {
+  for (const bool checkpoint : {false, true}) {
+    SCOPED_TRACE(checkpoint);
+    expect_loss_of_each_alone(checkpoint);
+  }
+}
+
+// Learned and rotary positions begin anew in each document.
+TEST(Packing, DecodersReadEachDocumentAlone) {
+  for (const bool like_gpt2 : {false, true}) {
+    SCOPED_TRACE(like_gpt2);
+    nn::DecoderConfig config{.vocabulary = 50,
+                             .width = 16,
+                             .layers = 2,
+                             .heads = 2,
+                             .kv_heads = 2,
+                             .head_width = 8,
+                             .feed_forward = 24,
+                             .context = 32,
+                             .like_gpt2 = like_gpt2};
+    nn::Initializer init{.seed = 4};
+    const nn::Decoder model(config, nn::drawn_weights(init), init);
+    const std::vector<std::vector<int32_t>> documents{{1, 2, 3, 4, 5, 6, 7}, {8, 9, 10}, {11, 12}};
+    const PackedBatch batch = pack(documents, {.length = 12, .fit = Fit::in_order}).batch(0);
+    const std::vector<float> all =
+        model(batch.x, {.positions = batch.positions, .segments = batch.segments})
+            .to_vector<float>();
+    size_t at = 0;
+    for (const auto& document : documents) {
+      const std::vector<int64_t> ids(document.begin(), document.end());
+      for (const float logit :
+           model(Tensor::of<int64_t>(ids, {1, std::ssize(ids)})).to_vector<float>())
+        EXPECT_NEAR(all[at++], logit, 1e-5);
+    }
+    EXPECT_THROW(model(batch.x, {.segments = batch.segments}), StateError);
+  }
+}
+
+// Lengths that are planned together before the first step: what the longest takes is known then,
+// and a thousand steps of all lengths in turn take no more.
+TEST(Packing, TenLengthsTakeWhatIsPlannedForTheLongest) {
+  constexpr int64_t kLongest = 80;
+  for (const bool budgeted : {false, true}) {
+    const auto pool = std::make_shared<PooledAllocator>(host_provider());
+    const AllocatorScope scope(pool);
+    nn::Initializer init{.seed = 3};
+    const Model model(init, false);
+    const std::vector<Tensor> parameters = model.parameters();
+    optim::SGD optimizer(parameters, {.learning_rate = 0.05});
+    std::vector<Metas> ladder;
+    for (int64_t n = 8; n <= kLongest; n += 8)
+      ladder.push_back({{{2, n}, DType::i64}, {{2, n}, DType::i64}});
+    ASSERT_EQ(ladder.size(), 10U);
+    const auto train = [&](const Tensor& x, const Tensor& labels) {
+      const Tensor loss = cross_entropy(model(x, nn::training()), labels);
+      optimizer.update(gradients(loss, parameters));
+      return loss;
+    };
+    const int64_t before = pool->stats().in_use;
+    const int64_t whole = Step(train).plan_all(ladder).total_bytes();
+    Step step(train, {.budget = budgeted ? whole * 9 / 10 : StepOptions::kNoBudget,
+                      .planning = {.costs = CostModel::model}});
+    const Plan& most = step.plan_all(ladder);
+    EXPECT_EQ(pool->stats().in_use, before);  // nothing is taken yet
+    EXPECT_EQ(most, step.plan(ladder.back()));
+    EXPECT_LE(most.total_bytes(), budgeted ? whole * 9 / 10 : whole);
+
+    const auto peak_of = [&](int steps) {
+      pool->reset_peak();
+      for (int t = 0; t < steps; ++t) {
+        const int64_t n = 8 + 8 * (t * 7 % 10);
+        const Tensor x = full({2, n}, t % 50, {DType::i64}), labels = full({2, n}, 3, {DType::i64});
+        EXPECT_TRUE(std::isfinite(step(x, labels).item()));
+      }
+      return pool->stats().peak.bytes;
+    };
+    EXPECT_EQ(peak_of(10), most.total_bytes());
+    const int64_t after = pool->stats().in_use;
+    EXPECT_EQ(peak_of(1000), most.total_bytes());
+    EXPECT_EQ(pool->stats().in_use, after);
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::data

@@ -1,0 +1,179 @@
+// finetune, and the programs that take what it makes: published folders through all of them.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "nn/published/adapter.h"
+#include "tests/data/byte_tokenizer.h"
+#include "tests/examples/testing.h"
+#include "tests/nn/published/small_folder.h"
+
+namespace plimsoll::examples {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kChatml =
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
+    "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ "
+    "'<|im_start|>assistant\\n' }}{% endif %}";
+
+class Finetune : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    dir_ = new data::TemporaryFolder;
+    const fs::path folder = published::small_folder(*dir_);
+    std::ofstream(folder / "tokenizer.json")
+        << data::byte_tokenizer({"<|im_start|>", "<|im_end|>"});
+    std::ofstream(folder / "tokenizer_config.json") << json{{"chat_template", kChatml}};
+    std::ofstream chat(*dir_ / "chat.jsonl");
+    for (int i = 0; i < 20; ++i)
+      chat << json{{"messages",
+                    {{{"role", "user"}, {"content", cat("say ", i % 4)}},
+                     {{"role", "assistant"}, {"content", cat("yes ", i % 4)}}}}}
+           << "\n";
+  }
+  static void TearDownTestSuite() { delete dir_; }
+
+  static std::string path(const std::string& name) { return dir_->text(name); }
+  static std::string command(const std::string& more) {
+    return "finetune --model " + path("model") + " --data " + path("chat.jsonl") +
+           " --lr 1e-2 --schedule constant --warmup 0 " + more;
+  }
+  static json trained(const std::string& more) {
+    const Outcome outcome = run(command(more) + " --json " + path("json"));
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    return outcome.code == 0 ? json::parse(std::ifstream(*dir_ / "json")) : json();
+  }
+  static void expect_refusal(const std::string& words, int code, const std::string& sentence) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.code, code) << words << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find(sentence), std::string::npos) << words << "\n" << outcome.output;
+  }
+
+  static inline data::TemporaryFolder* dir_ = nullptr;
+};
+
+TEST_F(Finetune, AnswersAreLearntInTheBytesThatWerePlanned) {
+  for (const std::string more : {"--lora 8", "--lora 4 --lora-targets q_proj,v_proj --checkpoint",
+                                 "--lora 8 --precision bf16", "--lora 8 --base f32", ""}) {
+    const std::string name = cat("run", more.size());
+    const json run = trained(more + " --epochs 8 --run " + path(name));
+    const json& last = run["final"];
+    EXPECT_EQ(last["peak_bytes"].get<int64_t>() + last["mapped_bytes"].get<int64_t>(),
+              last["planned_bytes"])
+        << more;
+    EXPECT_EQ(last["mapped_bytes"] > 0, !more.empty()) << more;
+    EXPECT_LT(last["val_loss"], 5.6) << more;  // of 300 tokens: log(300) is 5.7
+  }
+}
+
+TEST_F(Finetune, GoesOnInAnotherProcessWithTheSameBits) {
+  trained("--lora 8 --epochs 4 --run " + path("whole"));
+  const Outcome part = run(command("--lora 8 --epochs 4 --stop-after 7 --run " + path("parts")));
+  EXPECT_EQ(part.code, 0) << part.output;
+  EXPECT_FALSE(fs::exists(*dir_ / "parts" / "adapter"));
+  const Outcome rest = run("finetune --resume " + path("parts"));
+  EXPECT_EQ(rest.code, 0) << rest.output;
+  EXPECT_EQ(data::read_text(*dir_ / "parts" / "adapter" / "adapter_model.safetensors"),
+            data::read_text(*dir_ / "whole" / "adapter" / "adapter_model.safetensors"));
+}
+
+// What a run goes on with is what it began with, and its result does not replace its base.
+TEST_F(Finetune, RunsThatCannotGoOnAreRefused) {
+  const Outcome part = run(command("--lora 8 --epochs 4 --stop-after 3 --run " + path("scaled")));
+  EXPECT_EQ(part.code, 0) << part.output;
+  const std::string resume = "finetune --resume " + path("scaled");
+  expect_refusal(resume + " --lora-alpha 64", 2, " was saved with alpha 0, not with 64.");
+  fs::copy(*dir_ / "model", *dir_ / "other", fs::copy_options::recursive);
+  std::fstream weights(*dir_ / "other" / "model.safetensors", std::ios::in | std::ios::out);
+  weights.seekp(-5, std::ios::end);
+  weights.put('x');
+  weights.close();
+  expect_refusal(resume + " --model " + path("other"), 2, " was saved with other weights.");
+  for (const char* option : {"--lora-alpha 3", "--lora-targets q_proj", "--base f32"})
+    expect_refusal(command(option), 2, "it is for adapters, and all weights are trained.");
+  fs::create_directories(*dir_ / "replaced");
+  fs::copy(*dir_ / "model", *dir_ / "replaced" / "model", fs::copy_options::recursive);
+  expect_refusal("finetune --model " + path("replaced/model") + " --data " + path("chat.jsonl") +
+                     " --run " + path("replaced"),
+                 2, "--run: its result would replace the model that is trained: ");
+  EXPECT_TRUE(fs::exists(*dir_ / "replaced" / "model" / "config.json"));
+}
+
+TEST_F(Finetune, GenerateTalksWithTheAdapter) {
+  trained("--lora 8 --epochs 40 --run " + path("long"));
+  const std::string generate =
+      "generate --greedy --tokens 8 --model " + path("model") +
+      " --prompt '<|im_start|>user\nsay 2<|im_end|>\n<|im_start|>assistant\n'";
+  const Outcome base = run(generate), tuned = run(generate + " --adapter " + path("long/adapter"));
+  EXPECT_EQ(base.code, 0) << base.output;
+  EXPECT_EQ(tuned.code, 0) << tuned.output;
+  EXPECT_NE(tuned.output.find("yes "), std::string::npos) << tuned.output;
+  EXPECT_EQ(base.output.find("yes "), std::string::npos) << base.output;
+  EXPECT_NE(base.output.find(" in mapped files"), std::string::npos) << base.output;
+}
+
+TEST_F(Finetune, APlanNeedsNoTraining) {
+  const Outcome plan = run(command("--lora 8 --plan-only"));
+  EXPECT_EQ(plan.code, 0) << plan.output;
+  EXPECT_NE(plan.output.find("total"), std::string::npos) << plan.output;
+  // fit has config.json alone.
+  fs::create_directories(*dir_ / "config");
+  fs::copy_file(*dir_ / "model" / "config.json", *dir_ / "config" / "config.json",
+                fs::copy_options::overwrite_existing);
+  const std::string fit = "fit --vram 2MiB --context 32 --precisions f32 --model " + path("config");
+  for (const std::string more : {"", " --lora 4"}) {
+    const Outcome fits = run(fit + more + " --json " + path("fit"));
+    EXPECT_EQ(fits.code, 0) << fits.output;
+    const json rows = json::parse(std::ifstream(*dir_ / "fit"));
+    EXPECT_GT(rows["rows"][0]["batch"], 0);
+    EXPECT_LE(rows["rows"][0]["bytes"], 2 << 20);
+  }
+  expect_refusal(fit + " --context 65", 2, "--context: ");
+  expect_refusal("fit --vram 1MiB --model lenet --lora 3", 2,
+                 "--lora: --model lenet has no base: it takes no --lora.");
+}
+
+TEST_F(Finetune, RefusesInOneSentence) {
+  const auto with_chat = [&](const std::string& text) {
+    std::ofstream(*dir_ / "bad.jsonl") << text;
+    return "finetune --lora 2 --model " + path("model") + " --data " + path("bad.jsonl");
+  };
+  const std::string good =
+      R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})"
+      "\n";
+  const std::string form =
+      ". Write {\"messages\": [{\"role\": \"user\", \"content\": \"...\"}, ...]}.\n";
+  expect_refusal(with_chat(good + "{\"messages\": "), 3,
+                 "chat: the JSON cannot be read: " + path("bad.jsonl") + " line 2 at byte ");
+  expect_refusal(with_chat(good + good + "{\"text\": \"a\"}"), 3,
+                 "chat: the line has not messages alone: " + path("bad.jsonl") + " line 3" + form);
+  expect_refusal(with_chat(good + R"({"messages": [{"role": "user", "content": "a"}]})"), 3,
+                 "chat: users and answers do not take turns, an answer last: " + path("bad.jsonl") +
+                     " line 2" + form);
+  expect_refusal(with_chat(good), 3,
+                 "chat: there is one conversation alone: " + path("bad.jsonl") +
+                     ". Write another, to be held out.\n");
+  expect_refusal(with_chat(""), 3, "chat: there is no conversation: ");
+  std::string longest = good + good;
+  longest.replace(longest.find("\"a\""), 3, "\"" + std::string(70, 'x') + "\"");
+  expect_refusal(with_chat(longest), 3,
+                 "chat: the conversation is longer than the context: " + path("bad.jsonl") +
+                     " line 1 has 91 tokens for 64. Shorten it.\n");
+  expect_refusal(command("--lora 2 --template vicuna"), 3,
+                 "chat: this template is not known: vicuna. Those known are chatml, qwen2, "
+                 "smollm2, llama3, zephyr.\n");
+  expect_refusal(command("--lora 17"), 2,
+                 "--lora: lora: the rank is not 1 to 16: 17 for a matrix of 16 x 16.");
+  expect_refusal(command("--lora 2 --lora-targets c_attn"), 2,
+                 "--lora: lora: the target matches nothing: c_attn in LlamaForCausalLM");
+  expect_refusal("finetune --data x", 2, "--model: there is no model.");
+  expect_refusal("generate --prompt a --model " + path("nothing"), 2,
+                 "--model: there is no such folder, and it is not gpt2-124M: ");
+  expect_refusal("generate --prompt a --adapter x --model gpt2-124M", 2,
+                 "--adapter: it belongs to a model that --model names the folder of: x.");
+}
+
+}  // namespace
+}  // namespace plimsoll::examples

@@ -1,0 +1,196 @@
+// Weights of published folders: shards, and files that are damaged or of another model.
+#include <nlohmann/json.hpp>
+
+#include "nn/published/adapter.h"
+#include "tests/nn/published/small_folder.h"
+#include "tests/support/errors.h"
+
+namespace plimsoll::published {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string refusal(const fs::path& folder, const nn::DecoderOptions& options = {}) {
+  nn::Initializer init{.seed = 1};
+  return error_of<DataError>([&] { load(folder, init, options); });
+}
+
+// The weights in two files with an index. `change` gets the weight map before it is written.
+template <class F>
+fs::path shards_with(const data::TemporaryFolder& dir, const F& change) {
+  const fs::path folder = small_folder(dir, "shards");
+  fs::remove(folder / "model.safetensors");
+  const std::vector<NamedTensor> all = small_weights();
+  const std::vector<NamedTensor> first(all.begin(), all.begin() + 5),
+      second(all.begin() + 5, all.end());
+  json map;
+  for (const NamedTensor& own : first) map[own.name] = "a.safetensors";
+  for (const NamedTensor& own : second) map[own.name] = "b.safetensors";
+  formats::write_safetensors(folder / "a.safetensors", first);
+  formats::write_safetensors(folder / "b.safetensors", second);
+  change(folder, map);
+  std::ofstream(folder / "model.safetensors.index.json") << json{{"weight_map", map}};
+  return folder;
+}
+
+TEST(PublishedFiles, WeightsAreMappedFromOneFileOrSeveral) {
+  const data::TemporaryFolder dir;
+  const fs::path whole = small_folder(dir);
+  const fs::path shards = shards_with(dir, [](const fs::path&, json&) {});
+  nn::Initializer init{.seed = 1};
+  const Tensor ids = Tensor::of<int64_t>({1, 5, 299, 7}, {1, 4});
+  EXPECT_EQ((*load(whole, init))(ids).to_vector<float>(),
+            (*load(shards, init))(ids).to_vector<float>());
+}
+
+TEST(PublishedFiles, ShardsThatDoNotFitAreRefused) {
+  const data::TemporaryFolder dir;
+  const std::string of_one_version = ". Fetch the files of one version.";
+  const fs::path folder = dir / "shards";
+  EXPECT_EQ(
+      refusal(shards_with(dir, [](const fs::path& f, json&) { fs::remove(f / "b.safetensors"); })),
+      "weights: a shard is missing: " + (folder / "b.safetensors").string() +
+          ", which the index names for \"lm_head.weight\". Fetch all of them.");
+  EXPECT_EQ(
+      refusal(shards_with(
+          dir, [](const fs::path&, json& map) { map["model.norm.weight"] = "a.safetensors"; })),
+      "weights: a shard has not got what the index says: " + (folder / "a.safetensors").string() +
+          " for \"model.norm.weight\"" + of_one_version);
+  EXPECT_EQ(
+      refusal(shards_with(dir, [](const fs::path&, json& map) { map.erase("model.norm.weight"); })),
+      "weights: a tensor is not in the index: \"model.norm.weight\" of " +
+          (folder / "b.safetensors").string() + of_one_version);
+  EXPECT_EQ(refusal(shards_with(dir,
+                                [](const fs::path& f, json&) {
+                                  formats::write_safetensors(f / "b.safetensors", small_weights());
+                                })),
+            "weights: a tensor is in two shards: \"model.embed_tokens.weight\" in " +
+                (folder / "b.safetensors").string() + " and " +
+                (folder / "a.safetensors").string() + of_one_version);
+  EXPECT_EQ(refusal(shards_with(dir,
+                                [](const fs::path&, json& map) {
+                                  map["model.norm.weight"] = "../model/model.safetensors";
+                                })),
+            "weights: the index does not name a file beside it: " +
+                (folder / "model.safetensors.index.json").string() +
+                " for \"model.norm.weight\". Use the file as it was published.");
+  const std::string cut = refusal(shards_with(dir, [](const fs::path& f, json&) {
+    fs::resize_file(f / "b.safetensors", fs::file_size(f / "b.safetensors") - 4);
+  }));
+  EXPECT_TRUE(cut.starts_with("safetensors: ")) << cut;
+  EXPECT_NE(cut.find("b.safetensors"), cut.npos) << cut;
+  fs::remove(folder / "model.safetensors.index.json");
+  EXPECT_EQ(refusal(folder), "weights: there are none: " + folder.string() +
+                                 " has neither model.safetensors nor model.safetensors.index.json. "
+                                 "Fetch them, or convert other files to safetensors.");
+}
+
+TEST(PublishedFiles, WeightsOfAnotherModelAreRefused) {
+  const data::TemporaryFolder dir;
+  const fs::path folder = small_folder(dir);
+  const std::string file = (folder / "model.safetensors").string();
+  const auto with_config = [&](const std::string& old, const std::string& text) {
+    std::ofstream(folder / "config.json") << config_with(old, text);
+    return refusal(folder);
+  };
+  EXPECT_EQ(with_config("\"intermediate_size\": 24", "\"intermediate_size\": 25"),
+            "weights: a tensor has another shape: \"model.layers.0.mlp.gate_proj.weight\" is [24, "
+            "16] in " +
+                file + ", and the config says [25, 16]. Use files that belong together.");
+  EXPECT_EQ(with_config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3"),
+            "weights: there is no \"model.layers.2.input_layernorm.weight\" in " + folder.string() +
+                ". Use the weights that belong to the config.");
+  EXPECT_EQ(with_config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1"),
+            "weights: a tensor does not belong to LlamaForCausalLM: "
+            "\"model.layers.1.input_layernorm.weight\" in " +
+                file + ". Use files that belong together.");
+  EXPECT_EQ(with_config("\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true"),
+            "weights: the output layer is not the token table, and the config says that it is: "
+            "\"lm_head.weight\" in " +
+                file + ". Use files that belong together.");
+}
+
+TEST(PublishedFiles, AdaptersThatDoNotFitAreRefused) {
+  const data::TemporaryFolder dir;
+  const fs::path folder = small_folder(dir);
+  nn::Initializer init{.seed = 1};
+  const auto options = [](std::vector<std::string> targets, int64_t rank = 4) {
+    return nn::DecoderOptions{.lora = nn::LoraOptions{.rank = rank, .targets = std::move(targets)}};
+  };
+  EXPECT_EQ(error_of<ValueError>([&] {
+              load(folder, init, options({"q_proj", "c_attn"}));
+            }),
+            "lora: the target matches nothing: c_attn in LlamaForCausalLM, whose last matrix is "
+            "lm_head. Name matrices of this model.");
+  EXPECT_EQ(error_of<ValueError>([&] { load(folder, init, options({})); }),
+            "lora: there are no targets. Name matrices, such as all-linear.");
+  EXPECT_EQ(error_of<ValueError>([&] { load(folder, init, options({"k_proj"}, 9)); }),
+            "lora: the rank is not 1 to 8: 9 for a matrix of 8 x 16. Use a smaller one.");
+  const nn::DecoderOptions some = options({"q_proj"});
+  const auto model = load(folder, init, some);
+  write_adapter(dir / "adapter", *model, *some.lora, "base");
+  const std::string file = (dir / "adapter" / "adapter_model.safetensors").string();
+  const std::string made_for = ". Name the model that it was made for.";
+  const fs::path wider =
+      small_folder(dir, "wider", config_with("\"hidden_size\": 16", "\"hidden_size\": 32"));
+  const auto other = load(wider, init, some);
+  EXPECT_EQ(error_of<DataError>([&] { read_adapter(dir / "adapter", *other); }),
+            "adapter: a tensor is of another base: "
+            "\"base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight\" is f32 [4, 16] on "
+            "cpu in " +
+                file + " and [4, 32] here" + made_for);
+  const auto deeper =
+      load(small_folder(dir, "deeper",
+                        config_with("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3")),
+           init, some);
+  EXPECT_EQ(error_of<DataError>([&] { read_adapter(dir / "adapter", *deeper); }),
+            "adapter: a tensor is missing: "
+            "\"base_model.model.model.layers.2.self_attn.q_proj.lora_A.weight\" in " +
+                file + made_for);
+  const auto less =
+      load(small_folder(dir, "less",
+                        config_with("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1")),
+           init, some);
+  const std::string left = error_of<DataError>([&] { read_adapter(dir / "adapter", *less); });
+  EXPECT_TRUE(
+      left.starts_with("adapter: a tensor belongs to no target: "
+                       "\"base_model.model.model.layers.1.self_attn."))
+      << left;
+}
+
+TEST(PublishedFiles, AdapterConfigsAreRefusedByTheirFields) {
+  const data::TemporaryFolder dir;
+  const auto refusal_of = [&](const std::string& config) {
+    fs::create_directories(dir / "a");
+    std::ofstream(dir / "a" / "adapter_config.json") << config;
+    return error_of<DataError>([&] { read_adapter_options(dir / "a"); });
+  };
+  const std::string file = (dir / "a" / "adapter_config.json").string();
+  const std::string good = R"("peft_type": "LORA", "r": 4, "lora_alpha": 8)";
+  const std::string targets = R"(, "target_modules": ["q_proj"])";
+  EXPECT_EQ(refusal_of("{" + good + targets + ", \"use_dora\": true}"),
+            "adapter: a field of an adapter is not known, and may change its numbers: " + file +
+                " has use_dora true. Take it out if it does not.");
+  EXPECT_EQ(refusal_of("{" + good + targets + ", \"rank_pattern\": {\"q_proj\": 2}}"),
+            "adapter: a field of an adapter is not known, and may change its numbers: " + file +
+                " has rank_pattern {\"q_proj\":2}. Take it out if it does not.");
+  EXPECT_EQ(refusal_of("{" + good + targets + ", \"init_lora_weights\": \"pissa\"}"),
+            "adapter: such a beginning may change the base: " + file +
+                " has init_lora_weights \"pissa\". Convert the adapter to one that does not, as "
+                "PEFT can.");
+  EXPECT_EQ(refusal_of("{" + good + targets + ", \"bias\": \"all\"}"),
+            "adapter: this is not done here: " + file + " has bias \"all\". Only \"none\" is.");
+  EXPECT_EQ(refusal_of("{" + good + ", \"target_modules\": \".*q_proj\"}"),
+            "adapter: this is neither a list of names nor all-linear: " + file +
+                " has target_modules \".*q_proj\". Patterns are not done here: name the matrices.");
+  EXPECT_EQ(
+      refusal_of("{\"peft_type\": \"IA3\"}"),
+      "adapter: this is not done here: " + file + " has peft_type \"IA3\". Only \"LORA\" is.");
+  EXPECT_EQ(
+      refusal_of("{\"lora_alpha\": 8" + targets + "}"),
+      "adapter: a field is missing: " + file + " has no r. Use the file as it was published.");
+}
+
+}  // namespace
+}  // namespace plimsoll::published
