@@ -40,7 +40,9 @@ int count_operands(const Program& program) {
 }  // namespace
 
 Replay::Replay(const Program& program, const Plan& plan, bool graph)
-    : program_(program), plan_(plan), graph_(graph && is_asynchronous(program.device) && !talks(program)) {
+    : program_(program),
+      plan_(plan),
+      graph_(graph && is_asynchronous(program.device) && !talks(program)) {
   views_.reserve(count_operands(program));
   bind_kernels();
   results_ = add_views(program.results);

@@ -186,7 +186,7 @@ TEST(NcclRanks, AreFoundOutWhereTheyCallDifferentThings) {
 TEST(NcclRanks, SayWhatNcclSays) {
   const std::vector<Ended> ended = run_processes(2, [](std::unique_ptr<Ranks> ranks) {
     setenv("PLIMSOLL_CUDA_LIBRARIES", PLIMSOLL_SIMULATED_LIBRARIES, 1);
-    if (ranks->rank() == 1) setenv("SIMULATED_NCCL_FAILS", "2", 1);
+    if (ranks->rank() == 1) setenv("SIMULATED_NCCL_FAILS", "3", 1);
     open_on(Device::cuda, 30, ranks);
     const RanksScope scope(ranks.get());
     text_of(all_gather(numbers(0, 4)));
@@ -198,39 +198,74 @@ TEST(NcclRanks, SayWhatNcclSays) {
               "resume from the newest save.\n");
 }
 
+// One that is stopped, and one that is killed, which nobody tells the others.
 TEST(NcclRanks, HaveADeadline) {
-  const auto begin = std::chrono::steady_clock::now();
-  const std::vector<Ended> ended = on_gpus(2, 1, [](Ranks& ranks) {
-    text_of(all_gather(numbers(0, 4)));
-    ranks.note("in the batches 9 to 16", 1);
-    if (ranks.rank() == 1) raise(SIGSTOP);
-    return text_of(all_gather(numbers(0, 4)));
-  });
-  expect_said(ended[0], 4,
+  for (const int signal : {SIGSTOP, SIGKILL}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<Ended> ended = on_gpus(2, 1, [&](Ranks& ranks) {
+      text_of(all_gather(numbers(0, 4)));
+      ranks.note("in the batches 9 to 16", 1);
+      if (ranks.rank() == 1) raise(signal);
+      return text_of(all_gather(numbers(0, 4)));
+    });
+    EXPECT_EQ(ended[0].code, 4);
+    EXPECT_EQ(ended[0].said,
               "rank 0 of 2: in all_gather of 16 bytes between GPUs, its collective number 2, in "
               "the batches 9 to 16, nothing has come from others for 1 s: a rank was stopped, or "
               "the network was cut. All ranks end; resume from the newest save.\n");
-  EXPECT_EQ(ended[1].code, 137);  // stopped until it is killed
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+    EXPECT_EQ(ended[1].code, 137);  // stopped until it is killed
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  }
 }
 
-TEST(NcclRanks, RefuseWhatTheyCannotWorkWith) {
-  const auto refused = [](const char* libraries, const char* version) {
-    return run_processes(1, [=](std::unique_ptr<Ranks> ranks) {
-      setenv("PLIMSOLL_CUDA_LIBRARIES", libraries, 1);
-      setenv("SIMULATED_NCCL_VERSION", version, 1);
-      open_nccl_backend(30, ranks);
-      return std::string();
-    })[0];
-  };
-  expect_said(refused("none", ""), 9,
-              "cuda: NCCL 2 is missing: there is no libnccl.so.2. Install "
-              "it (pip install nvidia-nccl-cu13)");
-  expect_said(refused(PLIMSOLL_SIMULATED_LIBRARIES, "21701"), 9,
-              "cuda: NCCL is too old: 2.18 is needed, and this is 2.17.1. Update it");
+// Where the host itself waits in NCCL.
+TEST(NcclRanks, HaveADeadlineForTheStart) {
+  const std::vector<Ended> ended = run_processes(2, [](std::unique_ptr<Ranks> ranks) {
+    setenv("PLIMSOLL_CUDA_LIBRARIES", PLIMSOLL_SIMULATED_LIBRARIES, 1);
+    if (ranks->rank() == 1) {
+      char id[128];
+      ranks->broadcast(id, sizeof id, 0);
+      raise(SIGSTOP);
+    }
+    open_on(Device::cuda, 0.1, ranks);
+    return std::string();
+  });
+  EXPECT_EQ(ended[0].code, 4);
+  EXPECT_EQ(ended[0].said,
+            "rank 0 of 2: in the start of NCCL, nothing has come from others for 1 s: a rank was "
+            "stopped, or the network was cut. All ranks end; resume from the newest save.\n");
 }
 
-// Of the trainer: weights, running statistics and log, which rank 0 writes.
+// As where two of them have one GPU; then the host's ranks go on.
+TEST(NcclRanks, SayThatNcclDoesNotStart) {
+  const std::vector<Ended> ended = run_processes(2, [](std::unique_ptr<Ranks> ranks) {
+    setenv("PLIMSOLL_CUDA_LIBRARIES", PLIMSOLL_SIMULATED_LIBRARIES, 1);
+    setenv("SIMULATED_NCCL_FAILS", "1", 1);
+    try {
+      open_on(Device::cuda, 30, ranks);
+    } catch (const DeviceError& error) {
+      return cat(error.what(), gathered(*ranks, ranks->rank())[1]);
+    }
+    return std::string();
+  });
+  expect_all(ended,
+             "cuda: NCCL does not start: unhandled system error. Give every rank a GPU of "
+             "its own; NCCL_DEBUG=WARN says more.1");
+}
+
+TEST(NcclRanks, AreRefusedWithoutTheLibrary) {
+  const std::vector<Ended> ended = run_processes(2, [](std::unique_ptr<Ranks> ranks) {
+    setenv("PLIMSOLL_CUDA_LIBRARIES", "none", 1);
+    open_on(Device::cuda, 30, ranks);
+    return std::string();
+  });
+  for (const Ended& rank : ended)
+    expect_said(rank, 9,
+                "cuda: NCCL 2 is missing: there is no libnccl.so.2. Install "
+                "it (pip install nvidia-nccl-cu13)");
+}
+
+// Of the trainer: weights and running statistics; what was planned is what was measured.
 std::string trained(int n, Precision precision, bool captured, int64_t shard) {
   const std::vector<Ended> ended = on_gpus(n, 60, [&](Ranks&) {
     train::TrainOptions options = train::options_for(precision, captured);
@@ -238,7 +273,10 @@ std::string trained(int n, Precision precision, bool captured, int64_t shard) {
     options.ranks = n;
     options.shard = shard;
     train::Digits s(0, Device::cuda);
-    s.train(options);
+    const train::Result result = s.train(options);
+    if (captured)
+      check<StateError>(result.peak_bytes == result.planned.training, "planned ",
+                        result.planned.training, ", measured ", result.peak_bytes);
     return s.bits();
   });
   for (const Ended& rank : ended) {
@@ -249,11 +287,14 @@ std::string trained(int n, Precision precision, bool captured, int64_t shard) {
 }
 
 TEST(NcclRanks, TrainWithTheBitsOfOneRank) {
-  const std::string one = trained(1, Precision::f32, true, 0);
-  EXPECT_GT(one.size(), 10'000U);
-  EXPECT_TRUE(trained(2, Precision::f32, true, 0) == one);
-  EXPECT_TRUE(trained(4, Precision::f32, true, 3) == one);
-  EXPECT_TRUE(trained(2, Precision::f32, false, 1) == one);
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::f16}) {
+    const std::string one = trained(1, precision, true, 0);
+    EXPECT_GT(one.size(), 10'000U);
+    EXPECT_TRUE(trained(2, precision, true, 0) == one);
+    EXPECT_TRUE(trained(2, precision, false, 1) == one);
+    EXPECT_TRUE(trained(4, precision, true, 2) == one);
+    EXPECT_TRUE(trained(4, precision, true, 3) == one);
+  }
 }
 
 }  // namespace

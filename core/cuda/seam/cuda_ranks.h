@@ -13,9 +13,9 @@
 namespace plimsoll {
 
 // Makes `ranks` move memory of `device` too. Nothing for the CPU and for one rank alone. On a GPU
-// all ranks call it, and it opens the device. What NCCL has not moved `timeout` seconds after this
-// rank was ready for it, ten times as long for the first, ends all ranks with exit code 4.
-// DeviceError where NCCL is missing or older than 2.18, in a build without it, and when it does not
+// all ranks call it, and it opens the device. What NCCL has not done `timeout` seconds after this
+// rank was ready for it, ten times as long for its start, the first and the end, ends all ranks
+// with exit code 4. DeviceError where NCCL is missing, in a build without it, and when it does not
 // start; then `ranks` are what they were.
 void open_on(Device device, double timeout, std::unique_ptr<Ranks>& ranks);
 

@@ -5,12 +5,11 @@
 //
 // Simulated streams run when somebody waits for them, and a rank would wait for ever for one whose
 // host is not interested in its own GPU. So a thread waits for the stream of each communicator,
-// late: what reads too early still finds nothing. And what is asked for is on its stream only when
-// the communicator was asked a few times whether it is done: it does not block. Every second call is
-// as early as it may be: what it sends is read at once when all is done that its stream waits for.
+// late: what reads too early still finds nothing. Every second call is as early as it may be: what it
+// sends is read at once when all is done that its stream waits for.
 //
-// SIMULATED_NCCL_VERSION is what it says its version is. SIMULATED_NCCL_FAILS=n: the n-th call of
-// this process is an error of the system.
+// SIMULATED_NCCL_FAILS=n: the n-th call of this process, of which the start is the first, is an
+// error of the system.
 #include "nccl.h"
 
 #include <condition_variable>
@@ -30,9 +29,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kLate{20};
 
-int setting(const char* name, int otherwise) {
-  const char* value = std::getenv(name);
-  return value ? std::atoi(value) : otherwise;
+int fails() {
+  const char* value = std::getenv("SIMULATED_NCCL_FAILS");
+  return value ? std::atoi(value) : 0;
 }
 
 // What a rank sends to each and receives of each.
@@ -57,27 +56,7 @@ struct SimulatedCommunicator {
   }
 
   ncclResult_t queue(Exchange exchange, cudaStream_t on) {
-    if (++calls == setting("SIMULATED_NCCL_FAILS", 0)) state = ncclSystemError;
-    delayed = [this, on, exchange = std::move(exchange)]() mutable {
-      put(std::move(exchange), on);
-    };
-    asked = 0;
-    asks = std::this_thread::get_id();
-    in_progress = true;
-    return ncclInProgress;
-  }
-
-  // Others may ask too, while the one who waits for it does.
-  ncclResult_t ask() {
-    constexpr int kTimes = 3;
-    if (in_progress && asks == std::this_thread::get_id() && ++asked == kTimes) {
-      std::exchange(delayed, {})();
-      in_progress = false;
-    }
-    return state == ncclSuccess && in_progress ? ncclInProgress : state.load();
-  }
-
-  void put(Exchange exchange, cudaStream_t on) {
+    if (++calls == fails()) state = ncclSystemError;
     if ((calls + rank) % 2 == 1) {
       cudaStreamSynchronize(on);
       for (ProcessMeeting::Sent& part : exchange.sent) {
@@ -99,6 +78,7 @@ struct SimulatedCommunicator {
     const std::lock_guard lock(mutex);
     stream = on;
     changed.notify_all();
+    return state;
   }
 
   void drive() {
@@ -116,12 +96,8 @@ struct SimulatedCommunicator {
 
   ProcessMeeting meeting;
   const int rank, size;
-  int calls = 0;
+  int calls = 1;  // the start
   std::atomic<ncclResult_t> state = ncclSuccess;
-  std::function<void()> delayed;
-  int asked = 0;
-  std::atomic<std::thread::id> asks;
-  std::atomic<bool> in_progress = false;
   std::mutex mutex;
   std::condition_variable changed;
   cudaStream_t stream = nullptr;  // that something was queued on
@@ -148,11 +124,6 @@ Exchange& in_group(ncclComm_t communicator, cudaStream_t stream) {
 
 extern "C" {
 
-ncclResult_t ncclGetVersion(int* version) {
-  *version = setting("SIMULATED_NCCL_VERSION", 21800);
-  return ncclSuccess;
-}
-
 const char* ncclGetErrorString(ncclResult_t result) {
   return result == ncclSystemError    ? "unhandled system error"
          : result == ncclInvalidUsage ? "invalid usage"
@@ -165,22 +136,19 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id, int rank,
-                                    ncclConfig_t* config) {
-  if (config->blocking != 0 || config->magic != 0xcafebeef) return ncclInvalidArgument;
+ncclResult_t ncclCommInitRank(ncclComm_t* made, int ranks, ncclUniqueId id, int rank) {
+  if (fails() == 1) return ncclSystemError;
   *made = new SimulatedCommunicator(id.internal, rank, ranks);
   const Exchange greeting = (*made)->nothing("the start");
   (*made)->meeting.exchange(greeting.what, greeting.sent, greeting.received);
   unlink(id.internal);  // all have it open
-  return ncclInProgress;
-}
-
-ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state) {
-  *state = communicator->ask();
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state) {
+  *state = communicator->state;
+  return ncclSuccess;
+}
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   {

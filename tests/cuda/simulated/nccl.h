@@ -9,30 +9,14 @@ using ncclComm_t = struct SimulatedCommunicator*;
 struct ncclUniqueId {
   char internal[128];
 };
-enum ncclResult_t {
-  ncclSuccess = 0,
-  ncclSystemError = 2,
-  ncclInvalidArgument = 4,
-  ncclInvalidUsage = 5,
-  ncclInProgress = 7
-};
+enum ncclResult_t { ncclSuccess = 0, ncclSystemError = 2, ncclInvalidUsage = 5 };
 enum ncclDataType_t { ncclUint8 = 1 };
-struct ncclConfig_t {
-  size_t size;
-  unsigned magic, version;
-  int blocking;
-};
-#define NCCL_CONFIG_INITIALIZER \
-  { sizeof(ncclConfig_t), 0xcafebeef, 21800, -1 }
 
 extern "C" {
-ncclResult_t ncclGetVersion(int* version);
 const char* ncclGetErrorString(ncclResult_t result);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id, int rank,
-                                    ncclConfig_t* config);
+ncclResult_t ncclCommInitRank(ncclComm_t* made, int ranks, ncclUniqueId id, int rank);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state);
-ncclResult_t ncclCommFinalize(ncclComm_t communicator);
 ncclResult_t ncclCommDestroy(ncclComm_t communicator);
 ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type,
                            ncclComm_t communicator, cudaStream_t stream);
