@@ -88,6 +88,7 @@ inline std::vector<Ended> run_processes(
     children.push_back(fork());
     if (children.back() != 0) continue;
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // none outlives the test
+    setenv("SIMULATED_NCCL_FOLDER", folder.c_str(), 1);
     dup2(open((own + ".said").c_str(), O_CREAT | O_WRONLY, 0600), STDERR_FILENO);
     dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
     int code = 0;

@@ -8,6 +8,7 @@
 // late: what reads too early still finds nothing. Every second call is as early as it may be: what it
 // sends is read at once when all is done that its stream waits for.
 //
+// SIMULATED_NCCL_FOLDER: where the file lies that all of them map, instead of /dev/shm.
 // SIMULATED_NCCL_FAILS=n: the n-th call of this process, of which the start is the first, is an
 // error of the system.
 #include "nccl.h"
@@ -131,8 +132,9 @@ const char* ncclGetErrorString(ncclResult_t result) {
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  std::snprintf(id->internal, sizeof id->internal, "/dev/shm/plimsoll_nccl_%d",
-                static_cast<int>(getpid()));
+  const char* folder = std::getenv("SIMULATED_NCCL_FOLDER");
+  std::snprintf(id->internal, sizeof id->internal, "%s/plimsoll_nccl_%d",
+                folder ? folder : "/dev/shm", static_cast<int>(getpid()));
   return ncclSuccess;
 }
 
