@@ -17,6 +17,7 @@ if(CMAKE_CUDA_COMPILER)
   get_filename_component(toolkit ${CMAKE_CUDA_COMPILER} DIRECTORY)
   find_path(PLIMSOLL_CUDNN_INCLUDE cudnn_backend.h HINTS ${toolkit}/../include)
   find_path(PLIMSOLL_CUBLAS_INCLUDE cublasLt.h HINTS ${toolkit}/../include)
+  find_path(PLIMSOLL_NCCL_INCLUDE nccl.h HINTS ${toolkit}/../include)
   if(version MATCHES "release (1[3-9]|[2-9][0-9])\\." AND PLIMSOLL_CUDNN_INCLUDE
      AND PLIMSOLL_CUBLAS_INCLUDE)
     set(found ON)
@@ -105,6 +106,10 @@ function(plimsoll_cuda_library)
     return()
   endif()
   get_property(sources GLOBAL PROPERTY PLIMSOLL_CUDA_SOURCES)
+  if(NOT PLIMSOLL_NCCL_INCLUDE)  # then there are no ranks on GPUs (core/cuda/seam/cuda_ranks.h)
+    message(STATUS "Ranks cannot have GPUs: nccl.h is not found")
+    list(FILTER sources EXCLUDE REGEX "/nccl_ranks\\.cpp$")
+  endif()
   if(PLIMSOLL_ARCH STREQUAL levels)
     add_library(plimsoll_cuda SHARED)
     set_target_properties(plimsoll_cuda PROPERTIES
@@ -120,7 +125,8 @@ function(plimsoll_cuda_library)
   target_sources(plimsoll_cuda PRIVATE ${sources})
   target_link_libraries(plimsoll_cuda PUBLIC plimsoll PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
   target_include_directories(plimsoll_cuda SYSTEM PRIVATE
-    ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${PLIMSOLL_CUDNN_INCLUDE} ${PLIMSOLL_CUBLAS_INCLUDE})
+    ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${PLIMSOLL_CUDNN_INCLUDE} ${PLIMSOLL_CUBLAS_INCLUDE}
+    $<$<BOOL:${PLIMSOLL_NCCL_INCLUDE}>:${PLIMSOLL_NCCL_INCLUDE}>)
   set_target_properties(plimsoll_cuda PROPERTIES CUDA_RUNTIME_LIBRARY None)
   # The vendor's libraries are looked for there too (core/cuda/vendor/libraries.h).
   target_compile_definitions(plimsoll_cuda PRIVATE

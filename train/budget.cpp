@@ -64,9 +64,11 @@ Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_
                     " out, or capture it.");
   if (options.budget == TrainOptions::kNoBudget) return;
   bytes_ = options.budget;
-  if (bytes_ == TrainOptions::kWhatIsFree)
-    bytes_ = all_but_outside(provider_of(pool.device()).available() / processes, pool.device()) +
+  if (bytes_ == TrainOptions::kWhatIsFree) {
+    const int64_t sharing = pool.device() == Device::cpu ? processes : 1;  // a GPU has one
+    bytes_ = all_but_outside(provider_of(pool.device()).available() / sharing, pool.device()) +
              pool.stats().reserved;
+  }
   if (Ranks* const ranks = Ranks::current(); ranks && options.shard == 3)
     bytes_ = std::ranges::min(gathered(*ranks, bytes_));  // all plan alike
   check<ValueError>(bytes_ > 0, "train: a budget has to have bytes: ", bytes_,

@@ -130,8 +130,6 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
       .same("accumulate", windows_.text())
       .may_change("loss scale", loss_scale_of(options_), "loss_scaler.", "window.");
   step_.add_to(state_, [this] { return windows_.part(batches_) != 0; });
-  check<UsageError>(!group_.asked() || device_ != Device::cuda,
-                    "train: ranks train on CPUs so far. Leave them out on a GPU.");
   const int64_t own = windows_.most / group_.size();  // another training may have shared them out
   if (training_.share) training_.share(windows_.most, own * group_.number(), own);
 }

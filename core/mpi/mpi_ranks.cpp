@@ -73,8 +73,12 @@ class MpiRanks : public Ranks {
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
   int64_t local_size() const override { return local_size_; }
+  int64_t local_rank() const override { return local_rank_; }
 
   Ticket start(const Collective& collective) override {
+    check<UsageError>(collective.device == Device::cpu,
+                      "ranks: MPI moves memory of the host, and this is of a GPU. Open them with "
+                      "open_on (core/cuda/seam/cuda_ranks.h).");
     return add([this, collective, part = Counted(collective.bytes)] { move(collective, part); });
   }
 
@@ -185,21 +189,23 @@ class MpiRanks : public Ranks {
         "ranks: MPI does not start. Look at what it said.");
     check<StateError>(provided >= MPI_THREAD_FUNNELED,
                       "ranks: this MPI is for programs without threads. Use another one.");
-    int rank = 0, size = 0, local = 0;
+    int rank = 0, size = 0, local = 0, local_rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm node = MPI_COMM_NULL;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
     MPI_Comm_size(node, &local);
+    MPI_Comm_rank(node, &local_rank);
     MPI_Comm_free(&node);
     rank_ = rank;
     size_ = size;
     local_size_ = local;
+    local_rank_ = local_rank;
     over_ = false;
   }
 
   void move(const Collective& collective, const Counted& part) {
-    const auto& [kind, from, to, bytes, root] = collective;
+    const auto& [kind, from, to, bytes, root, device] = collective;
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(static_cast<int>(part.unit), MPI_BYTE, &type);
     MPI_Type_commit(&type);
@@ -270,7 +276,7 @@ class MpiRanks : public Ranks {
   }
 
   const double timeout_;
-  int64_t rank_ = 0, size_ = 1, local_size_ = 1;
+  int64_t rank_ = 0, size_ = 1, local_size_ = 1, local_rank_ = 0;
   bool closed_ = false;
   std::atomic<int> abort_code_ = 0;
 

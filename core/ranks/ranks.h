@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "core/tensor/meta.h"
+
 namespace plimsoll {
 
 // Bytes to move between all ranks. `from` and `to` do not overlap, but for an all_gather whose
@@ -36,6 +38,7 @@ struct Collective {
   void* to;
   int64_t bytes;  // of one part
   int64_t root = 0;
+  Device device = Device::cpu;  // where all of them lie
 };
 inline const char* name_of(Collective::Kind kind) {
   constexpr const char* kNames[] = {"all_to_all", "all_gather", "broadcast"};
@@ -54,23 +57,31 @@ class Ranks {
 
   virtual int64_t rank() const = 0;  // from 0
   virtual int64_t size() const = 0;
-  virtual int64_t local_size() const = 0;  // of them on this machine
+  virtual int64_t local_size() const = 0;           // of them on this machine
+  virtual int64_t local_rank() const { return 0; }  // from 0, among those
 
-  // Returns at once. Until it was waited for, nobody writes to `from` or touches `to`.
+  // Returns at once. Until it was waited for, nobody writes to `from` or touches `to`. Memory of a
+  // GPU is that of its stream of kernels: bytes move when what was queued before is done, and what
+  // is queued after a wait finds them there. The host itself waits for nothing.
   virtual Ticket start(const Collective& collective) = 0;
   // Returns when that one, and so all that were started before it, have moved this rank's bytes.
   virtual void wait(Ticket ticket) = 0;
+  // As wait() for what was started last of all that come to `to`, for whom the ticket cannot be
+  // kept: one in memory of a GPU the host cannot read. By default all that were started.
+  virtual void wait_for(const void* /*to*/) { wait_all(); }
   // All that were started: before memory goes that they move bytes of.
   virtual void wait_all() = 0;
 
+  // These start and wait.
+  void move(const Collective& collective) { wait(start(collective)); }
   void all_to_all(const void* from, void* to, int64_t bytes) {
-    wait(start({Collective::Kind::all_to_all, from, to, bytes}));
+    move({Collective::Kind::all_to_all, from, to, bytes});
   }
   void all_gather(const void* from, void* to, int64_t bytes) {
-    wait(start({Collective::Kind::all_gather, from, to, bytes}));
+    move({Collective::Kind::all_gather, from, to, bytes});
   }
   void broadcast(void* data, int64_t bytes, int64_t root) {
-    wait(start({Collective::Kind::broadcast, nullptr, data, bytes, root}));
+    move({Collective::Kind::broadcast, nullptr, data, bytes, root});
   }
 
   // What this rank is at, for the message when others do not come: "in the batches 9 to 16". From

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/cpu/threads.h"
+#include "core/cuda/seam/cuda_ranks.h"
 #include "core/ranks/mpi.h"
 
 namespace plimsoll::examples {
@@ -55,6 +56,10 @@ void Launched::open(Options& options) {
                                           "srun without --mpi=pmix or pmi2)"
                                         : "",
                     ". Start this program with mpirun -n ", options.ranks, ".");
+  // A GPU for each: `cuda` is the one with the number of this rank on its machine.
+  if (options.device == "cuda" && ranks_->local_rank() > 0)
+    options.device = cat("cuda:", ranks_->local_rank());
+  open_on(open_device(options.device), options.comm_timeout, ranks_);
   scope_.emplace(ranks_.get());
   if (options.threads == 0)
     set_num_threads(static_cast<int>(std::max<int64_t>(

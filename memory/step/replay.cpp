@@ -22,6 +22,14 @@ bool has_work(const Instruction& instruction) {
          });
 }
 
+// What talks is never part of a graph. NCCL before 2.30.4 deadlocks on recorded collectives between
+// machines, and all ranks must record the same ones, where each of them decides by addresses of its
+// own, and alone, when it goes back to the loop. A program is the same on all ranks.
+bool talks(const Program& program) {
+  return std::ranges::any_of(program.instructions,
+                             [](const Instruction& i) { return i.op->talk != nullptr; });
+}
+
 int count_operands(const Program& program) {
   size_t n = program.results.size();
   for (const Instruction& instruction : program.instructions)
@@ -32,7 +40,9 @@ int count_operands(const Program& program) {
 }  // namespace
 
 Replay::Replay(const Program& program, const Plan& plan, bool graph)
-    : program_(program), plan_(plan), graph_(graph && is_asynchronous(program.device)) {
+    : program_(program),
+      plan_(plan),
+      graph_(graph && is_asynchronous(program.device) && !talks(program)) {
   views_.reserve(count_operands(program));
   bind_kernels();
   results_ = add_views(program.results);

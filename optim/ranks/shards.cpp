@@ -1,9 +1,9 @@
 #include "optim/ranks/shards.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "autograd/no_grad.h"
+#include "core/cuda/seam/cuda.h"
 #include "core/ranks/ranks.h"
 #include "ops/collective/all_gather/all_gather.h"
 #include "ops/pointwise/compare/compare.h"
@@ -32,9 +32,8 @@ void copy_elements(const Tensor& source, int64_t from, const Tensor& target, int
   if (target.device() == Device::null || count <= 0) return;  // there are no bytes
   const View x = view_of(source.value()), y = view_of(target.value());
   const int64_t size = size_of(source.dtype());
-  std::memcpy(static_cast<std::byte*>(y.data) + to * size,
-              static_cast<const std::byte*>(x.data) + from * size,
-              static_cast<size_t>(count * size));
+  copy_bytes(static_cast<std::byte*>(y.data) + to * size, y.meta.device,
+             static_cast<const std::byte*>(x.data) + from * size, x.meta.device, count * size);
 }
 
 // What rank r has of parameter k of a bucket: elements begin ... end - 1 of the bucket.

@@ -76,6 +76,25 @@ void expect_same(const std::string& arguments, std::initializer_list<Ways> ways,
   }
 }
 
+// Simulated ones, on a machine that has one of them, so each rank is told to take it.
+TEST(RankPrograms, TrainOnGpusWithTheBitsOfOneRank) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder dir;
+  write_small_images(dir, 4, 1);  // they are slow
+  setenv("PLIMSOLL_CUDA_LIBRARIES", PLIMSOLL_SIMULATED_LIBRARIES, 1);
+  expect_same(cat("simulated_train_cnn --device cuda:0 --model lenet --epochs 1 --batch 1 "
+                  "--accumulate 4 --data mnist:",
+                  dir.path().string()),
+              {{2, 0}, {4, 3}}, dir);
+  const Outcome outcome = run_shell(
+      launch("-n 2 " + program("simulated_train_cnn --device cuda --ranks 2 --accumulate 2")));
+  unsetenv("PLIMSOLL_CUDA_LIBRARIES");
+  EXPECT_EQ(outcome.code, 2) << outcome.output;
+  EXPECT_NE(outcome.output.find("--device cuda:1: cuda: there is no device 1: found 1. Use 0."),
+            std::string::npos)
+      << outcome.output;
+}
+
 TEST(RankPrograms, TrainNetsWithTheBitsOfOneRank) {
   SKIP_WITHOUT_MPI();
   const TemporaryFolder dir;

@@ -273,12 +273,11 @@ TEST(CudaUpdates, AreLeftOutWhereSkipIsTrue) {
   }
 }
 
-// Ranks talk by MPI, which knows no memory of a device.
 TEST(CudaCoverage, EveryOpHasAKernel) {
   if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
   std::string missing;
   for (const OpDef* op : all_ops())
-    if (!op->view && !op->talk && !op->cuda) missing += cat(" ", op->name);
+    if (!op->view && !op->cuda) missing += cat(" ", op->name);
   EXPECT_EQ(missing, "");
 }
 

@@ -5,9 +5,8 @@
 //   all_gather(x)                                     // x three times
 #pragma once
 
-#include <cstring>
-
 #include "core/base/error.h"
+#include "core/cuda/seam/cuda.h"
 #include "core/ranks/ranks.h"
 #include "core/tensor/thread_state.h"
 
@@ -21,12 +20,13 @@ class MirrorRanks : public Ranks {
   int64_t local_size() const override { return size_; }
 
   Ticket start(const Collective& collective) override {
-    const auto& [kind, from, to, bytes, root] = collective;
+    const auto& [kind, from, to, bytes, root, device] = collective;
     if (kind == Collective::Kind::broadcast || bytes == 0) return 0;
     const auto* part = static_cast<const std::byte*>(from);
     if (kind == Collective::Kind::all_to_all) part += rank_ * bytes;
     for (int64_t r = 0; r < size_; ++r)
-      std::memmove(static_cast<std::byte*>(to) + r * bytes, part, static_cast<size_t>(bytes));
+      if (auto* const place = static_cast<std::byte*>(to) + r * bytes; place != part)
+        copy_bytes(place, device, part, device, bytes);
     return 0;
   }
   void wait(Ticket) override {}

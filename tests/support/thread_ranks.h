@@ -138,7 +138,7 @@ class Meeting {
     }
     for (int64_t r = 0; r < std::ssize(started_); ++r) {
       Started& own = at(r, number);
-      const auto& [kind, from, to, bytes, root] = own.collective;
+      const auto& [kind, from, to, bytes, root, device] = own.collective;
       const auto part = static_cast<int64_t>(bytes);
       for (int64_t s = 0; s < std::ssize(started_); ++s) {
         if (kind == Collective::Kind::broadcast && s != root) continue;

@@ -26,14 +26,21 @@ inline const data::ImageDataset& images(data::Split split) {
 // A net with batch norm and dropout, and its data: 20 batches of 16 an epoch, so that a window of 8
 // is followed by a shorter one; 5 to evaluate on, the last of 6 images.
 struct Digits {
-  nn::Initializer init{.seed = 3};
+  nn::Initializer init;
   nn::Sequential model;
   std::optional<optim::Optimizer> optimizer;
-  data::Loader training, test{images(data::Split::test), {.batch = 16}};
+  data::Loader training, test;
 
-  explicit Digits(int64_t workers = 0)
-      : training{images(data::Split::train),
-                 {.batch = 16, .shuffle = true, .seed = 5, .drop_last = true, .workers = workers}} {
+  explicit Digits(int64_t workers = 0, Device device = Device::cpu)
+      : init{.seed = 3, .placement = {.device = device}},
+        training{images(data::Split::train),
+                 {.batch = 16,
+                  .shuffle = true,
+                  .seed = 5,
+                  .drop_last = true,
+                  .workers = workers,
+                  .device = device}},
+        test{images(data::Split::test), {.batch = 16, .device = device}} {
     model.then<nn::Conv2d>(1, 4, 5, init).then<nn::BatchNorm2d>(4, init).then<nn::ReLU>();
     model.then<nn::MaxPool2d>().then<nn::Flatten>().then<nn::Dropout>(0.3, init);
     model.then<nn::Linear>(576, 10, init);

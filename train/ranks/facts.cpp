@@ -5,6 +5,7 @@
 #include "core/base/hash.h"
 #include "core/cpu/gemm/bfloat16_dot.h"
 #include "core/cpu/level.h"
+#include "core/cuda/seam/cuda.h"
 #include "data/file.h"
 #include "train/training_step.h"
 
@@ -29,7 +30,8 @@ const char* file_of_engine() {
 
 uint64_t hash_of(const std::vector<NamedTensor>& tensors, uint64_t hash) {
   for (const auto& [name, tensor] : tensors) {
-    const View view = view_of(tensor.value());
+    std::vector<std::byte> copy;
+    const View view = on_host(view_of(tensor.value()), copy);
     const auto bytes = static_cast<size_t>(bytes_of(view.meta));
     hash = fnv1a(std::span(view.as<const std::byte>(), bytes), fnv1a(name, hash));
   }

@@ -30,6 +30,7 @@ std::vector<std::string> folders() {
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
     found.push_back(folder + "/../nvidia/cudnn/lib");
     found.push_back(folder + "/../nvidia/cu13/lib");
+    found.push_back(folder + "/../nvidia/nccl/lib");
   }
 #ifdef PLIMSOLL_CUDA_FOLDER
   found.push_back(PLIMSOLL_CUDA_FOLDER "/lib64");

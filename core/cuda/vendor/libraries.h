@@ -7,7 +7,8 @@
 //
 // They are looked for, in this order, in
 //   1. the folders that PLIMSOLL_CUDA_LIBRARIES names, separated by colons
-//   2. ../nvidia/cudnn/lib and ../nvidia/cu13/lib beside the program's folder, as pip lays them out
+//   2. ../nvidia/cudnn/lib, ../nvidia/cu13/lib and ../nvidia/nccl/lib beside the program's folder,
+//      as pip lays them out
 //   3. the folder of the toolkit that this was built with
 //   4. wherever the loader looks: the RUNPATH, LD_LIBRARY_PATH, the system's folders
 // PLIMSOLL_CUDA_LIBRARIES=none stands for no libraries at all.

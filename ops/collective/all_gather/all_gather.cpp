@@ -23,8 +23,12 @@ Metas infer(std::span<const Meta> in, const Attrs& attrs) {
 std::vector<Tensor> vjp(const Backward& b) { return {reduce_scatter(b.grad())}; }
 
 constexpr Moves::Halves halves("start_all_gather", "wait_all_gather");
-constexpr OpDef all_gather_op{
-    .name = kName, .infer = infer, .cpu = Moves::run, .vjp = {vjp}, .talk = &halves.talk};
+constexpr OpDef all_gather_op{.name = kName,
+                              .infer = infer,
+                              .cpu = Moves::run,
+                              .cuda = Moves::run,
+                              .vjp = {vjp},
+                              .talk = &halves.talk};
 
 constexpr const char* kInPlace = "all_gather_in_place";
 
@@ -33,16 +37,18 @@ Metas in_place_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {};
 }
 
-void in_place_cpu(const Call& call) {
+void in_place(const Call& call) {
   Ranks& ranks = collective::ranks_of(kInPlace, call);
   auto* const parts = static_cast<std::byte*>(call.in[0].data);
   const int64_t bytes = bytes_of(call.in[0].meta) / ranks.size();
-  ranks.all_gather(parts + ranks.rank() * bytes, parts, bytes);
+  ranks.move({Collective::Kind::all_gather, parts + ranks.rank() * bytes, parts, bytes,
+              /*root=*/0, call.in[0].meta.device});
 }
 
 constexpr OpDef in_place_op{.name = kInPlace,
                             .infer = in_place_infer,
-                            .cpu = in_place_cpu,
+                            .cpu = in_place,
+                            .cuda = in_place,
                             .mutates = bits(0),
                             .talk = &collective::whole};
 

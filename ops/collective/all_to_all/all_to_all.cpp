@@ -20,8 +20,12 @@ Metas infer(std::span<const Meta> in, const Attrs& attrs) {
 std::vector<Tensor> vjp(const Backward& b) { return {all_to_all(b.grad())}; }
 
 constexpr Moves::Halves halves("start_all_to_all", "wait_all_to_all");
-constexpr OpDef all_to_all_op{
-    .name = kName, .infer = infer, .cpu = Moves::run, .vjp = {vjp}, .talk = &halves.talk};
+constexpr OpDef all_to_all_op{.name = kName,
+                              .infer = infer,
+                              .cpu = Moves::run,
+                              .cuda = Moves::run,
+                              .vjp = {vjp},
+                              .talk = &halves.talk};
 
 }  // namespace
 

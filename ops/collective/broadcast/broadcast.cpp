@@ -2,12 +2,18 @@
 
 #include <cstring>
 
+#include "core/cuda/seam/cuda.h"
+#include "core/cuda/seam/cuda_kernel.h"
 #include "ops/collective/common/exchange.h"
 #include "ops/collective/reduce/reduce.h"
 #include "ops/common/expect.h"
 #include "ops/pointwise/copy/copy.h"
+#include "ops/random/full/attrs.h"
 
 namespace plimsoll {
+
+PLIMSOLL_CUDA_KERNEL(full_cuda);
+
 namespace {
 
 constexpr const char* kName = "broadcast";
@@ -22,33 +28,46 @@ Ranks& ranks_of(const char* op, const Call& call) {
   return collective::ranks_of(op, {call.in, call.out, exchange, {}});
 }
 
-void cpu(const Call& call) {
-  const View &x = call.in[0], &y = call.out[0];
-  const auto bytes = bytes_of(x.meta);
-  std::memcpy(y.data, x.data, static_cast<size_t>(bytes));
-  ranks_of(kName, call).broadcast(y.data, bytes, call.attrs.as<Root>().root);
+void copy(const View& x, const View& y) {
+  copy_bytes(y.data, y.meta.device, x.data, x.meta.device, bytes_of(x.meta));
+}
+
+void run(const Call& call) {
+  const View& y = call.out[0];
+  copy(call.in[0], y);
+  ranks_of(kName, call)
+      .move({Collective::Kind::broadcast, nullptr, y.data, bytes_of(y.meta),
+             call.attrs.as<Root>().root, y.meta.device});
 }
 
 // x at the root, zeros elsewhere. It talks to nobody, but which rank it runs on is known when it
 // runs: programs are the same on all ranks.
-void at_root_cpu(const Call& call) {
+void at_root(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
-  const auto bytes = static_cast<size_t>(bytes_of(x.meta));
   if (ranks_of("at_root", call).rank() == call.attrs.as<Root>().root)
-    std::memcpy(y.data, x.data, bytes);
+    copy(x, y);
+  else if (y.meta.device == Device::cuda)
+    full_cuda({{}, call.out, FullAttrs{y.meta, 0}, {}});
   else
-    std::memset(y.data, 0, bytes);
+    std::memset(y.data, 0, static_cast<size_t>(bytes_of(y.meta)));
 }
 
-constexpr OpDef at_root_op{
-    .name = "at_root", .infer = same_as_input, .cpu = at_root_cpu, .talk = &collective::whole};
+constexpr OpDef at_root_op{.name = "at_root",
+                           .infer = same_as_input,
+                           .cpu = at_root,
+                           .cuda = at_root,
+                           .talk = &collective::whole};
 
 std::vector<Tensor> vjp(const Backward& b) {
   return {apply1(at_root_op, {all_reduce(b.grad())}, b.attrs<Root>())};
 }
 
-constexpr OpDef broadcast_op{
-    .name = kName, .infer = same_as_input, .cpu = cpu, .vjp = {vjp}, .talk = &collective::whole};
+constexpr OpDef broadcast_op{.name = kName,
+                             .infer = same_as_input,
+                             .cpu = run,
+                             .cuda = run,
+                             .vjp = {vjp},
+                             .talk = &collective::whole};
 
 }  // namespace
 

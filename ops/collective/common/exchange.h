@@ -4,7 +4,7 @@
 //
 //   using All = collective::Moves<Collective::Kind::all_gather>;
 //   constexpr All::Halves halves("start_all_gather", "wait_all_gather");
-//   constexpr OpDef op{.name = "all_gather", .infer = infer, .cpu = All::run,
+//   constexpr OpDef op{.name = "all_gather", .infer = infer, .cpu = All::run, .cuda = All::run,
 //                      .talk = &halves.talk};
 #pragma once
 
@@ -32,36 +32,46 @@ inline Ranks& ranks_of(const char* op, const Call& call) {
 // Kernels of an op that moves all of x; y is [N, ...].
 template <Collective::Kind kind>
 struct Moves {
-  static void run(const Call& call) {
-    Ranks& ranks = ranks_of(name_of(kind), call);
-    ranks.wait(ranks.start(collective(call)));
-  }
+  static void run(const Call& call) { ranks_of(name_of(kind), call).move(collective(call)); }
 
   // Its two halves (core/engine/op.h). They have no gradients, and no function that applies them: a
-  // planner puts them where the op was.
+  // planner puts them where the op was. A ticket of a GPU lies where the host can neither write nor
+  // read, and stays empty: there a wait names what it waits for.
   struct Halves {
     OpDef start, wait;
     Talk talk{.start = &start, .wait = &wait};  // of the op
     constexpr Halves(const char* start_name, const char* wait_name)
-        : start{.name = start_name, .infer = nothing, .cpu = begin, .talk = &begun},
-          wait{
-              .name = wait_name, .infer = nothing, .cpu = end, .mutates = bits(1), .talk = &whole} {
-    }
+        : start{.name = start_name, .infer = nothing, .cpu = begin, .cuda = begin, .talk = &begun},
+          wait{.name = wait_name,
+               .infer = nothing,
+               .cpu = end,
+               .cuda = end,
+               .mutates = bits(1),
+               .talk = &whole} {}
   };
 
  private:
   static constexpr Talk begun{.later = bits(0)};
 
   static Collective collective(const Call& call) {
-    return {kind, call.in[0].data, call.out[0].data,
-            bytes_of(call.out[0].meta) / call.attrs.as<Exchange>().ranks};
+    return {kind,
+            call.in[0].data,
+            call.out[0].data,
+            bytes_of(call.out[0].meta) / call.attrs.as<Exchange>().ranks,
+            /*root=*/0,
+            call.out[0].meta.device};
   }
   static Metas nothing(std::span<const Meta>, const Attrs&) { return {}; }
   static void begin(const Call& call) {
-    *call.out[1].as<Ticket>() = ranks_of(name_of(kind), call).start(collective(call));
+    const Ticket ticket = ranks_of(name_of(kind), call).start(collective(call));
+    if (call.out[1].meta.device == Device::cpu) *call.out[1].as<Ticket>() = ticket;
   }
   static void end(const Call& call) {
-    ranks_of(name_of(kind), call).wait(*call.in[2].as<Ticket>());
+    Ranks& ranks = ranks_of(name_of(kind), call);
+    if (call.in[2].meta.device == Device::cpu)
+      ranks.wait(*call.in[2].as<Ticket>());
+    else
+      ranks.wait_for(call.in[1].data);
   }
 };
 

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cstdlib>
 #include <deque>
 #include <iterator>
@@ -19,7 +20,7 @@ struct Graph {
 
 struct Stream {
   std::deque<Work> waiting;
-  uint64_t done = 0;
+  std::atomic<uint64_t> done = 0;
   Graph* recorded = nullptr;
   bool invalid = false;  // what is recorded
 };
@@ -31,8 +32,8 @@ struct Event {
 
 namespace {
 
-std::recursive_mutex mutex;  // guards all streams, and runs one kernel at a time
-std::set<Stream*> streams;
+std::recursive_mutex mutex;            // guards all streams, and runs one kernel at a time
+std::set<Stream*> streams;             // for good
 std::map<const char*, size_t> pinned;  // bytes of each block
 thread_local Stream* recording = nullptr;
 
@@ -42,13 +43,14 @@ bool forbidden() {
   return recording;
 }
 
+// What it runs may wait for another stream, and that for what was done on this one before.
 void run_until(Stream& stream, uint64_t position) {
   const std::lock_guard lock(mutex);
   while (!stream.waiting.empty() && stream.done < position) {
     const Work work = std::move(stream.waiting.front());
     stream.waiting.pop_front();
-    ++stream.done;
     work();
+    ++stream.done;
   }
 }
 
@@ -108,14 +110,22 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (forbidden()) return cudaErrorStreamCaptureUnsupported;
   const std::lock_guard lock(mutex);
-  if (streams.contains(event->stream)) run_until(*event->stream, event->position);
+  if (event->stream) run_until(*event->stream, event->position);
   return cudaSuccess;
 }
 
+// Also while a kernel runs that waits for another process.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  const std::lock_guard lock(mutex);
-  const bool waiting = streams.contains(event->stream) && event->stream->done < event->position;
+  const bool waiting = event->stream && event->stream->done < event->position;
   return waiting ? cudaErrorNotReady : cudaSuccess;
+}
+
+// As it was recorded last: later records do not count.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (!event->stream) return cudaSuccess;
+  return queue(stream, [before = event->stream, position = event->position] {
+    run_until(*before, position);
+  });
 }
 
 // On a boundary of 256 bytes, as the real one.
