@@ -133,6 +133,24 @@ TEST_F(Finetune, GenerateTalksWithTheAdapter) {
   }
 }
 
+TEST_F(Finetune, ExportModelMergesTheAdapter) {
+  trained("--lora 8 --base nf4 --epochs 40 --run " + path("merging"));
+  const std::string merge = "export_model --model " + path("model") + " --base nf4 --adapter " +
+                            path("merging/adapter") + " --output ";
+  const Outcome folder = run(merge + path("merged")),
+                file = run(merge + path("a.gguf") + " --format q8_0");
+  EXPECT_EQ(folder.code, 0) << folder.output;
+  EXPECT_EQ(file.code, 0) << file.output;
+  EXPECT_TRUE(data::read_text(*dir_ / "a.gguf").starts_with("GGUF"));
+  const Outcome writes =
+      run("generate --greedy --tokens 8 --model " + path("merged") +
+          " --prompt '<|im_start|>user\nsay 2<|im_end|>\n<|im_start|>assistant\n'");
+  EXPECT_NE(writes.output.find("yes "), std::string::npos) << writes.output;
+  expect_refusal(merge + path("merged"), 3, "export: this is there already: ");
+  expect_refusal(merge + path("a.gguf") + " --format f16", 3, "gguf: this is there already: ");
+  expect_refusal(merge + path("b") + " --format q5_0", 2, "--format");
+}
+
 TEST_F(Finetune, APlanNeedsNoTraining) {
   const Outcome plan = run(command("--lora 8 --plan-only"));
   EXPECT_EQ(plan.code, 0) << plan.output;
