@@ -22,6 +22,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Whole pages of these bytes go back to the system; they are read again when they are looked at.
+  void give_back(std::span<const std::byte> part) const noexcept;
 
  private:
   std::span<const std::byte> bytes_;

@@ -13,6 +13,7 @@
 #include "examples/common/report.h"
 #include "examples/common/run_options.h"
 #include "examples/models/tuning.h"
+#include "nn/decoder/packed.h"
 #include "nn/published/adapter.h"
 #include "nn/published/export.h"
 #include "train/trainer.h"
@@ -102,12 +103,13 @@ void tune(TuneOptions& options) {
   nn::DecoderOptions made = decoder_options(options.tuning, chat.context());
   made.checkpoint = options.checkpoint;
   const int64_t before = pool.stats().in_use;
-  const auto model = load(options, init, made);
-  const int64_t mapped = model->bytes() - (pool.stats().in_use - before);  // not in the pool
-  const Recipe recipe(*model, options);
+  nn::Packed packed(load(options, init, made));
+  const nn::Decoder& model = packed.decoder();
+  const int64_t mapped = model.bytes() - (pool.stats().in_use - before);  // not in the pool
+  const Recipe recipe(packed, options);
   train::Batches training = chat.training(options.batch, options.seed);
   options.objective = {
-      .loss = [&](const Tensor& y, const Tensor& labels) { return model->loss(y, labels); },
+      .loss = [&](const Tensor& y, const Tensor& labels) { return model.loss(y, labels); },
       .perplexity = true};
   options.name = options.model;
   options.clip_norm = 1;
@@ -119,11 +121,11 @@ void tune(TuneOptions& options) {
                   {"weights", train::fingerprint(std::as_bytes(std::span(weights)))}};
   for (auto& fact : facts_of(options.tuning)) options.same.push_back(std::move(fact));
   options.noted = noted_of(options);
-  train::Trainer trainer(*model, recipe.optimizer(), std::move(training),
+  train::Trainer trainer(packed, recipe.optimizer(), std::move(training),
                          chat.held_out(options.batch), options);
   const train::Result result = trainer.run();
   if (!result.over) return;
-  write_result(options, *model, made);
+  write_result(options, model, made);
   Json json = figures(options, "epoch", 1, result);
   json["final"]["mapped_bytes"] = mapped;
   report.write(json);

@@ -76,7 +76,10 @@ Tensor Safetensors::mapped(const std::string& name) const {
   const auto boundary = static_cast<uintptr_t>(size_of(here.dtype));
   if (here.dtype == DType::boolean || reinterpret_cast<uintptr_t>(data) % boundary != 0)
     return tensor(name);
-  return foreign_tensor(here, data, file_);
+  const std::span part(data, static_cast<size_t>(bytes_of(here)));
+  const std::shared_ptr<const void> owner(
+      data, [file = file_, part](const void*) { file->give_back(part); });
+  return foreign_tensor(here, data, owner);
 }
 
 void Safetensors::read_into(const std::string& name, const Tensor& destination) const {

@@ -56,7 +56,8 @@ class Safetensors {
   // A copy, on the cpu, from the current pool. DataError also for a BOOL that is neither 0 nor 1.
   Tensor tensor(const std::string& name) const;
   // The same, not copied but mapped: it looks into the file, which must keep its length, and is
-  // never to be written. A copy where the elements are not on a boundary of their type, or BOOL.
+  // never to be written; when the tensor goes, its pages do. A copy where the elements are not on a
+  // boundary of their type, or BOOL.
   Tensor mapped(const std::string& name) const;
   // Overwrites a contiguous tensor of the same dtype and shape on any device. DataError naming both
   // when they differ.

@@ -3,9 +3,10 @@
 //   const ChatData chat(data::read_conversations("chat.jsonl"), form, bpe, {.context = 512});
 //   train::Batches training = chat.training(8, /*seed=*/1), held_out = chat.held_out(8);
 //
-// Of a conversation x are its tokens but the last, y those that follow them, -100 where it is not
-// of an answer; what ends an answer is of it. Each lies at the beginning of a row of its own; what
-// is behind it no token sees.
+// Of a conversation the tokens are all but the last, the labels those that follow them, -100 where
+// it is not of an answer; what ends an answer is of it. Rows hold as many conversations as fit: the
+// longest first, each in the first row that has room (data/text/packing.h). x is as nn::Packed
+// takes it, i64 [B, 3, T]; y i64 [B, T].
 #pragma once
 
 #include "data/text/bpe.h"
@@ -29,23 +30,26 @@ class ChatData {
            const data::BytePairEncoding& bpe, const ChatOptions& options);
 
   int64_t context() const { return context_; }
-  // `batch` at a time in an order that is another in each epoch; fewer at the end are left out.
-  // DataError where there are not so many.
+  // `batch` rows at a time in an order that is another in each epoch; fewer at the end are left
+  // out. DataError where there are not so many.
   train::Batches training(int64_t batch, uint64_t seed) const;
   train::Batches held_out(int64_t batch) const;
 
-  struct Row {
-    std::vector<int64_t> ids, labels;  // x and y of a conversation
+  struct Tokens {
+    std::vector<int64_t> ids, labels;  // of a conversation
+  };
+  struct Rows {
+    std::vector<Tokens> conversations;
+    std::vector<std::vector<size_t>> rows;  // which of them lie in each
   };
 
  private:
-  using Rows = std::shared_ptr<const std::vector<Row>>;
   train::Batches batches_of(const Rows& rows, int64_t batch) const;
 
   std::string file_;
   Device device_;
   int64_t context_ = 0;
-  Rows training_, held_out_;
+  std::shared_ptr<const Rows> training_, held_out_;
 };
 
 }  // namespace plimsoll::examples

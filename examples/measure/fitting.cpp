@@ -9,6 +9,7 @@
 #include "examples/common/options.h"
 #include "memory/passes/dead_code.h"
 #include "memory/step/passes.h"
+#include "nn/decoder/packed.h"
 #include "ops/ops.h"
 #include "optim/clip.h"
 
@@ -23,11 +24,11 @@ bool is_text(const FitModel& model) {
 std::unique_ptr<nn::Module> make_model(const FitModel& model, Device device) {
   nn::Initializer init{.placement = {.device = device}};
   if (model.tuning.config)
-    return std::make_unique<nn::Decoder>(model.tuning.config->decoder,
-                                         device == Device::null
-                                             ? nn::null_weights(model.tuning.base_type())
-                                             : nn::drawn_weights(init),
-                                         init, decoder_options(model.tuning, model.context));
+    return std::make_unique<nn::Packed>(std::make_unique<nn::Decoder>(
+        model.tuning.config->decoder,
+        device == Device::null ? nn::null_weights(model.tuning.base_type())
+                               : nn::drawn_weights(init),
+        init, decoder_options(model.tuning, model.context)));
   if (model.name == "gpt") return make_gpt(model.gpt, /*checkpoint=*/false, init);
   if (model.name == "gpt2-124M") return make_gpt(kGpt2, /*checkpoint=*/false, init);
   if (model.name == "textcls")
@@ -164,6 +165,7 @@ Metas TrainingStep::inputs(int64_t batch) const {
   }
   const int64_t context = choice_.name == "gpt" ? choice_.gpt.context : choice_.context;
   const Meta ids{{batch, context}, DType::i64, device_};
+  if (choice_.tuning.config) return {{{batch, 3, context}, DType::i64, device_}, ids, key};
   return {ids, choice_.name == "textcls" ? Meta{{batch}, DType::i64, device_} : ids, key};
 }
 
@@ -189,8 +191,8 @@ std::pair<Tensor, std::vector<Tensor>> TrainingStep::add_batch(std::span<const T
   nn::Mode mode = nn::training(in[2]);
   if (statistics_) mode.statistics = &*statistics_;
   const Tensor output = (*model_)(in[0], mode);
-  const auto* decoder = dynamic_cast<const nn::Decoder*>(model_.get());
-  const Tensor loss = decoder ? decoder->loss(output, in[1]) : cross_entropy(output, in[1]);
+  const auto* packed = dynamic_cast<const nn::Packed*>(model_.get());
+  const Tensor loss = packed ? packed->decoder().loss(output, in[1]) : cross_entropy(output, in[1]);
   const Tensor weight = window_ ? window_->weight(optim::counted(in[1])) : Tensor();
   std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
   if (window_) sums = window_->add(std::move(sums), weight);

@@ -4,6 +4,12 @@
 
 namespace plimsoll::examples {
 
+std::optional<Quantisation> quantisation_named(const std::string& name) {
+  for (const Quantisation kind : {Quantisation::int8, Quantisation::nf4})
+    if (name == plimsoll::name_of(kind)) return kind;
+  return {};
+}
+
 DType Tuning::base_type() const { return base == "f32" || !config ? DType::f32 : config->dtype; }
 
 void add_tuning_options(CommandLine& app, Tuning& tuning) {
@@ -23,8 +29,9 @@ void add_tuning_options(CommandLine& app, Tuning& tuning) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--base", tuning.base,
-                 "Type of frozen weights: as they lie in the file, which is mapped, or f32")
-      ->check(one_of({"file", "f32"}))
+                 "Type of frozen weights: as they lie in the file, which is mapped, or f32; or of "
+                 "the layers' matrices int8 or nf4")
+      ->check(one_of({"file", "f32", "int8", "nf4"}))
       ->capture_default_str();
 }
 
@@ -61,6 +68,7 @@ nn::DecoderOptions decoder_options(const Tuning& tuning, int64_t context) {
   check_adapters(tuning);
   nn::DecoderOptions options{.trained = tuning.rank == 0,
                              .converted = tuning.base == "f32",
+                             .quantised = quantisation_named(tuning.base),
                              .context = context,
                              .logits = false};
   if (tuning.rank > 0)

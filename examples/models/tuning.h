@@ -18,11 +18,14 @@ struct Tuning {
   double dropout = 0;
   bool rank_stabilised = false;
   std::vector<std::string> targets{"all-linear"};
-  std::string base = "file";  // type of frozen weights: file, f32
+  std::string base = "file";  // type of frozen weights: file, f32, int8, nf4
 
   // Of frozen weights, and of trained ones before they are f32.
   DType base_type() const;
 };
+
+// int8 or nf4; nothing for another name.
+std::optional<Quantisation> quantisation_named(const std::string& name);
 
 // --lora, --lora-alpha, --lora-dropout, --lora-stabilised, --lora-targets and --base.
 void add_tuning_options(CommandLine& app, Tuning& tuning);

@@ -9,6 +9,7 @@
 #include "data/text/bpe_files.h"
 #include "examples/common/command_line.h"
 #include "examples/common/text_data.h"
+#include "examples/models/tuning.h"
 #include "examples/models/weights.h"
 #include "formats/safetensors.h"
 #include "memory/pool/pooled_allocator.h"
@@ -83,6 +84,9 @@ SavedGpt::SavedGpt(const GptSource& source) {
   check<UsageError>(source.adapter.empty() || is_folder(source.model),
                     "--adapter: it belongs to a model that --model names the folder of: ",
                     source.adapter, ". Name that folder, or leave it out.");
+  check<UsageError>(source.base.empty() || is_folder(source.model),
+                    "--base: it is of a model that --model names the folder of: ", source.base,
+                    ". Name that folder, or leave it out.");
   check<UsageError>(source.run.empty() || (source.model.empty() && source.weights.empty()),
                     "--run: a run has its own model and weights: ", source.run,
                     ". Leave out --model and --weights, or --run.");
@@ -101,6 +105,7 @@ void SavedGpt::open_folder(const GptSource& source) {
   weights_ = source.model;
   naming("--model", source.model, [&] { config_ = published::read_config(weights_); });
   name_ = config_->decoder.architecture;
+  quantised_ = quantisation_named(source.base);
   size_.vocabulary = config_->decoder.vocabulary;
   if (!source.adapter.empty()) {
     adapter_ = source.adapter;
@@ -219,7 +224,8 @@ std::unique_ptr<nn::Module> SavedGpt::make(const Placement& placement, int64_t c
 std::unique_ptr<nn::Module> SavedGpt::make_of_folder(const Placement& placement,
                                                      int64_t context) const {
   nn::Initializer init{.placement = placement, .draws = false};
-  const nn::DecoderOptions options{.converted = true, .context = context, .lora = lora_};
+  const nn::DecoderOptions options{
+      .converted = true, .quantised = quantised_, .context = context, .lora = lora_};
   const std::string folder = weights_.string();
   if (placement.device == Device::null)
     return naming("--adapter", adapter_.string(),

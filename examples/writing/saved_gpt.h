@@ -22,10 +22,11 @@
 namespace plimsoll::examples {
 
 struct GptSource {
-  std::string run = {};        // folder of a run, or a file that it saved; else:
-  std::string model = {};      // gpt2-124M, or a folder as Hugging Face has it
-  std::string adapter = {};    // of such a folder: one in PEFT's form
-  std::string weights = {};    // safetensors file of gpt2-124M
+  std::string run = {};      // folder of a run, or a file that it saved; else:
+  std::string model = {};    // gpt2-124M, or a folder as Hugging Face has it
+  std::string adapter = {};  // of such a folder: one in PEFT's form
+  std::string base = {};     // of such a folder's matrices: int8, nf4; empty: the placement's type
+  std::string weights = {};  // safetensors file of gpt2-124M
   std::string tokenizer = {};  // folder or file (data/text/bpe_files.h), where tokens are no bytes
   std::string data = {};  // of a run over bytes: where its text lies now; empty: its config says
 };
@@ -71,6 +72,7 @@ class SavedGpt {
   std::filesystem::path adapter_;
   std::optional<published::Config> config_;  // of a folder
   std::optional<nn::LoraOptions> lora_;
+  std::optional<Quantisation> quantised_;
   std::variant<std::monostate, data::Vocabulary, data::BytePairEncoding> tokens_;
 };
 

@@ -66,6 +66,10 @@ void add_writing_options(CommandLine& app, WritingOptions& options) {
       ->check(not_empty());
   app.add_option("--adapter", options.adapter, "Folder of an adapter of that model, in PEFT's form")
       ->check(not_empty());
+  app.add_option("--base", options.base,
+                 "What the matrices of that model's layers are kept in: int8 or nf4 [as "
+                 "--precision says]")
+      ->check(one_of({"int8", "nf4"}));
   app.add_option("--weights", options.weights, "Safetensors file of gpt2-124M")->check(not_empty());
   app.add_option("--tokenizer", options.tokenizer,
                  "Folder with vocab.json and merges.txt, or tokenizer.json: for tokens that are no "

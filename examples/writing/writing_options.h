@@ -15,12 +15,12 @@
 namespace plimsoll::examples {
 
 struct WritingOptions : Options {
-  std::string adapter, tokenizer, prompt, prompt_file;
+  std::string adapter, base, tokenizer, prompt, prompt_file;
   int64_t tokens = 200;
   int64_t context = 0;  // 0: as many as are needed, at most all that the model has
   nn::SamplingOptions sampling;
 
-  GptSource source() const { return {run, model, adapter, weights, tokenizer, data}; }
+  GptSource source() const { return {run, model, adapter, base, weights, tokenizer, data}; }
   DType dtype() const;  // of --precision
 };
 

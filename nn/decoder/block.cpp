@@ -89,12 +89,11 @@ CacheRow DecoderAttention::cache_row() const {
   return {config_.kv_heads, config_.head_width, placement_.dtype, placement_.device, true};
 }
 
-Tensor DecoderAttention::turned(const Tensor& x, const Mode& mode) const {
-  if (config_.like_gpt2) return x;
+RopeTables DecoderAttention::angles(int64_t steps, const Mode& mode) const {
   const auto rows = [&](const Tensor& table) {
-    return has_positions(mode) ? embedding(table, mode.positions) : slice(table, 0, 0, x.size(1));
+    return has_positions(mode) ? embedding(table, mode.positions) : slice(table, 0, 0, steps);
   };
-  return rope(x, rows(angles_.cos), rows(angles_.sin));
+  return {rows(angles_.cos), rows(angles_.sin)};
 }
 
 Tensor DecoderAttention::forward(const Tensor& x, const Mode& mode) const {
@@ -110,7 +109,11 @@ Tensor DecoderAttention::forward(const Tensor& x, const Mode& mode) const {
     q = heads((*q_)(x, mode)), k = heads((*k_)(x, mode)), v = heads((*v_)(x, mode));
   }
   if (q_norm_) q = (*q_norm_)(q, mode), k = (*k_norm_)(k, mode);
-  const Tensor mixed = attend(turned(q, mode), turned(k, mode), v, attrs_, mode);
+  if (!config_.like_gpt2) {
+    const auto [cos, sin] = angles(steps, mode);
+    q = rope(q, cos, sin), k = rope(k, cos, sin);
+  }
+  const Tensor mixed = attend(q, k, v, attrs_, mode);
   return (*output_)(reshape(mixed, {batch, steps, config_.heads * width}), mode);
 }
 

@@ -39,7 +39,7 @@ class DecoderAttention : public CachedAttention {
   CacheRow cache_row() const override;
 
  private:
-  Tensor turned(const Tensor& x, const Mode& mode) const;
+  RopeTables angles(int64_t steps, const Mode& mode) const;  // of the positions of x
 
   const DecoderConfig& config_;
   const RopeTables& angles_;

@@ -38,10 +38,13 @@ Decoder::Decoder(const DecoderConfig& config, const WeightSource& weights, Initi
     set_memory_class(angles_.cos, MemoryClass::parameter);
     set_memory_class(angles_.sin, MemoryClass::parameter);
   }
+  check<ValueError>(!options.trained || !options.quantised,
+                    "decoder: weights in fewer bits are not trained. Give them adapters.");
   const Parts parts{.source = weights,
                     .init = init,
                     .trained = options.trained,
                     .converted = options.converted,
+                    .quantised = options.quantised,
                     .lora = options.lora ? &*options.lora : nullptr,
                     .prefix = names.prefix};
   tokens_ =
@@ -64,6 +67,7 @@ Decoder::Decoder(const DecoderConfig& config, const WeightSource& weights, Initi
   if (!config_.tied) {
     Parts outside = parts.in(names.head);
     outside.prefix = "";
+    outside.quantised = {};
     head_ = &add<Projection>(names.head, outside,
                              ProjectionOptions{.in = config_.width, .out = config_.vocabulary});
   }

@@ -20,8 +20,11 @@
 namespace plimsoll::nn {
 
 struct DecoderOptions {
-  bool trained = false;     // all weights are parameters; false: they are frozen, as they come
-  bool converted = false;   // frozen ones become the activations' type
+  bool trained = false;    // all weights are parameters; false: they are frozen, as they come
+  bool converted = false;  // frozen ones become the activations' type
+  // Matrices of the layers in fewer bits, each as soon as it was read; the table, the output layer,
+  // norms and biases stay, as in QLoRA.
+  std::optional<Quantisation> quantised = {};
   int64_t context = 0;      // positions there are angles for; 0: all of the model's
   bool checkpoint = false;  // of a layer only its input is kept for the backward pass
   // false: forward() ends with the last norm, [B, T, D], for loss(), unless the output layer has an
@@ -36,7 +39,8 @@ class Decoder : public Module {
  public:
   // Activations and adapters have the placement of `init`, from which adapters and the sites of
   // dropout are drawn. ValueError: as check_config(); a context beyond the model's; weights of
-  // other shapes; targets of adapters that match nothing.
+  // other shapes; targets of adapters that match nothing; weights that are trained in fewer bits.
+  // NumericError for a weight in fewer bits that is not finite.
   Decoder(const DecoderConfig& config, const WeightSource& weights, Initializer& init,
           const DecoderOptions& options = {});
   Tensor forward(const Tensor& ids, const Mode& mode) const override;

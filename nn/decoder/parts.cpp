@@ -1,9 +1,20 @@
 #include "nn/decoder/parts.h"
 
+#include "autograd/no_grad.h"
 #include "core/engine/transfer.h"
 #include "ops/pointwise/copy/copy.h"
+#include "ops/shape/view/view.h"
 
 namespace plimsoll::nn {
+namespace {
+
+Tensor checked(Tensor given, const std::string& name, const Shape& shape) {
+  check<ValueError>(given.shape() == shape, "decoder: the weight ", name, " is ", given.shape(),
+                    " and not ", shape, ". Use the weights that belong to the config.");
+  return given;
+}
+
+}  // namespace
 
 WeightSource null_weights(DType dtype) {
   return [dtype](const std::string&, const Shape& shape) {
@@ -27,10 +38,8 @@ Parts Parts::in(const std::string& child) const {
 
 Tensor Parts::take(const std::string& name, const Shape& shape, bool wide) const {
   const MemoryScope scope(MemoryClass::parameter);
-  const std::string full = path.empty() ? name : cat(path, ".", name);
-  Tensor given = source(full, shape);
-  check<ValueError>(given.shape() == shape, "decoder: the weight ", full, " is ", given.shape(),
-                    " and not ", shape, ". Use the weights that belong to the config.");
+  const std::string full = in(name).path;
+  Tensor given = checked(source(full, shape), full, shape);
   DType used = init.placement.dtype;
   const auto narrow = [](DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; };
   if (wide && narrow(used)) used = DType::f32;
@@ -40,6 +49,19 @@ Tensor Parts::take(const std::string& name, const Shape& shape, bool wide) const
   else if (trained)
     given = clone(given);
   return to_device(given, init.placement.device);
+}
+
+Quantised Parts::take_quantised(const std::string& name, const Shape& shape,
+                                bool transposed) const {
+  const MemoryScope scope(MemoryClass::parameter);
+  const NoGrad frozen;
+  const std::string full = in(name).path;
+  const Tensor there = to_device(checked(source(full, shape), full, shape), init.placement.device);
+  try {
+    return quantise(transposed ? transpose(there) : there, *quantised);
+  } catch (const NumericError& e) {
+    fail<NumericError>("decoder: ", full, ": ", e.what());
+  }
 }
 
 }  // namespace plimsoll::nn

@@ -4,7 +4,10 @@
 //   nn::Projection up(parts.in("mlp").in("up_proj"), {...});    // asks for "mlp.up_proj.weight"
 #pragma once
 
+#include <optional>
+
 #include "nn/decoder/lora.h"
+#include "ops/quantise/quantise/quantise.h"
 
 namespace plimsoll::nn {
 
@@ -22,6 +25,7 @@ struct Parts {
   Initializer& init;       // its placement is that of activations and adapters
   bool trained = false;    // parameters, in the activations' type; else frozen, as they come
   bool converted = false;  // or in that type too
+  std::optional<Quantisation> quantised = {};  // or, of matrices, in fewer bits
   const LoraOptions* lora = nullptr;
   std::string prefix = "";  // of the names in files
   std::string path = "";    // of this part
@@ -32,6 +36,9 @@ struct Parts {
   // A tensor of this part, on the device. Norms and their shifts are f32 beside 16 bits. ValueError
   // for one of another shape.
   Tensor take(const std::string& name, const Shape& shape, bool wide = false) const;
+  // A matrix of this shape in fewer bits, as [out, in] also where it comes `transposed`. As a whole
+  // it is there no longer than that takes. NumericError for a NaN or an infinity in it.
+  Quantised take_quantised(const std::string& name, const Shape& shape, bool transposed) const;
 };
 
 }  // namespace plimsoll::nn

@@ -7,6 +7,7 @@
 #include "ops/matmul/matmul/matmul.h"
 #include "ops/pointwise/arithmetic/arithmetic.h"
 #include "ops/pointwise/copy/copy.h"
+#include "ops/quantise/quantised_linear/quantised_linear.h"
 #include "ops/shape/view/view.h"
 
 namespace plimsoll::nn {
@@ -39,23 +40,38 @@ Projection::Projection(const Parts& parts, const ProjectionOptions& options) : o
     return parts.trained ? add_parameter(name, taken) : add_frozen(name, taken);
   };
   const auto [in, out, bias, transposed] = options;
-  weight_ = keep("weight", transposed ? Shape{in, out} : Shape{out, in});
+  const Shape shape = transposed ? Shape{in, out} : Shape{out, in};
+  if (parts.quantised) {
+    Quantised& w = quantised_.emplace(parts.take_quantised("weight", shape, transposed));
+    w.codes = add_frozen("codes", w.codes);
+    w.scales = add_frozen("scales", w.scales);
+    if (w.block_scales.defined()) w.block_scales = add_frozen("block_scales", w.block_scales);
+    if (w.offset.defined()) w.offset = add_frozen("offset", w.offset);
+  } else {
+    weight_ = keep("weight", shape);
+  }
   if (bias) bias_ = keep("bias", {out});
   if (!parts.lora || !parts.lora->adapts(parts.name())) return;
   lora_ = &add<Lora>("lora", in, out, *parts.lora, parts.init);
 }
 
+Tensor Projection::base(const Tensor& x) const {
+  if (!quantised_) return base_product(x, weight_, bias_, options_.transposed);
+  const Tensor y = quantised_linear(x, *quantised_);
+  return bias_.defined() ? y + cast(bias_, y.dtype()) : y;
+}
+
 Tensor Projection::forward(const Tensor& x, const Mode& mode) const {
-  const Tensor y = base_product(x, weight_, bias_, options_.transposed);
+  const Tensor y = base(x);
   return lora_ ? y + (*lora_)(x, mode) : y;
 }
 
 Tensor Projection::merged() const {
-  if (!lora_) return weight_;
-  const Tensor added = lora_->matrix();
-  const Tensor sum =
-      cast(weight_, added.dtype()) + (options_.transposed ? transpose(added) : added);
-  return cast(sum, weight_.dtype());
+  const auto in_layout = [&](const Tensor& w) { return options_.transposed ? transpose(w) : w; };
+  const Tensor own = quantised_ ? in_layout(dequantise(*quantised_)) : weight_;
+  if (!lora_) return own;
+  const Tensor added = in_layout(lora_->matrix());
+  return cast(cast(own, added.dtype()) + added, own.dtype());
 }
 
 }  // namespace plimsoll::nn

@@ -1,6 +1,7 @@
 #include "nn/published/export.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "autograd/no_grad.h"
 #include "data/file.h"
@@ -56,18 +57,24 @@ std::string config_text(const fs::path& from, const nn::Decoder& model, DType dt
 std::vector<NamedTensor> merged_weights(const nn::Decoder& model) {
   const NoGrad scope;
   const DType dtype = model.tokens().dtype();  // norms beside 16 bits are f32 here
-  std::map<std::string, Tensor> merged;
+  std::map<std::string, NamedTensor> merged;   // by the name of what it stands in place of
+  std::set<std::string> left_out;
   model.visit([&](const std::string& prefix, const nn::Module& module) {
     const auto* projection = dynamic_cast<const nn::Projection*>(&module);
-    if (projection && projection->lora()) merged.emplace(prefix + "weight", projection->merged());
+    if (!projection || !(projection->lora() || projection->quantised())) return;
+    merged[prefix + (projection->quantised() ? "codes" : "weight")] = {
+        prefix + "weight", cast(projection->merged(), dtype)};
+    if (projection->quantised())
+      for (const char* part : {"scales", "block_scales", "offset"}) left_out.insert(prefix + part);
   });
   std::vector<NamedTensor> weights;
   for (const auto& list : {model.named_frozen(), model.named_parameters()})
     for (const NamedTensor& own : list) {
-      if (own.name.find(".lora.lora_") != std::string::npos) continue;
-      const auto with_adapter = merged.find(own.name);
-      const Tensor& now = with_adapter == merged.end() ? own.tensor : with_adapter->second;
-      weights.push_back({nn::published_name(model.config(), own.name), cast(now, dtype)});
+      if (own.name.find(".lora.lora_") != std::string::npos || left_out.contains(own.name))
+        continue;
+      const auto found = merged.find(own.name);
+      const NamedTensor& now = found == merged.end() ? own : found->second;
+      weights.push_back({nn::published_name(model.config(), now.name), cast(now.tensor, dtype)});
     }
   return weights;
 }

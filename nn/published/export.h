@@ -2,7 +2,8 @@
 //
 //   published::write_model("out", *model, "models/SmolLM-135M");
 //
-// model.safetensors has every weight by its published name, adapters merged into theirs;
+// model.safetensors has every weight by its published name, adapters merged into theirs; weights in
+// fewer bits are dequantised, so that they are the model that was trained, in the table's type;
 // config.json is that of the folder the model came from, with the type of the weights as it is now;
 // files of a tokenizer are copied.
 #pragma once

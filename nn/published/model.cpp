@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "data/file.h"
 #include "formats/safetensors_header.h"
@@ -50,10 +49,7 @@ nn::WeightSource source_of(std::shared_ptr<const Shards> shards, const DecoderCo
 }
 
 void check_nothing_left(const Shards& shards, const DecoderConfig& config,
-                        const nn::Decoder& model) {
-  std::set<std::string> used;
-  for (const auto& list : {model.named_parameters(), model.named_frozen()})
-    for (const NamedTensor& own : list) used.insert(found_name(shards, config, own.name));
+                        const std::set<std::string>& used) {
   const std::string head = nn::names_of(config).head + ".weight";
   for (const std::string& name : shards.names()) {
     if (used.contains(name) || is_constant(name)) continue;
@@ -75,9 +71,14 @@ std::unique_ptr<nn::Decoder> load(const std::filesystem::path& folder, nn::Initi
                                   const nn::DecoderOptions& options) {
   const Config config = read_config(folder);
   const auto shards = std::make_shared<const Shards>(folder);
-  auto model = std::make_unique<nn::Decoder>(config.decoder, source_of(shards, config.decoder),
-                                             init, options);
-  check_nothing_left(*shards, config.decoder, *model);
+  std::set<std::string> used;
+  const nn::WeightSource source = source_of(shards, config.decoder);
+  const nn::WeightSource noting = [&](const std::string& name, const Shape& shape) {
+    used.insert(found_name(*shards, config.decoder, name));
+    return source(name, shape);
+  };
+  auto model = std::make_unique<nn::Decoder>(config.decoder, noting, init, options);
+  check_nothing_left(*shards, config.decoder, used);
   return model;
 }
 

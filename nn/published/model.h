@@ -7,8 +7,11 @@
 //   const auto shapes = published::plan(config, init);     // of config.json alone, for plans
 //
 // The weights lie in the mapped files as long as the model lives, in the type that they have there:
-// what is copied are norms of 16 bits, and all of them where they are trained or leave the cpu.
+// what is copied are norms of 16 bits, those in fewer bits, tensor by tensor while they are read,
+// and all of them where they are trained or leave the cpu.
 #pragma once
+
+#include <set>
 
 #include "nn/decoder/decoder.h"
 #include "nn/published/config.h"
@@ -21,9 +24,9 @@ namespace plimsoll::published {
 // token table once more. DataError naming a tensor: missing, of another shape, no floating type.
 nn::WeightSource source_of(std::shared_ptr<const Shards> shards, const nn::DecoderConfig& config);
 
-// Refuses what is left over in the files, naming it: DataError.
+// Refuses what is left over in the files besides the names `used`, naming it: DataError.
 void check_nothing_left(const Shards& shards, const nn::DecoderConfig& config,
-                        const nn::Decoder& model);
+                        const std::set<std::string>& used);
 
 // Errors: DataError of the files; ValueError as Decoder's.
 std::unique_ptr<nn::Decoder> load(const std::filesystem::path& folder, nn::Initializer& init,

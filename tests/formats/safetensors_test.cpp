@@ -3,6 +3,7 @@
 #include "formats/safetensors.h"
 
 #include <ctime>
+#include <fstream>
 
 #include "core/engine/trace.h"
 #include "ops/ops.h"
@@ -331,6 +332,29 @@ TEST(ForeignSafetensors, InvalidFilesAreRefused) {
     EXPECT_THROW(Safetensors file(path), DataError) << path;
   });
   if (files == 0) GTEST_SKIP() << "PLIMSOLL_FOREIGN has no files in safetensors/invalid";
+}
+
+// Bytes of this process that files have.
+int64_t mapped_bytes_here() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssFile:")) return std::stoll(line.substr(8)) * 1024;
+  return 0;
+}
+
+TEST(Safetensors, PagesOfAMappedTensorGoWithIt) {
+  const data::TemporaryFolder dir;
+  constexpr int64_t kBytes = int64_t{64} << 20;
+  write_safetensors(dir / "large", std::vector<NamedTensor>{{"a", full({kBytes / 4}, 3, {})}});
+  const Safetensors file(dir / "large");
+  const int64_t before = mapped_bytes_here();
+  {
+    const Tensor tensor = file.mapped("a");
+    EXPECT_EQ(mean(tensor).item(), 3);
+    EXPECT_GT(mapped_bytes_here(), before + kBytes / 2);
+  }
+  EXPECT_LT(mapped_bytes_here(), before + kBytes / 8);
+  EXPECT_EQ(mean(file.mapped("a")).item(), 3);
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ void quantise_int8_cpu(const Call& call) {
       for (int64_t row = begin; row < end; ++row) {
         const T* from = w + row * columns;
         const float largest = largest_magnitude(from, columns, row * columns);
-        const float factor = largest > kSmallest ? 127 / largest : 0;
+        // In this order, as bitsandbytes rounds halves by it.
+        const float factor = largest > kSmallest ? 1 / largest * 127 : 0;
         scales[row] = largest;
 #pragma omp simd
         for (int64_t i = 0; i < columns; ++i)

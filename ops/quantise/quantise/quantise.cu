@@ -28,7 +28,7 @@ __global__ void quantise_int8_kernel(Elements<C> w, int64_t columns, int8_t* cod
   largest = over_block(largest, Larger());
   if (threadIdx.x == 0) scales[row] = largest;
   if (!note_unless_finite(largest, first, fault)) return;
-  const float factor = largest > 1e-36F ? 127 / largest : 0;
+  const float factor = largest > 1e-36F ? 1 / largest * 127 : 0;
   for (int64_t i = threadIdx.x; i < columns; i += blockDim.x)
     codes[first + i] =
         static_cast<int8_t>(std::nearbyint(static_cast<float>(w.get(first + i)) * factor));

@@ -55,9 +55,12 @@ class Finetune : public testing::Test {
 };
 
 TEST_F(Finetune, AnswersAreLearntInTheBytesThatWerePlanned) {
-  for (const std::string more : {"--lora 8", "--lora 4 --lora-targets q_proj,v_proj --checkpoint",
-                                 "--lora 8 --precision bf16", "--lora 8 --base f32", ""}) {
-    const std::string name = cat("run", more.size());
+  int number = 0;
+  for (const std::string more :
+       {"--lora 8", "--lora 4 --lora-targets q_proj,v_proj --checkpoint",
+        "--lora 8 --precision bf16", "--lora 8 --base f32", "--lora 8 --base int8",
+        "--lora 8 --base nf4", "--lora 8 --base nf4 --precision bf16", ""}) {
+    const std::string name = cat("run", number++);
     const json run = trained(more + " --epochs 8 --run " + path(name));
     const json& last = run["final"];
     EXPECT_EQ(last["peak_bytes"].get<int64_t>() + last["mapped_bytes"].get<int64_t>(),
@@ -69,14 +72,19 @@ TEST_F(Finetune, AnswersAreLearntInTheBytesThatWerePlanned) {
 }
 
 TEST_F(Finetune, GoesOnInAnotherProcessWithTheSameBits) {
-  trained("--lora 8 --epochs 4 --run " + path("whole"));
-  const Outcome part = run(command("--lora 8 --epochs 4 --stop-after 7 --run " + path("parts")));
-  EXPECT_EQ(part.code, 0) << part.output;
-  EXPECT_FALSE(fs::exists(*dir_ / "parts" / "adapter"));
-  const Outcome rest = run("finetune --resume " + path("parts"));
-  EXPECT_EQ(rest.code, 0) << rest.output;
-  EXPECT_EQ(data::read_text(*dir_ / "parts" / "adapter" / "adapter_model.safetensors"),
-            data::read_text(*dir_ / "whole" / "adapter" / "adapter_model.safetensors"));
+  for (const std::string base : {"file", "nf4"}) {
+    const std::string tune = "--lora 8 --epochs 4 --base " + base + " --run ";
+    trained(tune + path("whole" + base));
+    const Outcome part = run(command(tune + path("parts" + base) + " --stop-after 7"));
+    EXPECT_EQ(part.code, 0) << part.output;
+    EXPECT_FALSE(fs::exists(*dir_ / ("parts" + base) / "adapter"));
+    const Outcome rest = run("finetune --resume " + path("parts" + base));
+    EXPECT_EQ(rest.code, 0) << rest.output;
+    const auto adapter = [&](const std::string& name) {
+      return data::read_text(*dir_ / (name + base) / "adapter" / "adapter_model.safetensors");
+    };
+    EXPECT_EQ(adapter("parts"), adapter("whole"));
+  }
 }
 
 // What a run goes on with is what it began with, and its result does not replace its base.
@@ -91,7 +99,9 @@ TEST_F(Finetune, RunsThatCannotGoOnAreRefused) {
   weights.put('x');
   weights.close();
   expect_refusal(resume + " --model " + path("other"), 2, " was saved with other weights.");
-  for (const char* option : {"--lora-alpha 3", "--lora-targets q_proj", "--base f32"})
+  expect_refusal(resume + " --base nf4", 2,
+                 " was saved with type of frozen weights file, not with nf4.");
+  for (const char* option : {"--lora-alpha 3", "--lora-targets q_proj", "--base f32", "--base nf4"})
     expect_refusal(command(option), 2, "it is for adapters, and all weights are trained.");
   fs::create_directories(*dir_ / "replaced");
   fs::copy(*dir_ / "model", *dir_ / "replaced" / "model", fs::copy_options::recursive);
@@ -112,6 +122,33 @@ TEST_F(Finetune, GenerateTalksWithTheAdapter) {
   EXPECT_NE(tuned.output.find("yes "), std::string::npos) << tuned.output;
   EXPECT_EQ(base.output.find("yes "), std::string::npos) << base.output;
   EXPECT_NE(base.output.find(" in mapped files"), std::string::npos) << base.output;
+  for (const char* kind : {"int8", "nf4"}) {
+    const std::string of_kind = cat(" --base ", kind, " --json ", path("json"));
+    const Outcome fewer = run(generate + " --adapter " + path("long/adapter") + of_kind);
+    EXPECT_EQ(fewer.code, 0) << fewer.output;
+    EXPECT_NE(fewer.output.find("yes "), std::string::npos) << fewer.output;
+    const json figures = json::parse(std::ifstream(*dir_ / "json"));
+    EXPECT_EQ(figures["planned_bytes"],
+              figures["peak_bytes"].get<int64_t>() + figures["mapped_bytes"].get<int64_t>());
+  }
+}
+
+TEST_F(Finetune, ExportModelMergesTheAdapter) {
+  trained("--lora 8 --base nf4 --epochs 40 --run " + path("merging"));
+  const std::string merge = "export_model --model " + path("model") + " --base nf4 --adapter " +
+                            path("merging/adapter") + " --output ";
+  const Outcome folder = run(merge + path("merged")),
+                file = run(merge + path("a.gguf") + " --format q8_0");
+  EXPECT_EQ(folder.code, 0) << folder.output;
+  EXPECT_EQ(file.code, 0) << file.output;
+  EXPECT_TRUE(data::read_text(*dir_ / "a.gguf").starts_with("GGUF"));
+  const Outcome writes =
+      run("generate --greedy --tokens 8 --model " + path("merged") +
+          " --prompt '<|im_start|>user\nsay 2<|im_end|>\n<|im_start|>assistant\n'");
+  EXPECT_NE(writes.output.find("yes "), std::string::npos) << writes.output;
+  expect_refusal(merge + path("merged"), 3, "export: this is there already: ");
+  expect_refusal(merge + path("a.gguf") + " --format f16", 3, "gguf: this is there already: ");
+  expect_refusal(merge + path("b") + " --format q5_0", 2, "--format");
 }
 
 TEST_F(Finetune, APlanNeedsNoTraining) {
@@ -123,7 +160,8 @@ TEST_F(Finetune, APlanNeedsNoTraining) {
   fs::copy_file(*dir_ / "model" / "config.json", *dir_ / "config" / "config.json",
                 fs::copy_options::overwrite_existing);
   const std::string fit = "fit --vram 2MiB --context 32 --precisions f32 --model " + path("config");
-  for (const std::string more : {"", " --lora 4"}) {
+  for (const std::string more :
+       {"", " --lora 4", " --lora 4 --base int8", " --lora 4 --base nf4"}) {
     const Outcome fits = run(fit + more + " --json " + path("fit"));
     EXPECT_EQ(fits.code, 0) << fits.output;
     const json rows = json::parse(std::ifstream(*dir_ / "fit"));
@@ -171,6 +209,8 @@ TEST_F(Finetune, RefusesInOneSentence) {
   expect_refusal("finetune --data x", 2, "--model: there is no model.");
   expect_refusal("generate --prompt a --model " + path("nothing"), 2,
                  "--model: there is no such folder, and it is not gpt2-124M: ");
+  expect_refusal("generate --prompt a --base nf4 --model gpt2-124M", 2,
+                 "--base: it is of a model that --model names the folder of: nf4.");
   expect_refusal("generate --prompt a --adapter x --model gpt2-124M", 2,
                  "--adapter: it belongs to a model that --model names the folder of: x.");
 }
