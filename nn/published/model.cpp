@@ -14,7 +14,8 @@ namespace {
 using nn::DecoderConfig;
 
 // The name in the files: without the prefix where a file of the model without its head is meant.
-std::string found_name(const Shards& shards, const DecoderConfig& config, const std::string& name) {
+std::string found_name(const formats::Shards& shards, const DecoderConfig& config,
+                       const std::string& name) {
   const std::string full = nn::published_name(config, name);
   return shards.has(full) || !shards.has(name) ? full : name;
 }
@@ -35,7 +36,8 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-nn::WeightSource source_of(std::shared_ptr<const Shards> shards, const DecoderConfig& config) {
+nn::WeightSource source_of(std::shared_ptr<const formats::Shards> shards,
+                           const DecoderConfig& config) {
   return [shards = std::move(shards), config](const std::string& name, const Shape& shape) {
     const std::string there = found_name(*shards, config, name);
     const Tensor weight = shards->mapped(there);
@@ -49,7 +51,7 @@ nn::WeightSource source_of(std::shared_ptr<const Shards> shards, const DecoderCo
   };
 }
 
-void check_nothing_left(const Shards& shards, const DecoderConfig& config,
+void check_nothing_left(const formats::Shards& shards, const DecoderConfig& config,
                         const nn::Decoder& model) {
   std::set<std::string> used;
   for (const auto& list : {model.named_parameters(), model.named_frozen()})
@@ -74,7 +76,7 @@ void check_nothing_left(const Shards& shards, const DecoderConfig& config,
 std::unique_ptr<nn::Decoder> load(const std::filesystem::path& folder, nn::Initializer& init,
                                   const nn::DecoderOptions& options) {
   const Config config = read_config(folder);
-  const auto shards = std::make_shared<const Shards>(folder);
+  const auto shards = std::make_shared<const formats::Shards>(folder);
   auto model = std::make_unique<nn::Decoder>(config.decoder, source_of(shards, config.decoder),
                                              init, options);
   check_nothing_left(*shards, config.decoder, *model);
