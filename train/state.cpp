@@ -64,13 +64,14 @@ std::string value_of(const formats::Metadata& metadata, const std::string& name)
 
 void check_whole(const formats::Shards& shards, const fs::path& file) {
   for (const formats::Safetensors& state : shards.files()) {
-    check<DataError>(is_state(state), "state: this file is no training state: ", file.string(),
+    const std::set<std::string> names(state.names().begin(), state.names().end());
+    const std::string where = names.empty() ? file.string() : shards.file_name(*names.begin());
+    check<DataError>(is_state(state), "state: this file is no training state: ", where,
                      ". Name one that a run has saved.");
     Checksum checksum;  // one tensor after another: no more memory than the largest takes
-    const std::set<std::string> names(state.names().begin(), state.names().end());
     for (const std::string& name : names) checksum.add(name, state.tensor(name));
     const std::string expected = value_of(state.metadata(), "crc32");
-    check<DataError>(checksum.text() == expected, "state: the file is damaged: ", file.string(),
+    check<DataError>(checksum.text() == expected, "state: the file is damaged: ", where,
                      " has checksum ", checksum.text(), " instead of ", expected,
                      ". Take an older one.");
   }
