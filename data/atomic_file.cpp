@@ -94,6 +94,10 @@ void write_atomically(const fs::path& file, const std::function<void(const fs::p
   whole.commit();
 }
 
+void synchronise_folder(const fs::path& folder, const std::string& who) {
+  Opened(folder, O_RDONLY | O_DIRECTORY, who, folder).synchronise();
+}
+
 void remove_unfinished(const fs::path& folder, std::string_view prefix) {
   std::vector<fs::path> unfinished;
   std::error_code none;  // a file that stays does no harm

@@ -114,7 +114,7 @@ void tune(TuneOptions& options) {
   options.name = options.model;
   options.clip_norm = 1;
   options.schedule = schedule_of(options, train::updates_of(options, training));
-  const std::string weights = published::Shards(options.model).beginnings();
+  const std::string weights = formats::Shards(options.model).beginnings();
   options.same = {{"model", options.tuning.config->decoder.architecture},
                   {"optimizer", options.optimizer},
                   {"context", cat(chat.context())},

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # One training by several ranks that is hit again and again: a rank is killed (kill -9) or stopped
-# (SIGSTOP) at a random moment, and the training resumed from its newest save. Every rank must be
-# gone within three timeouts, as long as others wait for a save, and 5 s; a stopped one must be told
-# in a sentence with a rank and a collective, nobody may be left over, and in the end the weights,
-# the optimizer's state and the log must be those of a training that nothing happened to. Exit code
-# 1 where anything is not.
+# (SIGSTOP) at a random moment, or killed while they save, and the training resumed from its newest
+# save. Every rank must be gone within three timeouts, as long as others wait for a save, and 5 s; a
+# stopped one must be told in a sentence with a rank and a collective, nobody may be left over, and
+# in the end the weights, the optimizer's state and the log must be those of a training that nothing
+# happened to. Exit code 1 where anything is not.
 #
 #   tests/rank_faults.sh BIN_FOLDER [MPIEXEC]
-#   KILLS=50 STOPS=20 RANKS=2 SEED=1 TIMEOUT=2 tests/rank_faults.sh build/bin mpiexec.mpich
+#   KILLS=50 STOPS=20 SAVES=30 RANKS=2 SEED=1 TIMEOUT=2 tests/rank_faults.sh build/bin mpiexec.mpich
 set -uo pipefail
 bin="$1"
 launch="${2:-mpirun}"
-kills="${KILLS:-5}" stops="${STOPS:-2}" ranks="${RANKS:-2}" timeout="${TIMEOUT:-2}"
+kills="${KILLS:-5}" stops="${STOPS:-2}" saves="${SAVES:-3}" ranks="${RANKS:-2}" timeout="${TIMEOUT:-2}"
 RANDOM="${SEED:-1}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
@@ -50,11 +50,20 @@ any_lives() {
 
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 
-resume() { if [ -n "$(ls -A "$folder/hit/saves" 2> /dev/null)" ]; then echo --resume; fi; }
+resume() { if ls "$folder"/hit/saves/*/*.index.json > /dev/null 2>&1; then echo --resume; fi; }
+
+# A set whose index is not there yet.
+saving() {
+  local set
+  for set in "$folder"/hit/saves/step-*/; do
+    if [ -d "$set" ] && [ ! -e "$set/model.safetensors.index.json" ]; then return 0; fi
+  done
+  return 1
+}
 
 rows() { cat "$folder/hit/log.csv" 2> /dev/null | wc -l; }
 
-hit() {  # SIGNAL
+hit() {  # SIGNAL, or SAVE: SIGKILL while they save
   local output="$folder/output" begin seconds before
   before="$(rows)"
   rm -f "$folder"/pid.*
@@ -63,17 +72,23 @@ hit() {  # SIGNAL
   # Killed also while it starts. Stopped once it trains: until it has heard of all, a rank waits ten
   # times as long.
   while [ "$1" = STOP ] && lives "$job" && [ "$(rows)" = "$before" ]; do sleep 0.02; done
-  sleep "$((RANDOM % 3)).$((RANDOM % 1000))"
+  if [ "$1" = SAVE ]; then
+    while lives "$job" && saving; do :; done  # what the one before left
+    while lives "$job" && ! saving; do :; done
+    sleep "0.$(printf %03d $((RANDOM % 300)))"  # or the old set would be there each time
+  else
+    sleep "$((RANDOM % 3)).$((RANDOM % 1000))"
+  fi
   local numbers=("$folder"/pid.*)
   while [ ! -s "${numbers[0]}" ]; do sleep 0.02; numbers=("$folder"/pid.*); done
-  kill -"$1" "$(cat "${numbers[RANDOM % ${#numbers[@]}]}")" 2> /dev/null
+  kill -"${1/SAVE/KILL}" "$(cat "${numbers[RANDOM % ${#numbers[@]}]}")" 2> /dev/null
   begin="$(milliseconds)"
   while any_lives && [ $(($(milliseconds) - begin)) -lt $((1000 * (3 * timeout + 5))) ]; do
     sleep 0.02
   done
   seconds=$((($(milliseconds) - begin)))
   if any_lives; then
-    complain "after SIG$1 somebody lives for ${seconds} ms"
+    complain "after $1 somebody lives for ${seconds} ms"
     # shellcheck disable=SC2046
     kill -9 "$job" $(cat "$folder"/pid.*) 2> /dev/null
   fi
@@ -92,31 +107,33 @@ finish() {  # RUN ARGUMENTS...
   wait "$job" || complain "a training fails: $(tail -c 500 "$folder/output")"
 }
 
+saved() { python3 "$(dirname "$0")/saved_bytes.py" "$folder/$1/saves"; }
+
 compare() {
-  local file bytes=0
-  for file in log.csv $(cd "$folder/whole/saves" && ls); do
-    [ "$file" = log.csv ] || file="saves/$file"
-    bytes=$((bytes + $(cmp -l "$folder/whole/$file" "$folder/hit/$file" 2>&1 | wc -l)))
-  done
+  local bytes
+  bytes=$(cmp -l "$folder/whole/log.csv" "$folder/hit/log.csv" 2>&1 | wc -l)
+  bytes=$((bytes + $(cmp -l <(saved whole) <(saved hit) 2>&1 | wc -l)))
   echo "resumed against uninterrupted: $bytes bytes differ"
   [ "$bytes" = 0 ] || complain "the bits are others"
 }
 
 finish whole
 trainings=0
-for signal in KILL STOP; do
-  count=$kills longest=0
+for signal in KILL STOP SAVE; do
+  count=$kills longest=0 torn=0
   [ "$signal" = STOP ] && count=$stops
+  [ "$signal" = SAVE ] && count=$saves
   for ((i = 0; i < count; ++i)); do
     finished=0
     hit "$signal"
+    if saving; then torn=$((torn + 1)); fi
     if [ "$finished" = 1 ]; then  # it was over: the next one begins anew
       compare
       rm -rf "$folder/hit"
       trainings=$((trainings + 1))
     fi
   done
-  echo "$count x SIG$signal: all ranks gone after at most $longest ms"
+  echo "$count x $signal: all ranks gone after at most $longest ms, $torn sets left unfinished"
 done
 # shellcheck disable=SC2046
 finish hit $(resume)

@@ -57,13 +57,11 @@ on_two_hosts() {  # COMMAND...
     sh -c 'echo $$ > '"$folder"'/pid.$OMPI_COMM_WORLD_RANK; exec "$@"' rank "$@"
 }
 
+saved() { python3 "$(dirname "$0")/saved_bytes.py" "$1/saves"; }
+
 differing() {  # RUN OTHER
-  local file bytes=0
-  for file in log.csv $(cd "$1/saves" && ls); do
-    [ "$file" = log.csv ] || file="saves/$file"
-    bytes=$((bytes + $(cmp -l "$1/$file" "$2/$file" 2>&1 | wc -l)))
-  done
-  echo "$bytes"
+  echo $(($(cmp -l "$1/log.csv" "$2/log.csv" 2>&1 | wc -l) +
+    $(cmp -l <(saved "$1") <(saved "$2") 2>&1 | wc -l)))
 }
 
 # ---- bits

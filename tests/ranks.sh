@@ -43,6 +43,8 @@ train() {  # RUN N ARGUMENTS...
     { echo "FAILED on $n ranks: $*"; cat "$run.out"; different=$((different + 1)); }
 }
 
+saved() { python3 "$(dirname "$0")/saved_bytes.py" "$folder/$1/saves"; }
+
 for model in $models; do
   for type in $types; do
     read -ra command <<< "$(program "$model") --precision $type"
@@ -51,13 +53,8 @@ for model in $models; do
       for setup in $(for n in $ranks; do for shard in $shards; do echo "$n:$shard"; done; done); do
         n="${setup%:*}" shard="${setup#*:}"
         train "$folder/run" "$n" "${command[@]}" --mode "$mode" --shard "$shard"
-        bytes=0
-        for file in log.csv $(cd "$folder/one/saves" && ls); do
-          a="$folder/one/$file" b="$folder/run/$file"
-          [ -f "$a" ] || { a="$folder/one/saves/$file"; b="$folder/run/saves/$file"; }
-          differ=$(cmp -l "$a" "$b" 2>&1 | wc -l)
-          bytes=$((bytes + differ))
-        done
+        bytes=$(cmp -l "$folder/one/log.csv" "$folder/run/log.csv" 2>&1 | wc -l)
+        bytes=$((bytes + $(cmp -l <(saved one) <(saved run) 2>&1 | wc -l)))
         echo "$model $type $mode, $n ranks in stage $shard against 1: $bytes bytes differ"
         different=$((different + bytes))
         rm -rf "$folder/run"

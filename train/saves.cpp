@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cstdio>
 #include <optional>
+#include <set>
 
+#include "core/ranks/ranks.h"
 #include "data/atomic_file.h"
 #include "memory/pool/pooled_allocator.h"
 
@@ -15,22 +17,66 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step-", kBest = "-best", kSuffix = ".safetensors";
 
+constexpr const char* kIndex = formats::Shards::kIndex;
+
 std::string name_of(int64_t number, bool best) {
   char digits[32];
   std::snprintf(digits, sizeof digits, "%09lld", static_cast<long long>(number));
-  return cat(kPrefix, digits, best ? kBest : "", kSuffix);
+  return cat(kPrefix, digits, best ? kBest : "");
 }
 
-// The other way round; nothing for a name that name_of() does not give.
-std::optional<Save> save_named(const fs::path& file) {
-  const std::string name = file.filename().string();
+// The other way round, of a file or the folder of a set; nothing for a name that name_of() does not
+// give, and for a folder without an index.
+std::optional<Save> save_named(const fs::path& path) {
+  std::string name = path.filename().string();
+  const bool is_file = name.ends_with(kSuffix);
+  if (is_file) name.resize(name.size() - kSuffix.size());
   if (!name.starts_with(kPrefix)) return {};
-  const char* const begin = name.data() + kPrefix.size();
   int64_t number = -1;
-  std::from_chars(begin, name.data() + name.size(), number);
+  std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), number);
+  std::error_code none;
+  if (number < 0 || (!is_file && !fs::exists(path / kIndex, none))) return {};
   for (const bool best : {false, true})
-    if (number >= 0 && name == name_of(number, best)) return Save{number, best, file};
+    if (name == name_of(number, best)) return Save{number, best, is_file ? path : path / kIndex};
   return {};
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code none;
+  for (fs::directory_iterator entry(folder, none), end; !none && entry != end;
+       entry.increment(none))
+    names.insert(entry->path().filename().string());
+  return names;
+}
+
+// A file that stays does no harm. The index goes first: what is left of a set is none.
+void remove_save(const fs::path& file) {
+  std::error_code none;
+  fs::remove(file, none);
+  if (file.filename() == kIndex) fs::remove_all(file.parent_path(), none);
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  check<DataError>(!error, "saves: the folder cannot be made: ", folder.string(), " (",
+                   error.message(), "). Name one in a folder that exists and is yours.");
+}
+
+// What killed writes left.
+void clean(const fs::path& folder) {
+  data::remove_unfinished(folder, kPrefix);
+  std::error_code none;
+  for (const std::string& name : names_in(folder)) {
+    const fs::path set = folder / name;
+    if (!name.starts_with(kPrefix) || !fs::is_directory(set, none)) continue;
+    const std::set<std::string> files = names_in(set);
+    if (files.contains(kIndex) || files.contains(cat(kIndex, ".damaged")))
+      data::remove_unfinished(set, "");
+    else
+      fs::remove_all(set, none);
+  }
 }
 
 }  // namespace
@@ -50,38 +96,102 @@ std::vector<Save> list_saves(const fs::path& folder) {
   return saves;
 }
 
-Saves::Saves(fs::path folder, int64_t keep)
+fs::path named_part(const fs::path& file) {
+  return file.filename() == kIndex ? file.parent_path() : file;
+}
+
+bool is_best(const fs::path& file) { return named_part(file).stem().string().ends_with(kBest); }
+
+Saves::Saves(fs::path folder, int64_t keep, Ranks* ranks)
     : folder_(std::move(folder)),
       keep_(keep),
+      ranks_(ranks),
       memory_(std::make_shared<PooledAllocator>(host_provider())) {
   check<ValueError>(keep >= 1, "saves: none would be kept: ", keep, ". Keep 1 or more.");
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  check<DataError>(!error, "saves: the folder cannot be made: ", folder_.string(), " (",
-                   error.message(), "). Name one in a folder that exists and is yours.");
-  data::remove_unfinished(folder_, kPrefix);
+  if (together() && ranks_->rank() != 0) return;
+  make_folder(folder_);
+  clean(folder_);
 }
 
 Saves::~Saves() = default;  // a future of std::async waits for its thread
 
+bool Saves::together() const { return ranks_ && ranks_->size() > 1; }
+
 void Saves::save(int64_t number, const State& state, bool best) {
   finish();
   const AllocatorScope scope(memory_);
-  Save save{number, best, folder_ / name_of(number, best)};
+  const std::string name = name_of(number, best);
+  if (together()) return write_part({number, best, folder_ / name / kIndex}, state);
+  Save save{number, best, folder_ / cat(name, kSuffix)};
   writing_ =
       std::async(std::launch::async, [this, save = std::move(save), copy = state.copy()]() mutable {
-        write(save, copy);
+        data::write_atomically(save.file, [&](const fs::path& file) { write_state(file, copy); });
+        remove_old(save);
         copy = {};
       });
 }
 
-void Saves::finish() {
-  if (writing_.valid()) writing_.get();
+// The files of a set that is there already stay until another index has replaced its own: so new
+// ones have other names, model2-... for example.
+void Saves::write_part(const Save& save, const State& state) {
+  const int64_t rank = ranks_->rank(), ranks = ranks_->size();
+  const fs::path folder = save.file.parent_path();
+  const auto files_of = [](int64_t n) { return n > 1 ? cat("model", n, "-") : "model-"; };
+  int64_t nth = 1;
+  if (rank == 0) {
+    make_folder(folder);
+    const auto taken = [&, names = names_in(folder)] {
+      return std::ranges::any_of(
+          names, [&](const std::string& name) { return name.starts_with(files_of(nth)); });
+    };
+    while (taken()) ++nth;
+  }
+  ranks_->broadcast(&nth, sizeof nth, 0);  // now the folder is there
+  const auto file_of = [&](int64_t r) {
+    char numbers[64];
+    std::snprintf(numbers, sizeof numbers, "%05lld-of-%05lld", static_cast<long long>(r + 1),
+                  static_cast<long long>(ranks));
+    return cat(files_of(nth), numbers, kSuffix);
+  };
+  std::map<std::string, std::string> files;
+  int64_t bytes = 0;
+  for (const State::Share& share : state.shares(ranks)) {
+    if (!share.saved) continue;
+    files[share.name] = file_of(share.rank);
+    bytes += share.bytes;
+  }
+  set_ = {save, files_of(nth), formats::index_text(files, bytes)};
+  writing_ = std::async(std::launch::async, [file = folder / file_of(rank),
+                                             copy = state.copy(rank, ranks)]() mutable {
+    if (!copy.tensors.empty())
+      data::write_atomically(file, [&](const fs::path& name) { write_state(name, copy); });
+    copy = {};
+  });
 }
 
-void Saves::write(const Save& save, const StateCopy& copy) const {
-  data::write_atomically(save.file, [&](const fs::path& file) { write_state(file, copy); });
-  std::error_code none;  // a file that stays does no harm
+void Saves::look() {
+  if (!together() || !writing_.valid()) return;
+  const int64_t busy = writing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  if (std::ranges::max(gathered(*ranks_, busy)) == 0) finish();
+}
+
+void Saves::finish() {
+  if (!writing_.valid()) return;
+  writing_.get();
+  if (!together()) return;
+  gathered(*ranks_, ranks_->rank());  // now all files are there
+  if (ranks_->rank() != 0) return;
+  const fs::path& index = set_.save.file;
+  data::write_atomically(index, set_.index);
+  data::synchronise_folder(folder_);  // which may not have had this set before
+  std::error_code none;               // a file that stays does no harm
+  for (const std::string& name : names_in(index.parent_path()))
+    if (name != kIndex && !name.starts_with(set_.files))
+      fs::remove(index.parent_path() / name, none);
+  remove_old(set_.save);
+}
+
+void Saves::remove_old(const Save& save) const {
   int64_t kept = 0;
   bool best = false;
   for (const Save& old : list_saves(folder_)) {
@@ -90,7 +200,7 @@ void Saves::write(const Save& save, const StateCopy& copy) const {
       ++kept;
       best |= old.best;
     } else if (old.file != save.file) {  // higher numbers may be of damaged files
-      fs::remove(old.file, none);
+      remove_save(old.file);
     }
   }
 }
@@ -118,12 +228,20 @@ void copy_best(const fs::path& from, const fs::path& to) {
   const std::vector<Save> saves = list_saves(from);
   const auto best = std::ranges::find_if(saves, &Save::best);
   if (best == saves.end()) return;
-  data::write_atomically(to / best->file.filename(), [&](const fs::path& file) {
-    std::error_code error;
-    fs::copy_file(best->file, file, fs::copy_options::overwrite_existing, error);
-    check<DataError>(!error, "saves: the best state cannot be copied: ", best->file.string(), " (",
-                     error.message(), "). Look at the folder and the space on the disk.");
-  });
+  const auto copy = [](const fs::path& old, const fs::path& made) {
+    data::write_atomically(made, [&](const fs::path& file) {
+      std::error_code error;
+      fs::copy_file(old, file, fs::copy_options::overwrite_existing, error);
+      check<DataError>(!error, "saves: the best state cannot be copied: ", old.string(), " (",
+                       error.message(), "). Look at the folder and the space on the disk.");
+    });
+  };
+  const fs::path old = named_part(best->file), made = to / old.filename();
+  if (old == best->file) return copy(old, made);
+  make_folder(made);
+  for (const std::string& name : names_in(old))
+    if (name != kIndex) copy(old / name, made / name);
+  copy(best->file, made / kIndex);
 }
 
 void set_aside(const Damaged& damaged) {

@@ -9,6 +9,11 @@
 // best when it was written. The newest is found by listing the folder. A file has its name only
 // when all of it is on the disk, so the newest name is whole also when a process is killed or the
 // disk is full; should a disk lose bytes, the checksum shows it and the one before is taken.
+//
+// Ranks that train together write a set of files side by side, whole tensors each: a folder
+// "step-000000120" with "model-00001-of-00002.safetensors" and so on, and the index that says which
+// of them has what. That is written last, by the first rank, when all files are on the disk: it is
+// what is found and restored, and without it a folder is no save.
 #pragma once
 
 #include <future>
@@ -17,15 +22,20 @@
 
 namespace plimsoll {
 class PooledAllocator;
-}
+class Ranks;
+}  // namespace plimsoll
 
 namespace plimsoll::train {
 
 struct Save {
   int64_t number;  // batches
   bool best;
-  std::filesystem::path file;
+  std::filesystem::path file;  // of a set, its index
 };
+
+// What has the number in its name: the file, or of an index its folder.
+std::filesystem::path named_part(const std::filesystem::path& file);
+bool is_best(const std::filesystem::path& file);
 
 // The newest first. Files of other names are none. Nothing where there is no such folder; DataError
 // for one that cannot be read.
@@ -34,9 +44,9 @@ std::vector<Save> list_saves(const std::filesystem::path& folder);
 class Saves {
  public:
   // Makes the folder where there is none, and removes what killed writes left of their files. One
-  // object at a time for a folder. ValueError for keep < 1, DataError for a folder that cannot be
-  // made.
-  Saves(std::filesystem::path folder, int64_t keep);
+  // object at a time for a folder; of several ranks one on each, which call everything together,
+  // and the first does that. ValueError for keep < 1, DataError for a folder that cannot be made.
+  Saves(std::filesystem::path folder, int64_t keep, Ranks* ranks = nullptr);
   // Waits for the file being written; call finish() to hear how it went.
   ~Saves();
 
@@ -45,15 +55,24 @@ class Saves {
   // newest best. When the file before is not written yet, waits for it first. What went wrong with
   // that one (DataError: the disk is full) comes out here or in finish(), once.
   void save(int64_t number, const State& state, bool best);
+  // Of ranks, now and then: ends a save whose files all of them have written.
+  void look();
   void finish();
 
  private:
-  void write(const Save& save, const StateCopy& copy) const;
+  bool together() const;
+  void write_part(const Save& save, const State& state);
+  void remove_old(const Save& save) const;
 
   const std::filesystem::path folder_;
   const int64_t keep_;
+  Ranks* const ranks_;
   const std::shared_ptr<PooledAllocator> memory_;
   std::future<void> writing_;
+  struct Set {
+    Save save;
+    std::string files, index;  // how names of its files begin, and the text
+  } set_;                      // that is being written
 };
 
 struct Damaged {
@@ -61,7 +80,7 @@ struct Damaged {
   std::string why;  // a sentence
 };
 
-// What restore_newest() took, and newer files that it could not.
+// What restore_newest() took, and newer ones that it could not.
 struct Restored {
   std::filesystem::path file;  // empty: there were none
   std::vector<Changed> changed;

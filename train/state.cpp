@@ -62,16 +62,19 @@ std::string value_of(const formats::Metadata& metadata, const std::string& name)
   return found == metadata.end() ? "" : found->second;
 }
 
-void check_whole(const formats::Safetensors& state, const fs::path& file) {
-  check<DataError>(is_state(state), "state: this file is no training state: ", file.string(),
-                   ". Name one that a run has saved.");
-  Checksum checksum;  // one tensor after another: no more memory than the largest takes
-  const std::set<std::string> names(state.names().begin(), state.names().end());
-  for (const std::string& name : names) checksum.add(name, state.tensor(name));
-  const std::string expected = value_of(state.metadata(), "crc32");
-  check<DataError>(checksum.text() == expected, "state: the file is damaged: ", file.string(),
-                   " has checksum ", checksum.text(), " instead of ", expected,
-                   ". Take an older one.");
+void check_whole(const formats::Shards& shards, const fs::path& file) {
+  for (const formats::Safetensors& state : shards.files()) {
+    const std::set<std::string> names(state.names().begin(), state.names().end());
+    const std::string where = names.empty() ? file.string() : shards.file_name(*names.begin());
+    check<DataError>(is_state(state), "state: this file is no training state: ", where,
+                     ". Name one that a run has saved.");
+    Checksum checksum;  // one tensor after another: no more memory than the largest takes
+    for (const std::string& name : names) checksum.add(name, state.tensor(name));
+    const std::string expected = value_of(state.metadata(), "crc32");
+    check<DataError>(checksum.text() == expected, "state: the file is damaged: ", where,
+                     " has checksum ", checksum.text(), " instead of ", expected,
+                     ". Take an older one.");
+  }
 }
 
 // Memory that is in no plan and no limit: what is read passes through it.
@@ -112,15 +115,30 @@ State& State::noted(const std::string& name, std::string value) {
   return *this;
 }
 
-int64_t State::bytes() const {
-  int64_t total = 0;
+std::vector<State::Share> State::shares(int64_t ranks) const {
+  std::vector<Share> all;
+  int64_t total = 0, before = 0;
   for (const Entry& entry : entries_) {
-    total += block_bytes(plimsoll::bytes_of(meta_of(entry)));
+    all.push_back(
+        {entry.name, plimsoll::bytes_of(meta_of(entry)), 0, !entry.condition || entry.condition()});
+    total += all.back().bytes;
   }
+  for (Share& share : all) {
+    const int64_t middle = 2 * before + share.bytes;
+    if (total > 0) share.rank = std::min(middle * ranks / (2 * total), ranks - 1);
+    before += share.bytes;
+  }
+  return all;
+}
+
+int64_t State::bytes(int64_t rank, int64_t ranks) const {
+  int64_t total = 0;
+  for (const Share& share : shares(ranks))
+    if (share.rank == rank) total += block_bytes(share.bytes);
   return total;
 }
 
-StateCopy State::copy() const {
+StateCopy State::copy(int64_t rank, int64_t ranks) const {
   const auto copied = [](const Tensor& tensor) {
     if (tensor.device() != Device::cpu) return to_device(tensor, Device::cpu);
     const Tensor copy = Tensor::empty(tensor.meta(), "state");
@@ -133,22 +151,20 @@ StateCopy State::copy() const {
   StateCopy result{.tensors = {}, .metadata = same_};
   for (const formats::Metadata& more : {changeable_values_, noted_})
     result.metadata.insert(more.begin(), more.end());
-  for (const Entry& entry : entries_) {
-    if (entry.condition && !entry.condition()) continue;
+  const std::vector<Share> all = shares(ranks);
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    const bool own = all[i].rank == rank;
+    if (!all[i].saved) continue;
+    if (!own && !std::holds_alternative<optim::SharedTensor>(entry.place)) continue;
     const Tensor tensor = std::visit(
         Overloaded{copied, [](const optim::SharedTensor& shared) { return shared.gathered(); },
                    [](const int64_t* n) { return Tensor::of<int64_t>({*n}, {}); },
                    [](const double* x) { return Tensor::of<double>({*x}, {}); }},
         entry.place);
-    result.tensors.push_back({entry.name, tensor});
+    if (own) result.tensors.push_back({entry.name, tensor});
   }
   return result;
-}
-
-void State::take_part() const {
-  const AllocatorScope scope(host_memory());
-  for (const Entry& entry : entries_)
-    if (const auto* shared = std::get_if<optim::SharedTensor>(&entry.place)) shared->gathered();
 }
 
 Meta State::meta_of(const Entry& entry) {
@@ -165,7 +181,7 @@ Meta State::meta_of(const Entry& entry) {
                     entry.place);
 }
 
-void State::check_fits(const formats::Safetensors& file, const std::string& name,
+void State::check_fits(const formats::Shards& file, const std::string& name,
                        const std::vector<std::string>& anew) const {
   for (const Entry& entry : entries_) {
     if (starts_with_any(entry.name, anew)) continue;
@@ -189,10 +205,11 @@ void State::check_fits(const formats::Safetensors& file, const std::string& name
 
 std::vector<Changed> State::restore(const fs::path& file) const {
   const AllocatorScope scope(host_memory());
-  const formats::Safetensors state(file);
+  const formats::Shards state(file);
   check_whole(state, file);
+  const formats::Metadata& metadata = state.metadata();
   for (const auto& [name, value] : same_) {
-    const std::string saved = value_of(state.metadata(), name);
+    const std::string saved = value_of(metadata, name);
     check<UsageError>(saved == value || !is_fingerprint(value) || !is_fingerprint(saved),
                       "state: ", file.string(), " was saved with other ", name,
                       ". Give the same, or begin anew.");
@@ -201,15 +218,16 @@ std::vector<Changed> State::restore(const fs::path& file) const {
   }
   std::vector<Changed> changed;
   for (const auto& [name, now] : noted_) {
-    const std::string saved = value_of(state.metadata(), name);
+    const std::string saved = value_of(metadata, name);
     if (saved != now && !saved.empty()) changed.push_back({name, saved, now});
   }
+  const std::vector<std::string> tensors = state.names();
   std::vector<std::string> anew;
   for (const auto& [name, prefix, made_with] : changeable_) {
-    const std::string saved = value_of(state.metadata(), name), now = changeable_values_.at(name);
+    const std::string saved = value_of(metadata, name), now = changeable_values_.at(name);
     if (saved == now || saved.empty()) continue;
     const bool refused = std::ranges::any_of(
-        state.names(),
+        tensors,
         [&with = made_with](const std::string& tensor) { return tensor.starts_with(with); });
     check<UsageError>(!refused, "state: ", file.string(), " was saved with ", name, " ", saved,
                       ", not with ", now, ", and its ", made_with,
@@ -249,8 +267,7 @@ bool is_state(const formats::Safetensors& file) {
 
 void check_whole(const fs::path& file) {
   const AllocatorScope scope(host_memory());
-  const formats::Safetensors state(file);
-  check_whole(state, file);
+  check_whole(formats::Shards(file), file);
 }
 
 }  // namespace plimsoll::train

@@ -21,7 +21,7 @@
 #include <variant>
 #include <vector>
 
-#include "formats/safetensors.h"
+#include "formats/shards.h"
 #include "optim/ranks/shards.h"
 
 namespace plimsoll::train {
@@ -40,8 +40,8 @@ struct Changed {
 class State {
  public:
   // `named`: pairs of a name and a tensor, which is kept as a handle, or a tensor that ranks share:
-  // then all of them call copy() or take_part() together. With a condition they are
-  // saved where it holds then, and restored where the file has them. ValueError for a name twice.
+  // then all of them call copy() together. With a condition they are saved where it holds then, and
+  // restored where the file has them. ValueError for a name twice.
   template <class Named>
   State& tensors(const std::string& prefix, const Named& named,
                  const std::function<bool()>& condition = {}) {
@@ -63,13 +63,20 @@ class State {
   // What may be another and means nothing for any tensor: restore() says that it has changed.
   State& noted(const std::string& name, std::string value);
 
+  // Who of `ranks` ranks that save together saves what: whole tensors that were added one after
+  // another, about as many bytes each, at most the largest tensor more.
+  struct Share {
+    std::string name;
+    int64_t bytes, rank;
+    bool saved;  // now: its condition holds
+  };
+  std::vector<Share> shares(int64_t ranks) const;
   // What a copy takes at most, in bytes.
-  int64_t bytes() const;
-  // From the current allocator of the CPU. OutOfMemory.
-  StateCopy copy() const;
-  // This rank's part of a copy() that another one makes.
-  void take_part() const;
-  // Errors, before anything is changed: DataError (as check_whole(), and for a file with other
+  int64_t bytes(int64_t rank = 0, int64_t ranks = 1) const;
+  // Of what that rank saves. From the current allocator of the CPU, and beside it one tensor at a
+  // time that ranks share and another saves. OutOfMemory.
+  StateCopy copy(int64_t rank = 0, int64_t ranks = 1) const;
+  // From a file, or an index of several (formats/shards.h). Errors, before anything is changed: DataError (as check_whole(), and for a file with other
   // names, types or shapes: naming the first), UsageError naming what does not agree.
   std::vector<Changed> restore(const std::filesystem::path& file) const;
 
@@ -86,7 +93,7 @@ class State {
   State& add(Entry entry);
   static Meta meta_of(const Entry& entry);  // in host memory
   // `anew`: prefixes of what the file need not have, and may have otherwise.
-  void check_fits(const formats::Safetensors& file, const std::string& name,
+  void check_fits(const formats::Shards& file, const std::string& name,
                   const std::vector<std::string>& anew) const;
 
   std::vector<Entry> entries_;
@@ -100,7 +107,8 @@ void write_state(const std::filesystem::path& file, const StateCopy& copy);
 // Whether that is what write_state() writes, by its metadata.
 bool is_state(const formats::Safetensors& file);
 
-// DataError unless `file` is a state that write_state() wrote, to the last bit.
+// DataError unless `file`, or each that an index names, is what write_state() wrote, to the last
+// bit.
 void check_whole(const std::filesystem::path& file);
 
 }  // namespace plimsoll::train

@@ -191,7 +191,7 @@ void Trainer::restore() {
   }
   file = group_.from_first(file);
   if (!group_.first() && !file.empty()) changed = state_.restore(file);
-  best_ = fs::path(file).stem().string().ends_with("-best");
+  best_ = is_best(file);
   resumed_ = !file.empty();
   if (resumed_)
     std::printf("resumed after %lld batches from %s\n", static_cast<long long>(batches_),
@@ -236,22 +236,23 @@ void Trainer::open(const Planned& planned) {
   stop_.emplace();
   start_ = std::chrono::steady_clock::now();
   pool_.reset_peak();
-  if (folder_) saves_.emplace(folder_->saves(), options_.keep);
+  const std::string saves = group_.from_first(folder_ ? folder_->saves().string() : "");
+  if (keeps_) saves_.emplace(saves, options_.keep, group_.ranks());
   const bool another = keeps_ && batches_ > 0 && saved_ != batches_;
-  if (another) save();  // another run's state: now it is this one's too
+  if (another) {  // another run's state: now it is this one's too
+    save();
+    saves_->finish();
+  }
   if (folder_) {
-    if (another) {
-      saves_->finish();
-      if (!best_ && fs::is_directory(options_.resume_from))
-        copy_best(RunFolder::saves_of(options_.resume_from), folder_->saves());
-    }
+    if (another && !best_ && fs::is_directory(options_.resume_from))
+      copy_best(RunFolder::saves_of(options_.resume_from), folder_->saves());
     if (!options_.config.empty()) data::write_atomically(folder_->config(), options_.config);
   }
   journal_.open(folder_ ? folder_->path() : fs::path(), batches_,
                 batches_ - (evaluation_missing() ? 1 : 0), planned.training);
   if (folder_ && running())
     std::printf("  saves into %s; a copy of %s of the state is outside of any plan and budget\n",
-                folder_->saves().c_str(), bytes_text(state_.bytes()).c_str());
+                saves.c_str(), bytes_text(state_.bytes(group_.number(), group_.size())).c_str());
 }
 
 // What a difference between ranks would ruin, before it can. Eager steps are captured for that too.
@@ -286,6 +287,7 @@ void Trainer::train_all() {
   if (evaluation_missing() && evaluate() && keeps_) save();
   while (running()) {
     group_.asked() ? train_window(find_nan) : train_alone(find_nan);
+    if (saves_) saves_->look();
     best_ = false;
     if (windows_.part(batches_) == 0) look_at_updates();
     const bool evaluation = length_.evaluation_after(batches_);
@@ -325,10 +327,7 @@ Evaluation Trainer::last() const {
 
 void Trainer::save() {
   drain_losses(0);
-  if (saves_)
-    saves_->save(batches_, state_, best_);
-  else
-    state_.take_part();
+  saves_->save(batches_, state_, best_);
   saved_ = batches_;
 }
 

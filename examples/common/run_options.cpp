@@ -40,8 +40,9 @@ std::string config_of_resumed(const Options& options) {
   std::error_code none;
   const fs::path from = fs::absolute(options.resume_from, none);
   const bool is_run = fs::is_directory(from, none);
-  if (!is_run && from.parent_path().filename() != "saves") return "";  // a file of no run
-  const fs::path run = is_run ? from : from.parent_path().parent_path();
+  const fs::path saves = train::named_part(from).parent_path();
+  if (!is_run && saves.filename() != "saves") return "";  // a file of no run
+  const fs::path run = is_run ? from : saves.parent_path();
   const fs::path config = train::RunFolder::config_of(run);
   if (fs::exists(config, none)) return config.string();
   if (goes_on(options))

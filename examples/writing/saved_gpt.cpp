@@ -11,7 +11,6 @@
 #include "examples/common/text_data.h"
 #include "examples/models/tuning.h"
 #include "examples/models/weights.h"
-#include "formats/safetensors.h"
 #include "memory/pool/pooled_allocator.h"
 #include "nn/published/adapter.h"
 #include "ops/pointwise/copy/copy.h"
@@ -44,7 +43,7 @@ std::string value_of(const formats::Metadata& metadata, const std::string& name)
 }
 
 // The size of a model of train_transformer, from the shapes and names of its tensors.
-GptSize size_in(const formats::Safetensors& file, const std::string& model) {
+GptSize size_in(const formats::Shards& file, const std::string& model) {
   GptSize size = gpt_size_named(model);
   const Shape table = file.meta(kTable).shape;
   size.vocabulary = table[0];
@@ -135,7 +134,7 @@ void SavedGpt::open_run(const GptSource& source) {
   weights_ = is_folder ? newest_save(from) : from;
   const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
   if (!is_folder) train::check_whole(weights_);
-  const formats::Safetensors file(weights_);
+  const formats::Shards file(weights_);
   name_ = value_of(file.metadata(), "model");
   check<UsageError>((name_ == "gpt" || name_ == kPublished) && file.has(kTable), "--run ",
                     source.run, ": it trained ", name_.empty() ? "no model" : name_,
@@ -143,7 +142,8 @@ void SavedGpt::open_run(const GptSource& source) {
   size_ = size_in(file, name_);
   if (!source.tokenizer.empty()) return open_tokenizer(source.tokenizer);
 
-  const fs::path folder = is_folder ? from : fs::absolute(from, none).parent_path().parent_path();
+  const fs::path save = train::named_part(fs::absolute(from, none));
+  const fs::path folder = is_folder ? from : save.parent_path().parent_path();
   const fs::path config = train::RunFolder::config_of(folder);
   std::string data = source.data;
   if (data.empty() && fs::exists(config, none)) data = value_in_config(config.string(), "data");
@@ -247,7 +247,7 @@ void SavedGpt::read_published(const Staged& model) const {
 
 void SavedGpt::read_save(const Staged& model) const {
   const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
-  const formats::Safetensors file(weights_);
+  const formats::Shards file(weights_);
   for (const auto& [name, tensor] : model.named_parameters()) {
     const Tensor read = file.tensor(name);
     check<DataError>(read.shape() == tensor.shape(), "--run: ", weights_.string(), " has another ",

@@ -13,7 +13,8 @@ namespace {
 using nn::DecoderConfig;
 
 // The name in the files: without the prefix where a file of the model without its head is meant.
-std::string found_name(const Shards& shards, const DecoderConfig& config, const std::string& name) {
+std::string found_name(const formats::Shards& shards, const DecoderConfig& config,
+                       const std::string& name) {
   const std::string full = nn::published_name(config, name);
   return shards.has(full) || !shards.has(name) ? full : name;
 }
@@ -34,7 +35,8 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-nn::WeightSource source_of(std::shared_ptr<const Shards> shards, const DecoderConfig& config) {
+nn::WeightSource source_of(std::shared_ptr<const formats::Shards> shards,
+                           const DecoderConfig& config) {
   return [shards = std::move(shards), config](const std::string& name, const Shape& shape) {
     const std::string there = found_name(*shards, config, name);
     const Tensor weight = shards->mapped(there);
@@ -48,7 +50,7 @@ nn::WeightSource source_of(std::shared_ptr<const Shards> shards, const DecoderCo
   };
 }
 
-void check_nothing_left(const Shards& shards, const DecoderConfig& config,
+void check_nothing_left(const formats::Shards& shards, const DecoderConfig& config,
                         const std::set<std::string>& used) {
   const std::string head = nn::names_of(config).head + ".weight";
   for (const std::string& name : shards.names()) {
@@ -70,7 +72,7 @@ void check_nothing_left(const Shards& shards, const DecoderConfig& config,
 std::unique_ptr<nn::Decoder> load(const std::filesystem::path& folder, nn::Initializer& init,
                                   const nn::DecoderOptions& options) {
   const Config config = read_config(folder);
-  const auto shards = std::make_shared<const Shards>(folder);
+  const auto shards = std::make_shared<const formats::Shards>(folder);
   std::set<std::string> used;
   const nn::WeightSource source = source_of(shards, config.decoder);
   const nn::WeightSource noting = [&](const std::string& name, const Shape& shape) {

@@ -12,6 +12,7 @@
 #include "tests/data/testing.h"
 #include "tests/examples/small_data.h"
 #include "tests/examples/testing.h"
+#include "tests/train/saved_text.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -47,13 +48,8 @@ Left train(int ranks, const std::string& arguments, const TemporaryFolder& dir) 
                                           " --json ", dir.text(name), ".json"));
   const Outcome outcome = run_shell(ranks == 1 ? command : launch(cat("-n ", ranks, " ", command)));
   EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.output;
-  const fs::path saves = dir / name / "saves";
-  std::string state;
-  for (const std::string& file : data::names_in(saves)) {
-    const data::Bytes bytes = data::read_file(saves / file);
-    state += file + std::string(bytes.begin(), bytes.end());
-  }
-  return {state, data::read_text(dir / name / "log.csv"),
+  return {plimsoll::train::saved_text(dir / name / "saves"),
+          data::read_text(dir / name / "log.csv"),
           Json::parse(data::read_text(dir.text(name) + ".json"))["ranks"]};
 }
 
@@ -113,6 +109,53 @@ TEST(RankPrograms, TrainTransformersWithTheBitsOfOneRank) {
                   "--dropout 0.1 --accumulate 4 --log-every 1 --data text:",
                   text.string()),
               {{2, 0}, {2, 1}, {2, 3}}, dir);
+}
+
+// Sets of files are read as files are: by programs that use a model, and to go on from.
+TEST(RankPrograms, LeaveSavesThatOtherProgramsRead) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder dir;
+  const fs::path text = dir.write("text.txt", small_text());
+  const std::string arguments =
+      cat("train_transformer --steps 4 --eval-every 2 --layers 2 --width 32 --context 32 "
+          "--accumulate 4 --data text:",
+          text.string());
+  train(1, arguments, dir);
+  train(2, arguments + " --shard 3", dir);
+  const auto two = plimsoll::train::list_saves(dir / "run3" / "saves");
+  ASSERT_FALSE(two.empty());
+  EXPECT_EQ(two[0].file.filename(), formats::Shards::kIndex);
+  const auto writes = [&](const std::string& run) {
+    const Outcome outcome =
+        run_shell(program(cat("generate --prompt line --tokens 20 --run ", run)));
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    return outcome.output.substr(0, outcome.output.find(" tokens read"));  // then come speeds
+  };
+  const std::string written = writes(dir.text("run1"));
+  EXPECT_EQ(writes(dir.text("run3")), written);
+  EXPECT_EQ(writes(two[0].file.string()), written);
+  const Outcome outcome = run_shell(program(cat("train_transformer --resume ", two[0].file.string(),
+                                                " --ranks 1 --shard 0 --run ", dir.text("on"))));
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("training is over"), std::string::npos) << outcome.output;
+
+  write_small_images(dir);
+  const std::string pictures =
+      cat("train_cnn --model lenet --epochs 1 --batch 10 --accumulate 2 "
+          "--data mnist:",
+          dir.path().string());
+  const auto says = [&](int ranks, const std::string& run) {
+    const std::string command =
+        program(cat(pictures, " --ranks ", ranks, " --run ", dir.text(run)));
+    const Outcome trained =
+        run_shell(ranks == 1 ? command : launch(cat("-n ", ranks, " ", command)));
+    EXPECT_EQ(trained.code, 0) << trained.output;
+    const Outcome predicted = run_shell(
+        program(cat("predict --evaluate --json ", dir.text(run), ".json --run ", dir.text(run))));
+    EXPECT_EQ(predicted.code, 0) << predicted.output;
+    return Json::parse(data::read_text(dir.text(run) + ".json")).at("evaluation").at("loss");
+  };
+  EXPECT_EQ(says(1, "pictures1"), says(2, "pictures2"));
 }
 
 // Under a budget all ranks gather parameters again at the same places.

@@ -1,5 +1,5 @@
-// Ranks that are processes of their own, each with a simulated GPU, without MPI: children of the
-// test, which uses no engine itself.
+// Ranks that are processes of their own, without MPI, as for a simulated GPU each: children of the
+// test, which starts no threads itself.
 //
 //   for (const Ended& rank : run_processes(2, [](std::unique_ptr<Ranks> ranks) { ...; return all; }))
 //     EXPECT_EQ(rank.left, "7 8");
@@ -76,10 +76,11 @@ struct Ended {
   std::string said, left;  // on stderr; what f returned
 };
 
-// f in each of n processes. Where one fails the others have 3 seconds to notice; then they are
+// f in each of n processes. Where one fails the others have some time to notice; then they are
 // killed, as a launcher would, and have the code 137.
 inline std::vector<Ended> run_processes(
-    int n, const std::function<std::string(std::unique_ptr<Ranks>)>& f) {
+    int n, const std::function<std::string(std::unique_ptr<Ranks>)>& f,
+    std::chrono::milliseconds patience = std::chrono::seconds(3)) {
   char name[] = "/dev/shm/plimsoll_ranks_XXXXXX";
   const std::string folder = mkdtemp(name);
   std::vector<pid_t> children;
@@ -113,7 +114,7 @@ inline std::vector<Ended> run_processes(
       rounds += rounds == 0 && ended[r].code != 0;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (rounds > 0 && ++rounds > 300)
+    if (rounds > 0 && ++rounds > patience.count() / 10)
       for (size_t r = 0; r < over.size(); ++r)
         if (!over[r]) kill(children[r], SIGKILL);
   }

@@ -13,6 +13,7 @@
 #include "optim/adam.h"
 #include "tests/data/testing.h"
 #include "tests/support/thread_ranks.h"
+#include "tests/train/saved_text.h"
 #include "train/trainer.h"
 
 namespace plimsoll::train {
@@ -90,11 +91,7 @@ inline std::vector<Left> train(int64_t n, TrainOptions options, const std::strin
     own.bits = s.bits();
   });
   const std::string log = data::read_text(run + "/log.csv");
-  std::string saves;
-  for (const std::string& file : data::names_in(run + "/saves")) {
-    const data::Bytes bytes = data::read_file(run + "/saves/" + file);
-    saves += file + std::string(bytes.begin(), bytes.end());
-  }
+  const std::string saves = saved_text(run + "/saves");
   for (Left& each : left) {
     each.log = log;
     each.saves = saves;

@@ -85,6 +85,33 @@ TEST(ShardedTrainers, GoOnWithAnotherNumberAndStage) {
   }
 }
 
+// From a save of each to each.
+TEST(ShardedTrainers, GoOnFromAnyNumberAndStageToAnyOther) {
+  struct Way {
+    int64_t n, stage;
+  };
+  constexpr Way kWays[] = {{1, 0}, {2, 0}, {2, 1}, {2, 3}, {4, 2}, {4, 3}};
+  const TemporaryFolder dir;
+  TrainOptions options = options_for(Precision::f32, true);
+  const Left whole = train(1, options, dir.text("whole"))[0];
+  for (const auto& [n, stage] : kWays) {
+    options.stop_after = 16;
+    const std::string from = dir.text(cat(n, "-", stage));
+    options.resume = false;
+    train(n, in_stage(options, stage), from);
+    options.stop_after = 0;
+    options.resume = true;
+    for (const auto& [to, other] : kWays) {
+      const std::string run = cat(from, "-", to, "-", other);
+      std::filesystem::copy(from, run, std::filesystem::copy_options::recursive);
+      for (const Left& each : train(to, in_stage(options, other), run)) {
+        EXPECT_EQ(each.bits, whole.bits) << run;
+        EXPECT_EQ(each.log, whole.log) << run;
+      }
+    }
+  }
+}
+
 TEST(ShardedTrainers, RefuseWhatCannotBeShared) {
   const auto refused = [](const std::function<void(TrainOptions&, Digits&)>& change) {
     std::string said;

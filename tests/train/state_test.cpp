@@ -124,10 +124,9 @@ TEST(TrainState, WhatDoesNotFitIsRefusedInASentence) {
   State fewer;
   int64_t batches = 5;
   fewer.number("batches", batches);
-  EXPECT_EQ(
-      error_of<DataError>([&] { fewer.restore(file); }),
-      "state: " + file +
-          " has optimizer.steps, which is not part of this training. It was saved by another one.");
+  EXPECT_EQ(error_of<DataError>([&] { fewer.restore(file); }),
+            "state: " + file +
+                " has empty, which is not part of this training. It was saved by another one.");
   EXPECT_EQ(batches, 5);
   Small same;
   same.state.same("model", "large");

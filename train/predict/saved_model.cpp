@@ -15,10 +15,11 @@ namespace fs = std::filesystem;
 formats::Metadata read_tensors(const fs::path& path, const nn::Module& model,
                                const formats::Metadata& same) {
   const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));  // in no plan
-  const formats::Safetensors file(path);
+  const formats::Shards file(path);
+  const formats::Metadata& metadata = file.metadata();
   for (const auto& [name, value] : same) {
-    const auto found = file.metadata().find(name);
-    const std::string saved = found == file.metadata().end() ? "none" : found->second;
+    const auto found = metadata.find(name);
+    const std::string saved = found == metadata.end() ? "none" : found->second;
     check<UsageError>(saved == value, "saved model: ", path.string(), " was saved with ", name, " ",
                       saved, ", not with ", value, ". Use the one that it was saved with.");
   }
@@ -33,7 +34,7 @@ formats::Metadata read_tensors(const fs::path& path, const nn::Module& model,
                      ". It was saved by another model, or for images of another size.");
   }
   for (const auto& [name, tensor] : tensors) file.read_into(name, tensor);
-  return file.metadata();
+  return metadata;
 }
 
 std::string value_of(const formats::Metadata& metadata, const char* name) {

@@ -27,7 +27,7 @@ class RankGroup {
   explicit RankGroup(const TrainOptions& options);
 
   // How many times the deadline others may take that start, agree or end, and how many more where
-  // rank 0 has a save to hand to its writer.
+  // a save may have to wait for the disk.
   static constexpr double kStartTimes = 10, kSaveTimes = 2;
 
   bool asked() const { return ranks_ != nullptr; }

@@ -1,4 +1,4 @@
-#include "nn/published/shards.h"
+#include "formats/shards.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -8,13 +8,13 @@
 #include "data/json.h"
 #include "formats/safetensors_header.h"
 
-namespace plimsoll::published {
+namespace plimsoll::formats {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr const char *kOne = "model.safetensors", *kIndex = "model.safetensors.index.json";
+constexpr const char* kOne = "model.safetensors";
 
 // {"weight_map": {"model.norm.weight": "model-00002-of-00002.safetensors", ...}}
 std::map<std::string, std::string> read_index(const fs::path& path) {
@@ -29,7 +29,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
     const bool plain = file.is_string() && !file.get<std::string>().empty() &&
                        fs::path(file.get<std::string>()).filename() == file.get<std::string>();
     check<DataError>(plain, "weights: the index does not name a file beside it: ", path.string(),
-                     " for ", formats::in_quotes(name), ". Use the file as it was published.");
+                     " for ", in_quotes(name), ". Use the file as it was published.");
     files.emplace(name, file.get<std::string>());
   }
   return files;
@@ -37,35 +37,42 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
 
 }  // namespace
 
-Shards::Shards(const fs::path& folder) : folder_(folder) {
-  data::check_folder(folder);
+Shards::Shards(const fs::path& path) : folder_(path) {
   std::error_code none;
-  if (fs::exists(folder / kOne, none)) {
-    open(folder / kOne);
+  if (path.extension() == ".safetensors" || fs::is_regular_file(path, none)) {
+    folder_ = path.parent_path();
+    path.extension() == ".json" ? open_all(path) : open(path);
     return;
   }
-  check<DataError>(fs::exists(folder / kIndex, none), "weights: there are none: ", folder.string(),
-                   " has neither ", kOne, " nor ", kIndex,
-                   ". Fetch them, or convert other files to safetensors.");
-  const std::map<std::string, std::string> index = read_index(folder / kIndex);
+  data::check_folder(path);
+  const bool one = fs::exists(path / kOne, none);
+  check<DataError>(one || fs::exists(path / kIndex, none),
+                   "weights: there are none: ", path.string(), " has neither ", kOne, " nor ",
+                   kIndex, ". Fetch them, or convert other files to safetensors.");
+  one ? open(path / kOne) : open_all(path / kIndex);
+}
+
+void Shards::open_all(const fs::path& path) {
+  std::error_code none;
+  const fs::path& folder = folder_;
+  const std::map<std::string, std::string> index = read_index(path);
   std::map<std::string, size_t> opened;
   for (const auto& [name, file] : index)
     if (opened.emplace(file, files_.size()).second) {
       check<DataError>(fs::exists(folder / file, none),
                        "weights: a shard is missing: ", (folder / file).string(),
-                       ", which the index names for ", formats::in_quotes(name),
-                       ". Fetch all of them.");
+                       ", which the index names for ", in_quotes(name), ". Fetch all of them.");
       open(folder / file);
     }
   for (const auto& [name, file] : index) {
     const auto place = places_.find(name);
     check<DataError>(place != places_.end() && file_names_[place->second] == file,
                      "weights: a shard has not got what the index says: ", (folder / file).string(),
-                     " for ", formats::in_quotes(name), ". Fetch the files of one version.");
+                     " for ", in_quotes(name), ". Fetch the files of one version.");
   }
   for (const auto& [name, place] : places_)
     check<DataError>(index.contains(name),
-                     "weights: a tensor is not in the index: ", formats::in_quotes(name), " of ",
+                     "weights: a tensor is not in the index: ", in_quotes(name), " of ",
                      (folder / file_names_[place]).string(), ". Fetch the files of one version.");
 }
 
@@ -74,9 +81,9 @@ void Shards::open(const fs::path& file) {
   file_names_.push_back(file.filename().string());
   for (const std::string& name : files_.back().names()) {
     const auto [place, is_new] = places_.emplace(name, files_.size() - 1);
-    check<DataError>(is_new, "weights: a tensor is in two shards: ", formats::in_quotes(name),
-                     " in ", (folder_ / file_names_[place->second]).string(), " and ",
-                     file.string(), ". Fetch the files of one version.");
+    check<DataError>(is_new, "weights: a tensor is in two shards: ", in_quotes(name), " in ",
+                     (folder_ / file_names_[place->second]).string(), " and ", file.string(),
+                     ". Fetch the files of one version.");
   }
 }
 
@@ -92,10 +99,10 @@ std::string Shards::file_name(const std::string& name) const {
                                 : (folder_ / file_names_[place->second]).string();
 }
 
-const formats::Safetensors& Shards::file_of(const std::string& name) const {
+const Safetensors& Shards::file_of(const std::string& name) const {
   const auto place = places_.find(name);
-  check<DataError>(place != places_.end(), "weights: there is no ", formats::in_quotes(name),
-                   " in ", folder_.string(), ". Use the weights that belong to the config.");
+  check<DataError>(place != places_.end(), "weights: there is no ", in_quotes(name), " in ",
+                   folder_.string(), ". Use the weights that belong to the config.");
   return files_[place->second];
 }
 
@@ -111,4 +118,9 @@ std::string Shards::beginnings() const {
   return text;
 }
 
-}  // namespace plimsoll::published
+std::string index_text(const std::map<std::string, std::string>& files, int64_t bytes) {
+  const Json index{{"metadata", {{"total_size", bytes}}}, {"weight_map", files}};
+  return index.dump(2) + "\n";
+}
+
+}  // namespace plimsoll::formats
