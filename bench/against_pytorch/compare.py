@@ -38,7 +38,7 @@ class Runner:
         line = self.process.stdout.readline()
         if not line:
             sys.exit(f"compare: {self.name} ended early with code {self.process.wait()}.")
-        answer = json.loads(line)
+        answer = self.last = json.loads(line)
         self.losses += answer["loss"]
         self.peak, self.start = answer["peak_kib"] / 1024, answer["start_kib"] / 1024
         if timed:

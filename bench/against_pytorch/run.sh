@@ -5,23 +5,32 @@
 #   bench/against_pytorch/run.sh --models lenet,gpt --rounds 9
 #
 # or on a GPU that of compare_gpu.py: run.sh --gpu [--smoke]
+# or of fine-tuning, beside PEFT and bitsandbytes, that of compare_tuning.py: run.sh --tuning
 # or of several processes that of compare_ranks.py: run.sh --processes [--ranks 2]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 extra_packages="libbenchmark-dev python3-venv"
 source cmake/setup.sh -DPLIMSOLL_BENCH=ON
-cmake --build build --target train_steps
-if ! build/pytorch/bin/python -c "import torch, numpy" 2>/dev/null; then
+program=train_steps packages="torch numpy"
+if [ "${1:-}" = --tuning ]; then
+  program=tune_steps packages="torch numpy transformers peft bitsandbytes accelerate safetensors"
+fi
+cmake --build build --target "$program"
+if ! build/pytorch/bin/python -c "import ${packages// /, }" 2>/dev/null; then
   python3 -m venv build/pytorch
-  build/pytorch/bin/pip install --quiet torch numpy
+  # shellcheck disable=SC2086
+  build/pytorch/bin/pip install --quiet $packages
 fi
 script=compare.py
 if [ "${1:-}" = --gpu ]; then
   script=compare_gpu.py
+  shift
+elif [ "${1:-}" = --tuning ]; then
+  script=compare_tuning.py
   shift
 elif [ "${1:-}" = --processes ]; then
   script=compare_ranks.py
   shift
 fi
 exec build/pytorch/bin/python "bench/against_pytorch/$script" \
-  --train-steps build/bin/train_steps "$@"
+  "--${program/_/-}" "build/bin/$program" "$@"

@@ -18,8 +18,8 @@ class Fresh {
   Fresh(const fs::path& folder, const std::string& who) : path_(folder) {
     path_ += cat(".", ::getpid(), ".tmp");
     std::error_code error;
-    check<DataError>(fs::create_directory(path_, error), who,
-                     ": the folder cannot be made: ", folder.string(),
+    const bool made = fs::create_directory(path_, error);  // before the message has its error
+    check<DataError>(made, who, ": the folder cannot be made: ", folder.string(),
                      error ? cat(" (", error.message(), ")") : "",
                      ". Name one in a folder that exists and is yours.");
   }

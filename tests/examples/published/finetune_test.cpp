@@ -159,14 +159,22 @@ TEST_F(Finetune, APlanNeedsNoTraining) {
   fs::create_directories(*dir_ / "config");
   fs::copy_file(*dir_ / "model" / "config.json", *dir_ / "config" / "config.json",
                 fs::copy_options::overwrite_existing);
-  const std::string fit = "fit --vram 2MiB --context 32 --precisions f32 --model " + path("config");
+  const std::string fit =
+      "fit --vram 1400KiB --context 64 --precisions f32 --plan-seconds 0.01 --model " +
+      path("config");
+  // It is what finetune plans, and the loss, which is copied out of the plan.
   for (const std::string more :
        {"", " --lora 4", " --lora 4 --base int8", " --lora 4 --base nf4"}) {
     const Outcome fits = run(fit + more + " --json " + path("fit"));
     EXPECT_EQ(fits.code, 0) << fits.output;
-    const json rows = json::parse(std::ifstream(*dir_ / "fit"));
-    EXPECT_GT(rows["rows"][0]["batch"], 0);
-    EXPECT_LE(rows["rows"][0]["bytes"], 2 << 20);
+    const json row = json::parse(std::ifstream(*dir_ / "fit"))["rows"][0];
+    const auto batch = row["batch"].get<int64_t>(), bytes = row["bytes"].get<int64_t>();
+    EXPECT_GT(batch, 0);
+    EXPECT_LE(bytes, 1400 << 10);
+    const Outcome planned = run(command(cat(more, " --context 64 --plan-only --batch ", batch)));
+    EXPECT_NE(planned.output.find(cat("total ", bytes - 64, " bytes\n")), std::string::npos)
+        << row << "\n"
+        << planned.output;
   }
   expect_refusal(fit + " --context 65", 2, "--context: ");
   expect_refusal("fit --vram 1MiB --model lenet --lora 3", 2,

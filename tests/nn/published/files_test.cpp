@@ -159,6 +159,48 @@ TEST(PublishedFiles, AdaptersThatDoNotFitAreRefused) {
       << left;
 }
 
+// Another weight that is cut short, and what is in the way of a result.
+TEST(PublishedFiles, AdaptersAreReadAndWrittenWholeOrNotAtAll) {
+  const data::TemporaryFolder dir;
+  const fs::path folder = small_folder(dir);
+  nn::Initializer init{.seed = 1};
+  const nn::DecoderOptions some{.lora = nn::LoraOptions{.rank = 4, .targets = {"q_proj"}}};
+  const auto model = load(folder, init, some);
+  write_adapter(dir / "adapter", *model, *some.lora, "base");
+  const fs::path file = dir / "adapter" / "adapter_model.safetensors";
+  const auto values = [&] {
+    std::vector<float> all;
+    for (const Tensor& p : model->parameters())
+      for (const float value : p.to_vector<float>()) all.push_back(value);
+    return all;
+  };
+  for (const Tensor& p : model->parameters()) nn::assign(p, full(p.shape(), 3, {}));
+  const std::vector<float> before = values();
+  fs::resize_file(file, fs::file_size(file) - 4);
+  const std::string cut = error_of<DataError>([&] { read_adapter(dir / "adapter", *model); });
+  EXPECT_NE(cut.find("adapter_model.safetensors"), cut.npos) << cut;
+  fs::remove(file);
+  const std::string gone = error_of<DataError>([&] { read_adapter(dir / "adapter", *model); });
+  EXPECT_NE(gone.find("adapter_model.safetensors"), gone.npos) << gone;
+  EXPECT_EQ(values(), before);
+
+  const fs::path nowhere = dir / "no" / "adapter";
+  const std::string made =
+      " (No such file or directory). Name one in a folder that exists and is "
+      "yours.";
+  EXPECT_EQ(error_of<DataError>([&] { write_adapter(nowhere, *model, *some.lora, "base"); }),
+            "adapter: the folder cannot be made: " + nowhere.string() + made);
+  EXPECT_EQ(error_of<DataError>([&] { write_model(nowhere, *model, folder); }),
+            "export: the folder cannot be made: " + nowhere.string() + made);
+  const fs::path other =
+      small_folder(dir, "other", config_with("\"hidden_size\": 16", "\"hidden_size\": 32"));
+  EXPECT_EQ(error_of<DataError>([&] { write_model(dir / "out", *model, other); }),
+            "export: the config is of another model: " + (other / "config.json").string() +
+                ". Name the folder that the model came from.");
+  EXPECT_FALSE(fs::exists(dir / "out"));
+  EXPECT_FALSE(fs::exists(dir / "no"));
+}
+
 TEST(PublishedFiles, AdapterConfigsAreRefusedByTheirFields) {
   const data::TemporaryFolder dir;
   const auto refusal_of = [&](const std::string& config) {
