@@ -117,7 +117,8 @@ optim::ParameterGroups Recipe::optimizer() const {
 void check_held(const Options& options,
                 const std::function<std::unique_ptr<nn::Module>(nn::Initializer&)>& make,
                 const train::Batches& training, const train::Batches& held_out) {
-  if (options.budget <= 0) return;
+  // A device without bytes plans as a CPU does.
+  if (options.budget <= 0 || device_named(options.device) != Device::cpu) return;
   train::make_exact(*default_pool(Device::null));
   nn::Initializer init{.placement = {.device = Device::null}};
   const auto model = make(init);
