@@ -86,6 +86,12 @@ class Walk {
   }
 
  private:
+  // nullptr: nothing has arrived there.
+  Tensor* sum_at(const Edge& edge) {
+    const auto found = grads_.find(edge.node.get());
+    return found == grads_.end() ? nullptr : &found->second[edge.slot];
+  }
+
   void send(const Edge& edge, Tensor grad) {
     if (!edge.node || !grad.defined() || !path_.contains(edge.node.get())) return;
     auto [entry, is_new] = grads_.try_emplace(edge.node.get());
@@ -116,7 +122,10 @@ class Walk {
     std::vector<Tensor> grads =
         is_target ? grads_[node.get()] : std::move(grads_.extract(node.get()).mapped());
     const ModuleScope module(node->module);
-    std::vector<Tensor> results = node->op->vjp.rule(Backward(node, grads, needed));
+    std::vector<Tensor*> sums;
+    if (!options_.create_graph)
+      for (const Edge& edge : node->parents) sums.push_back(sum_at(edge));
+    std::vector<Tensor> results = node->op->vjp.rule(Backward(node, grads, needed, sums));
     if (!options_.retain && !options_.create_graph) node->release();
     for (size_t i = 0; i < node->parents.size(); ++i) {
       if (!path_.contains(node->parents[i].node.get()) || i >= results.size()) continue;

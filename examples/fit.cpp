@@ -193,9 +193,8 @@ int main(int argc, char** argv) {
       ->check(whole_number(0, 4096))
       ->capture_default_str();
   app.add_option("--plan-seconds", asked.options.search_seconds,
-                 "How long to search for each plan, in seconds of a core of 2025")
-      ->check(plan_seconds())
-      ->capture_default_str();
+                 "How long to search for a plan, in seconds of a core of 2025 [by the program]")
+      ->check(plan_seconds());
   app.add_option("--ranks", asked.ranks, "Processes that train together, of which each has --vram")
       ->delimiter(',')
       ->check(whole_number(1, kLargestBatch));

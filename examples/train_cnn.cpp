@@ -26,17 +26,21 @@ void train_on_images(Options& options) {
   const ImageData data = image_data(options, device);
   const Weights weights(options, cnn_torch_layout(options.model, data.size));
 
-  nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
-  const auto model = make_cnn(options.model, data.size, options.checkpoint, init);
-  weights.read(*model);
-  const Recipe recipe(*model, options);
+  const auto make = [&](nn::Initializer& init) {
+    return make_cnn(options.model, data.size, options.checkpoint, init);
+  };
   options.schedule = schedule_of(options, train::updates_of(options, data.training));
   options.same = {
       {"model", options.model}, {"optimizer", options.optimizer}, {"prune", cat(options.prune)}};
   options.noted = noted_of(options);
+  check_held(options, make, data.training, data.test);
+  nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
+  const auto model = make(init);
+  weights.read(*model);
+  const Recipe recipe(*model, options);
   train::Trainer trainer(*model, recipe.optimizer(), data.training, data.test, options);
   const train::Result result = trainer.run();
-  if (options.plan_only) return;
+  if (options.plan_only) return report.write(planned_figures(options, result));
   if (trainer.pruner()) {
     trainer.pruner()->strip();
     std::printf("%s", trainer.pruner()->sparsity().text().c_str());

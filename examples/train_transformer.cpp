@@ -20,11 +20,8 @@ void train_on_text(TextOptions& options) {
   const Device device = open_device(options.device);
   train::prepare(*default_pool(device), options);
 
-  nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
-  const TextTask task = naming_data(options, [&] { return text_task(options, init); });
+  const TextTask task = naming_data(options, [&] { return text_task(options); });
   const Weights weights(options, task.layout);
-  weights.read(*task.model);
-  const Recipe recipe(*task.model, options);
   if (is_gpt(options)) options.objective = train::language_model();
   options.clip_norm = 1;
   options.schedule = schedule_of(options, options.steps);
@@ -34,11 +31,17 @@ void train_on_text(TextOptions& options) {
                   {"heads", options.model == "gpt" ? cat(options.gpt.heads) : "the model's own"}};
   options.noted = noted_of(options);
   options.noted.emplace_back("dropout", cat(options.gpt.dropout));
-  train::Trainer trainer(*task.model, recipe.optimizer(), task.training, task.validation, options);
+  check_held(options, task.make, task.training, task.validation);
+  nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
+  const auto model = task.make(init);
+  weights.read(*model);
+  const Recipe recipe(*model, options);
+  train::Trainer trainer(*model, recipe.optimizer(), task.training, task.validation, options);
   const train::Result result = trainer.run();
+  if (options.plan_only) return report.write(planned_figures(options, result));
   if (!result.over && !options.evaluate_only) return;
   report.write(figures(options, "step", options.accumulate, result));
-  weights.write(*task.model);
+  weights.write(*model);
 }
 
 }  // namespace

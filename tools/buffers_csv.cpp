@@ -105,9 +105,9 @@ class Reader {
       refuse(cat("the lifetime of ", id, " goes from ", lower, " to ", upper,
                  ", expected an upper above lower."));
     if (size < 0) refuse(cat("the size of ", id, " is ", size, ", expected 0 or more bytes."));
-    if (size > std::numeric_limits<int64_t>::max() - bytes_)
+    if (size >= std::numeric_limits<int64_t>::max() - bytes_)
       refuse(cat("with the size of ", id, ", ", size,
-                 ", the sizes add up to 2^63 bytes or more, expected less."));
+                 ", the sizes add up to 2^63 - 1 bytes or more, expected less."));
     bytes_ += size;
     buffers.ids.push_back(id);
     buffers.lower.push_back(lower);

@@ -54,6 +54,7 @@ struct Trace {
   std::vector<Op> ops;
   std::map<std::string, std::string> root;
   std::map<std::string, int64_t> bytes;         // of what ops write
+  int64_t all = 0;                              // bytes of all sizes
   std::set<std::string> inputs, results, over;  // over: nobody reads it any more
 
   explicit Trace(const Lines& lines) {
@@ -89,10 +90,10 @@ struct Trace {
         else if (list == "writes") {
           const std::string name = word.substr(0, word.rfind(':'));
           root[name] = name;
-          bytes[name] = number(word.substr(word.rfind(':') + 1));
+          bytes[name] = size(word.substr(word.rfind(':') + 1));
           op.writes.push_back(name);
         } else if (list == "workspace")
-          op.workspace = number(word);
+          op.workspace = size(word);
         else if (list == "over")
           op.over = root.at(word);
         else
@@ -117,6 +118,14 @@ struct Trace {
     const double seconds = std::stod(word, &end);
     if (end != word.size() || !(seconds >= 0) || std::isinf(seconds)) throw Wrong("");
     return seconds;
+  }
+
+  // All of them together stay below 2^62, so that no sum of a replay passes 2^63.
+  int64_t size(const std::string& word) {
+    const int64_t value = number(word);
+    if (value >= (int64_t{1} << 62) - all) throw Wrong("");
+    all += value;
+    return value;
   }
 
   static int64_t number(const std::string& word) {

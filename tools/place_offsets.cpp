@@ -22,6 +22,7 @@ namespace plimsoll::tools {
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr double kMostGreedy = 5;  // seconds
 
 struct Options {
   std::string input, output;
@@ -47,7 +48,10 @@ Packing find(std::span<const Box> boxes, const Options& options, std::string& se
                    capacity);
     return packing;
   }
-  packing = place(boxes);
+  // Half of the time, or all of it where there is no other search; more finds little.
+  const double greedy =
+      std::min(kMostGreedy, boxes.size() > kMostBoxes ? options.seconds : options.seconds / 2);
+  packing = place(boxes, std::max(kFewPairs, static_cast<int64_t>(greedy * kPairsPerSecond)));
   const auto effort_left = [&] {
     return Effort{.seconds = options.seconds - seconds_since(start), .threads = options.threads};
   };

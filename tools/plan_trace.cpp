@@ -44,12 +44,14 @@ std::string plan_text(const OpTrace& trace, const Schedule& schedule) {
   for (int s = 0; s < std::ssize(last_run); ++s) freed[last_run[s]].push_back(s);
   there.assign(there.size(), false);
   std::string text;
+  std::vector<size_t> made_by(trace.storages.size(), schedule.size());  // the newest run
   for (size_t r = 0; r < schedule.size(); ++r) {
     const auto op = static_cast<size_t>(schedule[r].op);
     if (op == trace.ops.size()) break;  // the results are read: they stay
     text += cat(schedule[r].again ? "again " : "run ", op, "  # ", trace.ops[op], "\n");
+    for (const int storage : schedule[r].made) made_by[storage] = r;
     for (const int storage : trace.problem.ops[op].writes) {
-      const bool made = std::ranges::count(schedule[r].made, storage) > 0;
+      const bool made = made_by[storage] == r;
       if (!made && !there[storage]) freed[r].push_back(storage);  // made again for nobody
       there[storage] = there[storage] || made;
     }
@@ -99,7 +101,9 @@ int main(int argc, char** argv) {
   examples::CommandLine app{
       "Plans what to compute again so that a sequence of ops fits into less memory."};
   app.add_option("--input", options.input, "The trace")->required();
-  app.add_option("--output", options.output, "The plan to write")->required();
+  app.add_option("--output", options.output, "The plan to write")
+      ->required()
+      ->check(examples::not_empty());
   app.add_option("--budget-ratio", options.ratio, "Bytes allowed, of those that keeping all takes")
       ->check(examples::number_between(1e-9, 1))
       ->required();

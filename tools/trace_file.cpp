@@ -15,7 +15,8 @@ namespace {
 using recompute::Op;
 
 constexpr int64_t kMostBytes = int64_t{1} << 60;  // of everything together
-constexpr double kMostSeconds = 1e9;              // of one op
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr double kMostSeconds = 1e9;  // of one op
 
 // What a name stands for.
 struct Thing {
@@ -33,7 +34,7 @@ class Reader {
     std::ifstream file(path_);
     check<DataError>(file.good(), path_.string(), ": it cannot be read. Name a trace file.");
     for (std::string line; std::getline(file, line);) {
-      ++line_;
+      if (++line_ == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
       words_.clear();
       std::istringstream text(line.substr(0, line.find('#')));
       for (std::string word; text >> word;) words_.push_back(word);
@@ -86,11 +87,20 @@ class Reader {
     const int number = static_cast<int>(trace_.problem.ops.size());
     std::string keyword, over;
     std::vector<std::string> written;
+    size_t begun = 0;  // the place of the keyword
+    const auto end_list = [&](size_t place) {
+      const size_t words = place - begun - 1;
+      const bool one = keyword == "workspace" || keyword == "over";
+      expect(keyword.empty() || (words > 0 && (words == 1 || !one)), "`", keyword,
+             "` is followed by ", words, " words; expected ", one ? "1" : "1 or more");
+    };
     for (size_t i = 3; i < words_.size(); ++i) {
       const std::string& word = words_[i];
       if (word == "reads" || word == "changes" || word == "writes" || word == "over" ||
           word == "workspace") {
+        end_list(i);
         keyword = word;
+        begun = i;
       } else if (keyword == "reads" || keyword == "changes") {
         Thing& thing = things_[find(word)];
         expect(!thing.over, "`", word, "` is read after its `last`; expected it before");
@@ -109,6 +119,7 @@ class Reader {
                "` follows no keyword; expected reads, writes, changes, over or workspace");
       }
     }
+    end_list(words_.size());
     for (const std::string& word : written) op.writes.push_back(make(word));
     if (!over.empty()) op.takes_over = taken_over(op, over);
     trace_.ops.push_back(words_[1]);

@@ -24,16 +24,16 @@ int64_t held_by(const std::vector<Program>& programs) {
 // The smallest budget for programs that run one after another, while all that is outside of any of
 // them stays.
 int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& planning) {
+  const int64_t held = held_by(programs);
   int64_t most = 0, results = 0;
   for (const Program& program : programs) results = std::max(results, result_bytes(program));
   for (const Program& program : programs) {
-    int64_t own = 0;
+    int64_t elsewhere = held + results - result_bytes(program);
     for (const Buffer& buffer : program.buffers)
-      if (buffer.kind == Buffer::Kind::external) own += block_bytes(buffer.bytes);
-    most = std::max(
-        most, budget_planner(program, planning).smallest() - own + results - result_bytes(program));
+      if (buffer.kind == Buffer::Kind::external) elsewhere -= block_bytes(buffer.bytes);
+    most = std::max(most, elsewhere + budget_planner(program, planning).smallest());
   }
-  return held_by(programs) + most;
+  return most;
 }
 
 struct OneThread {
@@ -82,7 +82,7 @@ StepOptions Budget::step_options() const {
   return {.budget = step_budget(), .planning = options_.planning, .graph = options_.graph};
 }
 
-int64_t Budget::host_share() const { return pool_.device() == Device::cpu ? host_bytes_ : 0; }
+int64_t Budget::host_share() const { return pool_.device() == Device::cuda ? 0 : host_bytes_; }
 
 int64_t Budget::step_budget() const {
   return bytes_ == StepOptions::kNoBudget ? bytes_
@@ -92,6 +92,7 @@ int64_t Budget::step_budget() const {
 Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
                      optim::Accumulation& window, const Functions& functions) {
   const std::string host = bytes_text(host_bytes_);
+  check_held(step, work, window);
   try {
     const Planned planned = step.plan_all(work, window);
     if (bytes_ == StepOptions::kNoBudget) {
@@ -108,16 +109,28 @@ Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor>
     pool_.set_limit(bytes_ - host_share());
     return planned;
   } catch (const BudgetError&) {
-    const std::vector<Program> programs = step.capture_all(work, window);
-    const int64_t smallest = smallest_for(programs, options_.planning);
-    const bool any_batch = held_by(programs) + cut_ <= bytes_;  // no batch changes that
-    fail<UsageError>(
-        "train: the budget is too small: ", bytes_, " bytes, and the smallest plan found takes ",
-        smallest + host_share() + cut_,
-        host_share() > 0 ? cat(", of which ", host, " for batches in preparation") : "",
-        ". Allow that many, or search longer.",
-        any_batch ? advice(work, parameters, window, functions) : " No smaller batch fits either.");
+    refuse(step.capture_all(work, window),
+           [&] { return advice(work, parameters, window, functions); });
   }
+}
+
+void Budget::check_held(Runner& step, const Workload& work, optim::Accumulation& window) const {
+  if (bytes_ == StepOptions::kNoBudget) return;
+  const std::vector<Program> programs = step.capture_all(work, window);
+  if (held_by(programs) > step_budget()) refuse(programs, [] { return std::string(); });
+}
+
+// `advice`: on what to take, asked for where a smaller batch could change that.
+void Budget::refuse(const std::vector<Program>& programs,
+                    const std::function<std::string()>& advice) const {
+  const int64_t smallest = smallest_for(programs, options_.planning);
+  fail<UsageError>(
+      "train: the budget is too small: ", bytes_, " bytes, and the smallest plan found takes ",
+      smallest + host_share() + cut_,
+      host_share() > 0 ? cat(", of which ", bytes_text(host_bytes_), " for batches in preparation")
+                       : "",
+      ". Allow that many, or search longer.",
+      held_by(programs) <= step_budget() ? advice() : " No smaller batch fits either.");
 }
 
 std::string Budget::advice(const Workload& work, std::span<const Tensor> parameters,
@@ -137,9 +150,9 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
     const auto& [train, evaluate, with_gradients] = functions;
     Runner shorter(train(precision), /*captured=*/true, {}, &window, evaluate(precision),
                    with_gradients(precision));
+    const int64_t room = bytes_ - cut_ - host_share() / work.inputs[0].shape[0] * batch;
     return smallest_for(shorter.capture_all(fewer, window),
-                        {.costs = CostModel::model, .search_seconds = 0.2}) <=
-           bytes_ - cut_ - host_share() / work.inputs[0].shape[0] * batch;
+                        {.costs = CostModel::model, .search_seconds = 0.1}) <= room;
   };
   // The first of the batches, which shrink, that fits; 0: none does.
   const auto largest = [](const std::vector<int64_t>& batches, const auto& fits_one) {

@@ -136,6 +136,23 @@ Trainer::Trainer(nn::Module& model, optim::ParameterGroups optimizer, Batches tr
 
 Trainer::~Trainer() = default;
 
+void Trainer::check_held(nn::Module& model, const optim::ParameterGroups& optimizer,
+                         Batches training, Batches held_out, TrainOptions options) {
+  if (options.budget <= 0 || options.ranks > 0 || options.evaluate_only) return;
+  for (Batches* batches : {&training, &held_out}) {
+    *batches = completed(std::move(*batches));
+    for (Metas& kind : batches->kinds)
+      for (Meta& meta : kind) meta.device = Device::null;
+  }
+  options.plan_only = true;
+  options.resume = false;
+  for (std::string* file :
+       {&options.run, &options.resume_from, &options.report, &options.snapshot, &options.trace})
+    file->clear();
+  Trainer trainer(model, optimizer, std::move(training), std::move(held_out), std::move(options));
+  trainer.budget_.check_held(trainer.runner_, trainer.workload(), trainer.step_.window());
+}
+
 Result Trainer::run() {
   const RanksScope scope(group_.ranks());
   const bool by_pairs =

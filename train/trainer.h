@@ -65,6 +65,11 @@ class Trainer {
           TrainOptions options);
   ~Trainer();
 
+  // Refuses, before a weight is drawn, a budget of bytes that is less than what such a training
+  // holds all the time: model and optimizer are those on Device::null. UsageError as Budget::plan().
+  static void check_held(nn::Module& model, const optim::ParameterGroups& optimizer,
+                         Batches training, Batches held_out, TrainOptions options);
+
   // What is saved besides model, optimizer and the training itself: add to it before run().
   State& state() { return state_; }
 

@@ -13,12 +13,21 @@ namespace plimsoll {
 // The gradients of the outputs, what the rule reads of inputs and outputs, all shapes.
 class Backward {
  public:
-  Backward(const std::shared_ptr<Node>& node, std::span<Tensor> grads, Bits needed)
-      : node_(node), grads_(grads), needed_(needed) {}
+  // `sums`: where what arrives at each input is added up, or nullptr.
+  Backward(const std::shared_ptr<Node>& node, std::span<Tensor> grads, Bits needed,
+           std::span<Tensor* const> sums = {})
+      : node_(node), grads_(grads), needed_(needed), sums_(sums) {}
 
   const Tensor& grad(int output = 0) const { return grads_[output]; }  // undefined: it is zero
   // The same, given away: its memory goes back as soon as the rule no longer needs it.
   Tensor take_grad(int output = 0) const { return std::move(grads_[output]); }
+  // What others have sent to an input so far, given away: the rule returns it with its own gradient
+  // added. Undefined where nothing has come, where it is not contiguous, and where gradients are
+  // recorded: then they are added by an op that has one.
+  Tensor take_sum(int input) const {
+    Tensor* const sum = static_cast<size_t>(input) < sums_.size() ? sums_[input] : nullptr;
+    return sum && sum->defined() && sum->contiguous() ? std::move(*sum) : Tensor();
+  }
   Tensor input(int number) const;   // StateError unless in saves.inputs
   Tensor output(int number) const;  // StateError unless in saves.outputs
   const Meta& input_meta(int number) const { return node_->in_metas[number]; }
@@ -34,6 +43,7 @@ class Backward {
   const std::shared_ptr<Node>& node_;
   std::span<Tensor> grads_;
   Bits needed_;
+  std::span<Tensor* const> sums_;
 };
 
 }  // namespace plimsoll

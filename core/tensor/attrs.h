@@ -13,9 +13,11 @@
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <typeinfo>
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
 
 namespace plimsoll {
 
@@ -25,7 +27,7 @@ class Attrs {
 
   template <std::equality_comparable T>
   requires(!std::same_as<T, Attrs>) Attrs(T value)  // NOLINT: meant to convert
-      : data_(std::make_shared<const T>(std::move(value))), type_(&kType<T>) {}
+      : data_(std::make_shared<const T>(std::move(value))), type_(&kType<T>), hash_(&hash_of<T>) {}
 
   template <class T>
   const T& as() const {
@@ -38,6 +40,9 @@ class Attrs {
     return a.type_ == b.type_ && (!a.type_ || a.type_->equal(a.data_.get(), b.data_.get()));
   }
 
+  // Of the bytes of the values, in each process the same; nothing where they own memory.
+  std::optional<uint64_t> hash() const { return hash_ ? hash_(data_.get()) : kFnvStart; }
+
  private:
   struct Type {
     bool (*equal)(const void*, const void*);
@@ -47,8 +52,20 @@ class Attrs {
     return *static_cast<const T*>(a) == *static_cast<const T*>(b);
   }};
 
+  template <class T>
+  static std::optional<uint64_t> hash_of(const void* data) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      T copy = *static_cast<const T*>(data);
+      __builtin_clear_padding(&copy);
+      return fnv1a(std::as_bytes(std::span(&copy, 1)));
+    } else {
+      return std::nullopt;
+    }
+  }
+
   std::shared_ptr<const void> data_;
   const Type* type_ = nullptr;
+  std::optional<uint64_t> (*hash_)(const void*) = nullptr;
 };
 
 }  // namespace plimsoll

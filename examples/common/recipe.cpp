@@ -9,6 +9,7 @@
 #include "optim/muon.h"
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
+#include "train/trainer.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -111,6 +112,18 @@ optim::ParameterGroups Recipe::optimizer() const {
   std::vector<optim::ParameterGroup> groups;
   for (const auto& [name, optimizer] : groups_) groups.push_back({name, *optimizer});
   return {std::move(groups), parameters_};
+}
+
+void check_held(const Options& options,
+                const std::function<std::unique_ptr<nn::Module>(nn::Initializer&)>& make,
+                const train::Batches& training, const train::Batches& held_out) {
+  // A device without bytes plans as a CPU does.
+  if (options.budget <= 0 || device_named(options.device) != Device::cpu) return;
+  train::make_exact(*default_pool(Device::null));
+  nn::Initializer init{.placement = {.device = Device::null}};
+  const auto model = make(init);
+  const Recipe recipe(*model, options);
+  train::Trainer::check_held(*model, recipe.optimizer(), training, held_out, options);
 }
 
 optim::Schedule schedule_of(const Options& options, int64_t updates) {

@@ -11,6 +11,7 @@
 #include "examples/common/options.h"
 #include "nn/module.h"
 #include "optim/parameter_groups.h"
+#include "train/batches.h"
 
 namespace plimsoll::examples {
 
@@ -27,6 +28,12 @@ class Recipe {
   std::vector<Tensor> parameters_;
   std::vector<std::pair<std::string, std::unique_ptr<optim::Optimizer>>> groups_;
 };
+
+// Refuses a --budget that the model's parameters and the optimizer's state exceed, before a weight
+// is drawn. `make` makes the model.
+void check_held(const Options& options,
+                const std::function<std::unique_ptr<nn::Module>(nn::Initializer&)>& make,
+                const train::Batches& training, const train::Batches& held_out);
 
 // Learning rates for so many updates. UsageError for a warm-up that is longer.
 optim::Schedule schedule_of(const Options& options, int64_t updates);

@@ -46,4 +46,12 @@ Json figures(const Options& options, const std::string& unit, int64_t unit_batch
   return json;
 }
 
+Json planned_figures(const Options& options, const train::Result& result) {
+  return {{"model", options.model},
+          {"precision", options.precision_name},
+          {"batch", options.batch},
+          {"planned_bytes", result.planned.training},
+          {"evaluation_planned_bytes", result.planned.evaluation}};
+}
+
 }  // namespace plimsoll::examples

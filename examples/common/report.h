@@ -36,4 +36,7 @@ class ReportFile {
 Json figures(const Options& options, const std::string& unit, int64_t unit_batches,
              const train::Result& result);
 
+// What --plan-only tells of a training.
+Json planned_figures(const Options& options, const train::Result& result);
+
 }  // namespace plimsoll::examples

@@ -24,17 +24,25 @@ GptSize size_of(const TextOptions& options, int64_t context) {
   return size;
 }
 
-TextTask synthetic_task(std::unique_ptr<Staged> model, const data::Batch& batch, int64_t context) {
+using MakeModel = decltype(TextTask::make);
+
+MakeModel gpt_of(const GptSize& size, const TextOptions& options) {
+  return [size, checkpoint = options.checkpoint](nn::Initializer& init) {
+    return make_gpt(size, checkpoint, init);
+  };
+}
+
+TextTask synthetic_task(MakeModel make, const data::Batch& batch, int64_t context) {
   train::Batches validation = synthetic_batches(batch, "tokens", batch.x.count());
   validation.split = "validation";
   train::Batches training = validation;
   training.count = 0;
-  return {std::move(model), training, validation, context};
+  return {std::move(make), training, validation, context};
 }
 
 // `at` and the rest of a text's batches, which have no epochs.
-TextTask task_of(std::unique_ptr<Staged> model, const TextOptions& options, int64_t context) {
-  TextTask task{std::move(model), {}, {}, context};
+TextTask task_of(MakeModel make, const TextOptions& options, int64_t context) {
+  TextTask task{std::move(make), {}, {}, context};
   task.training.name = options.data;
   task.training.item = "tokens";
   task.training.items = options.batch * context;
@@ -42,12 +50,12 @@ TextTask task_of(std::unique_ptr<Staged> model, const TextOptions& options, int6
   return task;
 }
 
-TextTask gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Initializer& init) {
+TextTask gpt_task(const TextOptions& options, data::WindowAttrs window) {
   const int64_t context = window.context;
   GptSize size = size_of(options, context);
   if (options.data == kSynthetic)
     return synthetic_task(
-        make_gpt(size, options.checkpoint, init),
+        gpt_of(size, options),
         synthetic_tokens(size.vocabulary, options.batch, context, options.seed, window.device),
         context);
   check<UsageError>(options.model == "gpt" || options.data.starts_with("tokens:"),
@@ -63,7 +71,7 @@ TextTask gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Init
   check<DataError>(text->vocabulary == size.vocabulary, "the tokens are of a vocabulary of ",
                    text->vocabulary, ", and ", options.model, " has one of ", size.vocabulary,
                    ". Make them with GPT-2's tokenizer.");
-  TextTask task = task_of(make_gpt(size, options.checkpoint, init), options, context);
+  TextTask task = task_of(gpt_of(size, options), options, context);
   task.training.at = [text, window, seed = options.seed](int64_t number) {
     return data::random_windows(text->train, window, seed, static_cast<uint64_t>(number));
   };
@@ -76,11 +84,13 @@ TextTask gpt_task(const TextOptions& options, data::WindowAttrs window, nn::Init
   return task;
 }
 
-TextTask passage_task(const TextOptions& options, data::WindowAttrs window, nn::Initializer& init) {
+TextTask passage_task(const TextOptions& options, data::WindowAttrs window) {
   const TextClassifierSize size{.context = window.context};
-  auto model = make_text_classifier(size, options.checkpoint, init);
+  const MakeModel make = [size, checkpoint = options.checkpoint](nn::Initializer& init) {
+    return make_text_classifier(size, checkpoint, init);
+  };
   if (options.data == kSynthetic)
-    return synthetic_task(std::move(model),
+    return synthetic_task(make,
                           synthetic_passages(size.vocabulary, size.classes, options.batch,
                                              size.context, options.seed, window.device),
                           size.context);
@@ -93,7 +103,7 @@ TextTask passage_task(const TextOptions& options, data::WindowAttrs window, nn::
       words += std::ssize(part);
       hash = train::fingerprint(std::as_bytes(std::span(part)), hash);
     }
-  TextTask task = task_of(std::move(model), options, size.context);
+  TextTask task = task_of(make, options, size.context);
   task.training.at = [passages, window, seed = options.seed](int64_t number) {
     return data::random_passages(*passages, window, seed, static_cast<uint64_t>(number));
   };
@@ -116,13 +126,13 @@ train::Identity identity_of(const data::Tokens& train, const data::Tokens& valid
 
 bool is_gpt(const TextOptions& options) { return options.model != "textcls"; }
 
-TextTask text_task(const TextOptions& options, nn::Initializer& init) {
+TextTask text_task(const TextOptions& options) {
   const int64_t own = is_gpt(options) ? gpt_size_named(options.model).context : 128;
   const data::WindowAttrs window{.batch = options.batch,
                                  .context = options.context > 0 ? options.context : own,
                                  .device = device_named(options.device)};
-  if (!is_gpt(options)) return passage_task(options, window, init);
-  TextTask task = gpt_task(options, window, init);
+  if (!is_gpt(options)) return passage_task(options, window);
+  TextTask task = gpt_task(options, window);
   if (options.model == "gpt2-124M") task.layout = gpt2_torch_layout();
   return task;
 }

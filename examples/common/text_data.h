@@ -1,8 +1,9 @@
 // Where train_transformer's model and batches come from: windows of tokens for the GPTs, passages
 // for the classifier, or one synthetic batch.
 //
-//   const TextTask task = text_task(options, init);
-//   train::Trainer trainer(*task.model, groups, task.training, task.validation, options);
+//   const TextTask task = text_task(options);
+//   const auto model = task.make(init);
+//   train::Trainer trainer(*model, groups, task.training, task.validation, options);
 #pragma once
 
 #include "data/text/tokens.h"
@@ -21,7 +22,7 @@ struct TextOptions : Options {
 void add_text_options(CommandLine& app, TextOptions& options);
 
 struct TextTask {
-  std::unique_ptr<Staged> model;
+  std::function<std::unique_ptr<Staged>(nn::Initializer&)> make;  // the model
   train::Batches training, validation;
   int64_t context;
   nn::TorchLayout layout = {};  // of its weights in files
@@ -37,6 +38,6 @@ bool is_gpt(const TextOptions& options);
 
 // UsageError for options that do not go together, DataError for text that is too short or of
 // another vocabulary.
-TextTask text_task(const TextOptions& options, nn::Initializer& init);
+TextTask text_task(const TextOptions& options);
 
 }  // namespace plimsoll::examples

@@ -23,7 +23,7 @@
 namespace plimsoll::examples {
 namespace {
 
-constexpr BudgetOptions kPlanning{.search_seconds = 0.5};
+constexpr BudgetOptions kPlanning{.search_seconds = 0.25};
 
 struct Subject {
   std::unique_ptr<Staged> model;

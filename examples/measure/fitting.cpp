@@ -16,6 +16,11 @@
 namespace plimsoll::examples {
 namespace {
 
+constexpr double kSecondsEach = 2e-4;  // of a search from scratch, for each instruction
+constexpr double kMostTimes = 2;       // the step without recompute: more is not worth its memory
+constexpr double kPart = 0.2;          // of them, for a batch like another,
+constexpr int64_t kAnother = 8;        // up to so many times as large
+
 bool is_text(const FitModel& model) {
   return model.tuning.config ||
          std::ranges::find(text_model_names(), model.name) != text_model_names().end();
@@ -62,6 +67,7 @@ class Plans {
     const double kept = predicted(program_for(batch), options_).computing;
     if (recomputing_ == Recomputing::up_to_a_tenth && lanes.computing > 1.1 * kept)
       return std::nullopt;
+    if (batch > 1 && lanes.computing > kMostTimes * kept) return std::nullopt;
     Fit fit = fit_of(planned, batch, lanes);
     if (recompute.repetitions > 0) fit.added_seconds = lanes.computing - kept;
     return fit;
@@ -102,12 +108,21 @@ class Plans {
     return entry->second;
   }
   const BudgetPlanner& planner_for(int64_t batch) {
-    const auto found = planners_.find(batch);
-    if (found != planners_.end()) return found->second;
-    return planners_
-        .try_emplace(
-            batch, budget_planner(program_for(batch), {CostModel::model, options_.search_seconds}))
-        .first->second;
+    if (const auto found = planners_.find(batch); found != planners_.end()) return found->second;
+    const Program& program = program_for(batch);
+    BudgetOptions planning{CostModel::model, options_.search_seconds};
+    const bool by_program = planning.search_seconds == 0;
+    if (by_program)
+      planning.search_seconds = kSecondsEach * static_cast<double>(program.instructions.size());
+    const BudgetPlanner* like = nullptr;
+    if (by_program && searched_ > 0 && batch < kAnother * searched_ &&
+        searched_ < kAnother * batch) {
+      like = &planners_.at(searched_);
+      planning.search_seconds *= kPart;
+    } else {
+      searched_ = batch;
+    }
+    return planners_.try_emplace(batch, budget_planner(program, planning, like)).first->second;
   }
 
   const TrainingStep& step_;
@@ -116,6 +131,7 @@ class Plans {
   std::map<int64_t, Program> programs_;
   std::map<int64_t, PlannedProgram> plans_;
   std::map<int64_t, BudgetPlanner> planners_;
+  int64_t searched_ = 0;  // the last batch that was searched from scratch
 };
 
 }  // namespace

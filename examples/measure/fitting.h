@@ -69,9 +69,11 @@ enum class Recomputing { none, up_to_a_tenth, smallest };
 
 struct FitOptions {
   DeviceSpeed speed{};
-  Link link{};                  // between ranks
-  double search_seconds = 0.2;  // for each plan that is looked at
-  int64_t most = 1'000'000;     // batches beyond are not looked at
+  Link link{};  // between ranks
+  // For each batch. 0: as many as the program's size asks for, for few batches; others like them
+  // begin with what these found.
+  double search_seconds = 0;
+  int64_t most = 1'000'000;  // batches beyond are not looked at
 };
 
 struct Fit {
@@ -88,9 +90,10 @@ struct Fit {
 Lanes predicted(const Program& program, const FitOptions& options);
 
 // The largest batch within `bytes` whose plan is the one without a budget, makes again what costs
-// up to a tenth of the step, or is the smallest that is found. One example more does not fit: it
-// was tried. What fits, a Step runs with {.budget = bytes, .planning = {CostModel::model,
-// search_seconds}}: plans are searched for the speed of CostModel::model, and those found are
+// up to a tenth of the step, or is the smallest that is found and does not double it. One example more was tried, and so
+// short a search found no plan for it. What fits, a Step runs with {.budget = bytes, .planning =
+// {CostModel::model, search_seconds}} where these are given, else with a search that is as long as
+// it takes to find as good a plan: plans are searched for the speed of CostModel::model, and those found are
 // judged at `speed`. For a device of other proportions another plan might cost less.
 Fit largest_batch(const TrainingStep& step, int64_t bytes, Recomputing recomputing,
                   const FitOptions& options);

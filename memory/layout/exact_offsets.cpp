@@ -169,6 +169,7 @@ SearchedOffsets place_within(std::span<const Box> boxes, int64_t capacity, const
 // Tries the lower bound first, because it is often met, and then halves what is between the lowest
 // height that failed and the best packing; again and again with more effort for each try.
 Packing tighten(std::span<const Box> boxes, Packing start, const Effort& effort) {
+  if (boxes.size() > kMostBoxes && independent_groups(boxes).size() == 1) return start;
   const Clock::time_point deadline = deadline_of(effort);
   int64_t unit = 0, to_spend = effort.decisions;
   for (const Box& box : boxes) unit = std::gcd(unit, box.bytes);

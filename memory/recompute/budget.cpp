@@ -10,11 +10,16 @@
 namespace plimsoll {
 namespace {
 
+constexpr int64_t kLike =
+    4;  // a planner like another gets so many-th of its effort for its smallest
+constexpr int64_t kSoon = 30'000'000;  // steps for the smallest: 0.3 s,
+constexpr int64_t kSmallest = 20;      // or so many-th of the effort
+
 // The effort of one search out of so many.
 recompute::SearchOptions search_options(const BudgetOptions& options, size_t searches) {
   check<ValueError>(options.search_seconds > 0 && options.search_seconds < 1e9,
                     "budget: the time to search must be above 0 and below 1e9 seconds: ",
-                    options.search_seconds, ". Four are enough for most models.");
+                    options.search_seconds, ". Two are enough for most models.");
   return {.effort = static_cast<int64_t>(options.search_seconds * recompute::kStepsPerSecond /
                                          static_cast<double>(searches))};
 }
@@ -38,7 +43,16 @@ BudgetPlanner::Order::Order(Program given, const recompute::SearchOptions& optio
       search(options) {}
 
 const recompute::Descent& BudgetPlanner::Order::lowest() const {
-  if (!low) low = recompute::descend(modelled, search);
+  if (low) return *low;
+  recompute::SearchOptions part = search;
+  if (starts.empty()) {
+    part.effort = std::min(search.effort, std::max(kSoon, search.effort / kSmallest));
+    low = recompute::descend(modelled, part);
+  } else {
+    part.effort /= kLike;
+    low = recompute::lower(modelled, part, starts);
+  }
+  low->effort_left += search.effort - part.effort;
   return *low;
 }
 
@@ -111,7 +125,8 @@ const BudgetPlanner::Priced::Estimate& BudgetPlanner::Priced::estimate(size_t po
   return estimates.emplace(point, result).first->second;
 }
 
-BudgetPlanner::BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options, Costs costs)
+BudgetPlanner::BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options, Costs costs,
+                             const BudgetPlanner* like)
     : costs_(std::move(costs)), keep_(make_plan(orders.front())) {
   const recompute::SearchOptions search = search_options(options, orders.size());
   if (!costs_)
@@ -120,6 +135,18 @@ BudgetPlanner::BudgetPlanner(std::vector<Program> orders, const BudgetOptions& o
     };
   outside_ = keep_.total_bytes() - keep_.arena_bytes + keep_.result_bytes;
   for (Program& program : orders) orders_.emplace_back(std::move(program), search);
+  if (like) begin_like(*like);
+}
+
+void BudgetPlanner::begin_like(const BudgetPlanner& other) {
+  for (size_t k = 0; k < std::min(orders_.size(), other.orders_.size()); ++k) {
+    Order& own = orders_[k];
+    const Order& known = other.orders_[k];
+    if (!known.low || !recompute::same_uses(own.modelled, known.modelled)) continue;
+    own.starts = known.low->points;
+    if (other.priced_.size() > k)
+      std::ranges::copy(other.priced_[k].points, std::back_inserter(own.starts));
+  }
 }
 
 int64_t BudgetPlanner::smallest() const {

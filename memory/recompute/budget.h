@@ -8,8 +8,9 @@
 //   planned.plan.recompute.added_seconds        // what it costs
 //
 // Plans for all budgets are searched at once (recompute/search.h), and the smallest that was found
-// is known: planner.smallest() works, one granule less is refused. A longer search may find a
-// smaller one. What is asked for is then searched by itself, so that a budget never costs more time
+// is known: planner.smallest() works, one granule less is refused. It is searched for 0.3 s of a
+// second, or a twentieth of the effort if that is more, so that what is not possible is refused
+// soon. What is asked for is then searched by itself, so that a budget never costs more time
 // than a smaller one that was asked for before. One thread at a time.
 //
 // What is the smallest is searched by the model's costs, whatever the options say: so equal
@@ -42,7 +43,11 @@ class BudgetPlanner {
   // taken; the first is what runs where there is room for all (memory/step/passes.h has them).
   // `costs` are those of `options` where they are left out; asked for when a budget needs them.
   // ValueError when search_seconds is not above 0 and below 1e9.
-  BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options, Costs costs = {});
+  // `like`: a planner of the same step for other sizes, as another batch. Where its programs have
+  // the same instructions, what it found by now is where the search begins, and there is no other:
+  // a fraction of the effort is enough.
+  BudgetPlanner(std::vector<Program> orders, const BudgetOptions& options, Costs costs = {},
+                const BudgetPlanner* like = nullptr);
 
   // What plans take, Plan::total_bytes() and the results of the run before once more: whoever says
   // loss = step(x, y) holds one loss while the next is made.
@@ -72,6 +77,7 @@ class BudgetPlanner {
     Program program;
     recompute::Timeline modelled;  // at the model's costs
     recompute::SearchOptions search;
+    recompute::Frontier starts{};  // of which only choices are read
     mutable std::optional<recompute::Descent> low;
     mutable std::optional<Least> smallest;
   };
@@ -94,6 +100,7 @@ class BudgetPlanner {
     mutable int64_t effort_left;
     mutable std::map<size_t, Estimate> estimates;  // of the points that were looked at
   };
+  void begin_like(const BudgetPlanner& other);
   const std::vector<Priced>& priced() const;
   double added_seconds(const Priced& order, size_t point) const;
   size_t cheapest(const Priced& order, int64_t budget) const;

@@ -12,7 +12,7 @@ struct BudgetOptions {
   CostModel costs = CostModel::measured;
   // How long to search, in seconds of a core of 2025. Counted in steps of the search, not by a
   // clock: with CostModel::model equal programs give equal plans.
-  double search_seconds = 4;
+  double search_seconds = 2;
 };
 
 }  // namespace plimsoll

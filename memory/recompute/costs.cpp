@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "core/base/hash.h"
 #include "core/cpu/caches.h"
 #include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda.h"
@@ -14,6 +15,7 @@
 #include "core/engine/operands.h"
 #include "memory/layout/lifetimes.h"
 #include "memory/pool/pooled_allocator.h"
+#include "memory/recompute/cost_file.h"
 
 namespace plimsoll {
 namespace {
@@ -31,6 +33,19 @@ struct Kind {
   bool in_place;
   int threads;
   Cost cost{};
+  bool ran = false;
+
+  // The same in each process; nothing where it cannot be known to be.
+  std::optional<uint64_t> hash() const {
+    const std::optional<uint64_t> attrs = instruction.attrs.hash();
+    // Of another op there may be one that is called the same.
+    if (!attrs || !std::ranges::count(all_ops(), instruction.op)) return std::nullopt;
+    std::string text = cat(instruction.op->name, " ", in_place, " ", threads, " ", *attrs);
+    for (const auto* operands : {&instruction.in, &instruction.out})
+      for (const Operand& operand : *operands)
+        text += cat(operands == &instruction.in ? " in " : " out ", operand.meta, operand.strides);
+    return fnv1a(text);
+  }
 
   bool operator==(const Kind& other) const {
     const auto same = [](const std::vector<Operand>& x, const std::vector<Operand>& y) {
@@ -128,28 +143,65 @@ Cost modelled(const Instruction& instruction) {
   return {.near = seconds, .far = seconds};
 }
 
+// How many times as long as the model says those take that were measured.
+class Ratios {
+ public:
+  void add(const Instruction& instruction, double seconds) {
+    for (Sum* const sum : {&all_, &of_op_[instruction.op]}) {
+      sum->measured += seconds;
+      sum->modelled += modelled_seconds(instruction);
+    }
+  }
+  double seconds(const Instruction& instruction) const {
+    const auto own = of_op_.find(instruction.op);
+    const Sum& sum = own != of_op_.end() ? own->second : all_;
+    return modelled_seconds(instruction) * (sum.modelled > 0 ? sum.measured / sum.modelled : 1.0);
+  }
+
+ private:
+  struct Sum {
+    double measured = 0, modelled = 0;
+  };
+  Sum all_;
+  std::unordered_map<const OpDef*, Sum> of_op_;
+};
+
 // Rounds through all kinds, as what others on the machine disturb for a while takes longer, never
 // less: the least counts. In the first each runs once, and the others end when time is up.
-void measure(const Program& program, std::deque<Kind>& kinds) {
+void measure(const Program& program, std::vector<Kind*> kinds) {
   constexpr int kRounds = 6;
   if (kinds.empty()) return;
   int64_t bytes = 0;
-  for (const Kind& kind : kinds) bytes = std::max(bytes, Bench(program, kind, nullptr).bytes());
+  for (const Kind* kind : kinds) bytes = std::max(bytes, Bench(program, *kind, nullptr).bytes());
   const AllocatorScope scope(std::make_shared<PooledAllocator>(provider_of(program.device)));
   const auto scratch = Storage::allocate(program.device, bytes, MemoryClass::workspace, "costs");
+  std::ranges::stable_sort(kinds, {},
+                           [](const Kind* kind) { return modelled_seconds(kind->instruction); });
   std::vector<Kind*> again;
+  Ratios ratios, whole;         // of kernels, and of all that it takes to measure them
   synchronize(program.device);  // what kernels met before is not taken for an error of these
-  for (Kind& kind : kinds) {
+  const Clock::time_point first = Clock::now();
+  for (Kind* const kind : kinds) {
+    const Clock::time_point begin = Clock::now();
+    if (seconds_since(first) + whole.seconds(kind->instruction) > kMostMeasuringSeconds) continue;
     try {
-      const double seconds = Bench(program, kind, scratch->data()).near();
-      kind.cost = {.near = seconds, .far = seconds};
-      again.push_back(&kind);
+      const double seconds = Bench(program, *kind, scratch->data()).near();
+      kind->cost = {.near = seconds, .far = seconds};
+      ratios.add(kind->instruction, seconds);
+      again.push_back(kind);
     } catch (const ValueError&) {  // zeros are no valid input
-      kind.cost = modelled(kind.instruction);
+      kind->cost = modelled(kind->instruction);
     } catch (const IndexError&) {
-      kind.cost = modelled(kind.instruction);
+      kind->cost = modelled(kind->instruction);
     }
+    kind->ran = true;
+    whole.add(kind->instruction, seconds_since(begin));
   }
+  for (Kind* const kind : kinds)
+    if (!kind->ran) {
+      const double seconds = ratios.seconds(kind->instruction);
+      kind->cost = {.near = seconds, .far = seconds};
+    }
   const Clock::time_point start = Clock::now();
   for (int round = 1; round < kRounds; ++round)
     for (Kind* const kind : again) {
@@ -214,8 +266,22 @@ std::vector<Cost> instruction_costs(const Program& program, CostModel model) {
     const auto k = std::ranges::find(kinds, kind);
     measured.emplace_back(i, k != kinds.end() ? &*k : &kinds.emplace_back(std::move(kind)));
   }
-  measure(program, kinds);
+  const bool keeps = program.device == Device::cpu && !kinds.empty();
+  const std::filesystem::path file = keeps ? cost_file() : std::filesystem::path();
+  KnownCosts kept = file.empty() ? KnownCosts() : read_costs(file);
+  std::vector<Kind*> unknown;
+  for (Kind& kind : kinds) {
+    const auto before = kept.find(kind.hash().value_or(0));
+    if (before == kept.end())
+      unknown.push_back(&kind);
+    else
+      kind.cost = before->second;
+  }
+  measure(program, unknown);
   for (const auto& [i, kind] : measured) costs[i] = kind->cost;
+  for (const Kind* const kind : unknown)
+    if (const auto hash = kind->hash(); hash && kind->ran) kept[*hash] = kind->cost;
+  if (!unknown.empty()) write_costs(file, kept);
   for (Kind& kind : kinds) known[kind.instruction.op].push_back(std::move(kind));
   return costs;
 }

@@ -12,7 +12,7 @@
 namespace plimsoll {
 
 enum class CostModel {
-  measured,  // by running each kind of instruction a few times on scratch memory, once per process
+  measured,  // by running each kind of instruction a few times on scratch memory, once
   model      // OpDef::flops at 100 GFLOP/s and bytes at 10 GB/s: deterministic
 };
 
@@ -47,10 +47,12 @@ double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed
 // to what refuses zeros with a ValueError or an IndexError. Any other error of a kernel is thrown.
 // On a GPU measured costs are the same near and far.
 //
-// Measuring runs each new kind once, and for kMeasuringSeconds those again that take no longer than
-// what is left of them. It takes no memory from the current pool, and holds the buffers of one
+// Measuring runs each new kind once, the shortest first, until kMostMeasuringSeconds would be over:
+// what is left then takes as many times what the model says as the others of its op did. For
+// kMeasuringSeconds those run again that take no longer than what is left of them. On the CPU what
+// was measured is kept for the next process (cost_file.h). It takes no memory from the current pool, and holds the buffers of one
 // instruction, which every plan holds at once too.
-constexpr double kMeasuringSeconds = 1;
+constexpr double kMeasuringSeconds = 1, kMostMeasuringSeconds = 4;
 std::vector<Cost> instruction_costs(const Program& program, CostModel model);
 
 }  // namespace plimsoll

@@ -8,8 +8,23 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kPatience = 300;  // makers looked at for one estimate
+// Steps, in ops: to begin a simulation takes as long as so many-th of them, and to look at so many
+// moments of a profile as long as one.
+constexpr int kBegin = 8, kMoments = 32;
+
+constexpr double kCached = 20'000;  // ops of a problem that takes twice as long for each at most
 
 }  // namespace
+
+Evictor::Evictor(const Timeline& timeline)
+    : timeline_(timeline),
+      simulator_(timeline),
+      slower_(1 + timeline.ops() / (timeline.ops() + kCached)) {}
+
+// Of one simulation, with what it takes to begin.
+void Evictor::count_run(int64_t ops) {
+  steps_ += static_cast<int64_t>(slower_ * static_cast<double>(ops + timeline_.ops() / kBegin));
+}
 
 // The gap of `storage` that covers op `at`; the end of its gaps when all its uses are before.
 int Evictor::gap_at(int storage, int at) const {
@@ -34,12 +49,15 @@ double Evictor::cost_of_making(const Choices& choices, int storage, int at, int&
 
 double Evictor::cost_of(const Choices& choices, int gap) {
   int patience = kPatience;
-  return cost_of_making(choices, timeline_.storage_of[gap], timeline_.next_use[gap], patience);
+  const double cost =
+      cost_of_making(choices, timeline_.storage_of[gap], timeline_.next_use[gap], patience);
+  steps_ += kPatience - patience;
+  return cost;
 }
 
 Candidate Evictor::evaluate(Choices choices, const Bounds& bounds) {
   const Outcome outcome = simulator_.run(choices, bounds);
-  steps_ += outcome.runs;
+  count_run(outcome.runs);
   return {std::move(choices), outcome};
 }
 
@@ -62,7 +80,7 @@ bool Evictor::reduce(Candidate& candidate, int64_t target, double noise, std::mt
       const double price = cost / static_cast<double>(bytes);
       offers.push_back({noise > 0 ? price * std::exp(factor(random)) : price, gap, bytes});
     }
-    steps_ += candidate.outcome.peak_run;
+    count_run(candidate.outcome.peak_run);
     std::ranges::sort(offers, {}, [](const Offer& o) { return std::pair(o.price, o.gap); });
     int64_t excess = candidate.outcome.peak - target;
     Choices next = candidate.choices;
@@ -84,7 +102,7 @@ void Evictor::prune(Candidate& candidate, int64_t target, int tries) {
     if (candidate.choices[gap] != Choice::keep)
       evicted.emplace_back(-cost_of(candidate.choices, gap), gap);
   std::ranges::sort(evicted);
-  steps_ += simulator_.run(candidate.choices).runs;
+  count_run(simulator_.run(candidate.choices).runs);
   std::vector<int64_t> profile = simulator_.profile();
   std::vector<int> made_again = simulator_.made_again_at();
   const auto fits = [&](int gap, Choice choice) {
@@ -103,6 +121,7 @@ void Evictor::prune(Candidate& candidate, int64_t target, int tries) {
     int64_t most = 0;
     for (int i = timeline_.begin_of(gap) + 1; i < made_again[gap]; ++i)
       most = std::max(most, profile[i] + bytes);
+    steps_ += (made_again[gap] - timeline_.begin_of(gap)) / kMoments;
     if (most <= target) {
       if (--tries < 0 || steps_ > most_steps_) return;
       if (fits(gap, Choice::keep)) continue;

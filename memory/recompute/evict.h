@@ -15,7 +15,7 @@ struct Candidate {
 
 class Evictor {
  public:
-  explicit Evictor(const Timeline& timeline) : timeline_(timeline), simulator_(timeline) {}
+  explicit Evictor(const Timeline& timeline);
 
   Candidate evaluate(Choices choices, const Bounds& bounds = {});
 
@@ -35,14 +35,17 @@ class Evictor {
 
   // From this many steps on reduce() and prune() give up.
   void stop_at(int64_t steps) { most_steps_ = steps; }
-  int64_t steps() const { return steps_; }  // ops simulated so far: the measure of effort
+  int64_t steps() const { return steps_; }  // ops looked at so far: the measure of effort
 
  private:
   double cost_of_making(const Choices& choices, int storage, int at, int& patience);
   int gap_at(int storage, int at) const;
 
+  void count_run(int64_t ops);
+
   const Timeline& timeline_;
   Simulator simulator_;
+  double slower_ = 1;  // than where caches hold the whole problem
   int64_t steps_ = 0, most_steps_ = std::numeric_limits<int64_t>::max();
 };
 

@@ -14,8 +14,10 @@ constexpr double kHeat = 0.002;        // of a step: what is taken though it cos
 constexpr double kWorthPruning = 1.3;  // times the cost that is to be beaten
 constexpr int kTriesLower = 2500;      // without a gain: of the search for the smallest peak,
 constexpr int kTries = 15;             // and at a target in one sweep
+constexpr size_t kFew = 8;             // plans that it begins with where it has one aim
 constexpr int kSweeps = 8;             // without a gain
 constexpr double kGain = 1 - 1e-12;    // what counts as less
+constexpr int kBlocked = 20;           // gaps that are kept one by one, for a textbook's plan
 
 class Search {
  public:
@@ -37,7 +39,7 @@ class Search {
       lower(evictor_.evaluate(starts[start].choices), highest,
             options_.effort / 3 * static_cast<int64_t>(k + 1) / kDescents);
     }
-    if (options_.lowest) lower_smallest_peak();
+    if (options_.lowest) lower_smallest_peak(0, options_.effort / 3, 2, kTriesLower);
     return {std::move(frontier_), options_.effort - evictor_.steps()};
   }
 
@@ -51,6 +53,13 @@ class Search {
     begin_with(starts);
     if (frontier_.front().peak <= peak && peak < frontier_.back().peak) anneal(peak);
     return std::move(frontier_);
+  }
+
+  // With all of the effort, and no other aim, below a peak.
+  Descent lower_to(int64_t peak, const Frontier& starts) {
+    begin_with(starts);
+    lower_smallest_peak(peak, options_.effort, kFew, std::numeric_limits<int>::max());
+    return {std::move(frontier_), options_.effort - evictor_.steps()};
   }
 
  private:
@@ -86,12 +95,13 @@ class Search {
     if (candidate.outcome.possible) add(candidate);
   }
 
-  // The smallest peak of all: from one of the two plans with the least memory, some gaps changed at
-  // random, below the smallest so far.
-  void lower_smallest_peak() {
-    const int64_t effort = evictor_.steps() + options_.effort / 3;
-    for (int idle = 0; idle < kTriesLower && evictor_.steps() < effort; ++idle) {
-      const size_t low = random_() % std::min<size_t>(frontier_.size(), 2);
+  // The smallest peak of all, or one at most as high as `enough`: from one of the few plans with the
+  // least memory, some gaps changed at random, below the smallest so far.
+  void lower_smallest_peak(int64_t enough, int64_t effort, size_t few, int tries) {
+    effort += evictor_.steps();
+    for (int idle = 0; idle < tries && evictor_.steps() < effort; ++idle) {
+      if (frontier_.front().peak <= enough) return;
+      const size_t low = random_() % std::min<size_t>(frontier_.size(), few);
       Candidate next = evictor_.evaluate(disturbed(frontier_[low].choices));
       if (!evictor_.reduce(next, frontier_.front().peak - 1, kNoise, random_)) continue;
       add(next);
@@ -120,6 +130,12 @@ class Search {
   void anneal(int64_t target) {
     double step = 0;
     for (const Op& op : timeline_.problem.ops) step += op.cost;
+    // Where the problem is large for the effort, nothing near may be known yet.
+    Candidate direct = keep_all();
+    if (evictor_.reduce(direct, target, 0, random_)) {
+      evictor_.prune(direct, target);
+      add(direct);
+    }
     Candidate current = evictor_.evaluate(std::prev(first_above(target))->choices);
     evictor_.prune(current, target);
     add(current);
@@ -228,11 +244,30 @@ int gap_across(const Timeline& timeline, int storage, int instant) {
 // Bytes alive at each moment before `turn` for what is used before `turn` still.
 std::vector<int64_t> alive_before(const Timeline& timeline, int turn,
                                   const std::vector<int>& last_use) {
-  std::vector<int64_t> alive(turn + 1);
-  for (int s = 0; s < timeline.storages(); ++s)
-    for (int i = timeline.maker[s] + 1; i <= last_use[s]; ++i)
-      alive[i] += timeline.problem.storages[s].bytes;
+  std::vector<int64_t> alive(turn + 2);
+  for (int s = 0; s < timeline.storages(); ++s) {
+    if (timeline.maker[s] >= last_use[s]) continue;
+    alive[timeline.maker[s] + 1] += timeline.problem.storages[s].bytes;
+    alive[last_use[s] + 1] -= timeline.problem.storages[s].bytes;
+  }
+  for (int i = 1; i <= turn + 1; ++i) alive[i] += alive[i - 1];
   return alive;
+}
+
+// Keeps what could not be made again at the end of its gap across the turn, as far as that is known
+// without a simulation: what it is made of is written to before.
+void keep_what_changes(const Timeline& timeline, const std::vector<int>& across, Choices& choices) {
+  std::vector<int> until(timeline.storages(), std::numeric_limits<int>::max());
+  for (const Op& op : timeline.problem.ops) {
+    int all = op.repeatable_before;
+    for (const int read : op.reads)
+      if (across[read] < 0 || choices[across[read]] != Choice::keep)
+        all = std::min(all, until[read]);
+    for (const int s : op.writes) {
+      until[s] = all;
+      if (across[s] >= 0 && timeline.next_use[across[s]] > all) choices[across[s]] = Choice::keep;
+    }
+  }
 }
 
 // Where to cut into `segments`: about evenly in cost, moved to where least is alive.
@@ -282,9 +317,13 @@ std::vector<Choices> segment_plans(const Timeline& timeline, int most) {
       if (!crosses) choices[across[s]] = Choice::recompute;
     }
     // What a plan could not make again, because something it is made of has changed, it keeps.
-    for (Outcome outcome = simulator.run(choices); !outcome.possible;
-         outcome = simulator.run(choices))
+    keep_what_changes(timeline, across, choices);
+    Outcome outcome = simulator.run(choices);
+    for (int tries = 0; !outcome.possible && tries < kBlocked; ++tries) {
       choices[outcome.blocked_gap] = Choice::keep;
+      outcome = simulator.run(choices);
+    }
+    if (!outcome.possible) continue;
     if (plans.empty() || plans.back() != choices) plans.push_back(std::move(choices));
   }
   return plans;
@@ -292,6 +331,10 @@ std::vector<Choices> segment_plans(const Timeline& timeline, int most) {
 
 Descent descend(const Timeline& timeline, const SearchOptions& options) {
   return Search(timeline, options).descend();
+}
+
+Descent lower(const Timeline& timeline, const SearchOptions& options, const Frontier& starts) {
+  return Search(timeline, options).lower_to(0, starts);
 }
 
 Frontier improve(const Timeline& timeline, const SearchOptions& options, const Frontier& starts) {
@@ -304,8 +347,11 @@ Frontier improve_at(int64_t peak, const Timeline& timeline, const SearchOptions&
 }
 
 Frontier search_at(int64_t peak, const Timeline& timeline, const SearchOptions& options) {
-  const Descent lowest = descend(timeline, options);
+  Descent lowest = descend(timeline, options);
   SearchOptions part = options;
+  part.effort = lowest.effort_left;
+  if (lowest.points.front().peak > peak)
+    lowest = Search(timeline, part).lower_to(peak, lowest.points);
   part.effort = lowest.effort_left / kLadder;
   const Frontier ladder = improve(timeline, part, lowest.points);
   part.effort = lowest.effort_left - part.effort;

@@ -19,7 +19,7 @@
 
 namespace plimsoll::recompute {
 
-constexpr double kStepsPerSecond = 2.5e7;  // ops that are simulated, on a core of 2025
+constexpr double kStepsPerSecond = 1e8;  // ops that are simulated, on a core of 2025
 
 // The ladder gets so many-th of the effort where one size of memory is searched besides.
 constexpr int64_t kLadder = 4;
@@ -46,6 +46,8 @@ struct Descent {
   int64_t effort_left = 0;
 };
 Descent descend(const Timeline& timeline, const SearchOptions& options = {});
+// Down from plans of a like problem, of which only `choices` are read, without the others.
+Descent lower(const Timeline& timeline, const SearchOptions& options, const Frontier& starts);
 // Better plans at each target, beginning with any choices, those of a search at other costs too:
 // of the points only `choices` are read.
 Frontier improve(const Timeline& timeline, const SearchOptions& options, const Frontier& starts);

@@ -34,21 +34,44 @@ bool Timeline::can_evict(int gap) const {
          next_use[gap] <= problem.ops[maker[storage]].repeatable_before;
 }
 
+bool same_uses(const Timeline& a, const Timeline& b) {
+  const auto same = [](const Op& x, const Op& y) {
+    return x.reads == y.reads && x.writes == y.writes && x.repeatable_before == y.repeatable_before;
+  };
+  return a.next_use == b.next_use && std::ranges::equal(a.problem.ops, b.problem.ops, same);
+}
+
 Simulator::Simulator(const Timeline& timeline) : timeline_(timeline) {
-  for (const Op& op : timeline.problem.ops) {
-    written_.push_back(0);
-    for (const int storage : op.writes) written_.back() += timeline.problem.storages[storage].bytes;
+  const Problem& problem = timeline.problem;
+  for (int s = 0; s < timeline.storages(); ++s)
+    places_.push_back({.bytes = problem.storages[s].bytes,
+                       .maker = timeline.maker[s],
+                       .over = timeline.first_gap[s + 1]});
+  const auto end = [&] { return static_cast<int>(operands_.size()); };
+  for (const Op& op : problem.ops) {
+    Step step{.cost = op.cost,
+              .bytes = op.workspace,
+              .reads = end(),
+              .takes_over = op.takes_over,
+              .repeatable_before = op.repeatable_before};
+    operands_.insert(operands_.end(), op.reads.begin(), op.reads.end());
+    step.writes = end();
+    operands_.insert(operands_.end(), op.writes.begin(), op.writes.end());
+    step.end = end();
+    for (const int storage : op.writes) step.bytes += places_[storage].bytes;
+    steps_.push_back(step);
   }
 }
 
 void Simulator::note_alive(int op) {
-  const Op& running = timeline_.problem.ops[op];
+  const Step& running = steps_[op];
   for (int s = 0; s < timeline_.storages(); ++s) {
-    if (!alive_[s] || gap_[s] == timeline_.first_gap[s + 1]) continue;
-    if (s == running.takes_over) seen_->push_back(gap_[s]);  // gone, it would give its memory
-    if (held_[s] == now_) continue;
-    if (std::ranges::count(running.reads, s) || std::ranges::count(running.writes, s)) continue;
-    seen_->push_back(gap_[s]);
+    const Place& place = places_[s];
+    if (!place.alive || place.gap == place.over) continue;
+    if (s == running.takes_over) seen_->push_back(place.gap);  // gone, it would give its memory
+    if (place.held == now_) continue;
+    if (std::ranges::count(reads(running), s) || std::ranges::count(writes(running), s)) continue;
+    seen_->push_back(place.gap);
   }
 }
 
@@ -64,46 +87,44 @@ void Simulator::execute(int op, int64_t bytes) {
 }
 
 void Simulator::make_again(int storage, int depth) {
-  const int maker = timeline_.maker[storage];
-  const Op& op = timeline_.problem.ops[maker];
+  const int maker = places_[storage].maker;
+  const Step& op = steps_[maker];
   if (now_ > op.repeatable_before || depth > kDeepest ||
       outcome_.runs > kMostRepetitions * timeline_.ops())
     outcome_.possible = false;
   if (!outcome_.possible) return;
 
   const size_t first = brought_.size();
-  for (const int read : op.reads) {
-    if (alive_[read]) continue;
+  for (const int read : reads(op)) {
+    if (places_[read].alive) continue;
     make_again(read, depth + 1);
     if (!outcome_.possible) return;
     brought_.push_back(read);
   }
   // What is made for this maker alone goes when it has run.
   const auto goes = [&](int read) {
-    return held_[read] != now_ &&
-           (gap_[read] == timeline_.first_gap[read + 1] ||
-            (*choices_)[gap_[read]] == Choice::recompute_each) &&
+    const Place& place = places_[read];
+    return place.held != now_ &&
+           (place.gap == place.over || (*choices_)[place.gap] == Choice::recompute_each) &&
            std::find(brought_.begin() + static_cast<int64_t>(first), brought_.end(), read) !=
                brought_.end();
   };
-  int64_t bytes = bytes_ + written_[maker] + op.workspace;
-  if (op.takes_over >= 0 && goes(op.takes_over))
-    bytes -= timeline_.problem.storages[op.takes_over].bytes;
+  int64_t bytes = bytes_ + op.bytes;
+  if (op.takes_over >= 0 && goes(op.takes_over)) bytes -= places_[op.takes_over].bytes;
   execute(maker, bytes);
   outcome_.cost += op.cost;
-  for (const int read : op.reads)
-    if (alive_[read] && goes(read)) free(read);
+  for (const int read : reads(op))
+    if (places_[read].alive && goes(read)) free(places_[read]);
   brought_.resize(first);
 
   Run run{.op = maker, .again = true};
-  for (const int written : op.writes) {
-    if (alive_[written]) continue;
-    const int gap = gap_[written];
-    if (written == storage ||
-        (gap != timeline_.first_gap[written + 1] && (*choices_)[gap] == Choice::recompute)) {
-      revive(written);
-      if (gap != timeline_.first_gap[written + 1])
-        made_again_at_[gap] = std::min(made_again_at_[gap], now_);
+  for (const int written : writes(op)) {
+    Place& place = places_[written];
+    if (place.alive) continue;
+    const bool over = place.gap == place.over;
+    if (written == storage || (!over && (*choices_)[place.gap] == Choice::recompute)) {
+      revive(place);
+      if (!over) made_again_at_[place.gap] = std::min(made_again_at_[place.gap], now_);
       if (schedule_) run.made.push_back(written);
     }
   }
@@ -111,38 +132,41 @@ void Simulator::make_again(int storage, int depth) {
 }
 
 void Simulator::original(int i) {
-  const Op& op = timeline_.problem.ops[i];
-  for (const int read : op.reads) held_[read] = i;
-  for (const int read : op.reads)
-    if (!alive_[read]) {
+  const Step& op = steps_[i];
+  for (const int read : reads(op)) places_[read].held = i;
+  for (const int read : reads(op))
+    if (!places_[read].alive) {
       make_again(read, 0);
       if (!outcome_.possible) {
-        outcome_.blocked_gap = gap_[read];
+        outcome_.blocked_gap = places_[read].gap;
         return;
       }
     }
   // From here on the gaps after this op count.
-  for (const int read : op.reads)
-    if (gap_[read] != timeline_.first_gap[read + 1] && timeline_.next_use[gap_[read]] == i)
-      ++gap_[read];
-  int64_t bytes = bytes_ + written_[i] + op.workspace;
-  if (op.takes_over >= 0 && dies(gap_[op.takes_over], op.takes_over))
-    bytes -= timeline_.problem.storages[op.takes_over].bytes;
+  for (const int read : reads(op)) {
+    Place& place = places_[read];
+    if (place.gap != place.over && timeline_.next_use[place.gap] == i) ++place.gap;
+  }
+  int64_t bytes = bytes_ + op.bytes;
+  if (op.takes_over >= 0 && dies(places_[op.takes_over])) bytes -= places_[op.takes_over].bytes;
   execute(i, bytes);
-  for (const int read : op.reads)
-    if (alive_[read] && dies(gap_[read], read)) free(read);
-  for (const int written : op.writes)
-    if (!dies(gap_[written], written)) revive(written);
-  if (schedule_) schedule_->push_back({.op = i, .made = op.writes});
+  for (const int read : reads(op))
+    if (Place& place = places_[read]; place.alive && dies(place)) free(place);
+  for (const int written : writes(op))
+    if (Place& place = places_[written]; !dies(place)) revive(place);
+  if (schedule_) schedule_->push_back({.op = i, .made = timeline_.problem.ops[i].writes});
 }
 
 Outcome Simulator::simulate(const Choices& choices, const Bounds& bounds) {
   choices_ = &choices;
   outcome_ = {};
   bytes_ = 0;
-  alive_.assign(timeline_.storages(), false);
-  held_.assign(timeline_.storages(), -1);
-  gap_.assign(timeline_.first_gap.begin(), timeline_.first_gap.end() - 1);
+  for (int s = 0; s < timeline_.storages(); ++s) {
+    Place& place = places_[s];
+    place.gap = timeline_.first_gap[s];
+    place.held = -1;
+    place.alive = false;
+  }
   profile_.assign(timeline_.ops(), 0);
   made_again_at_ = timeline_.next_use;
   brought_.clear();

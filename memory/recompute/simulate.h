@@ -13,6 +13,7 @@
 #pragma once
 
 #include <limits>
+#include <span>
 
 #include "memory/recompute/problem.h"
 
@@ -75,29 +76,49 @@ class Simulator {
   Schedule schedule(const Choices& choices);
 
  private:
+  // What a run reads of an op and of a storage, together in memory: large problems are bound by it.
+  struct Step {
+    double cost;
+    int64_t bytes;                   // of its outputs and its workspace
+    int reads, writes = 0, end = 0;  // in operands_
+    int takes_over, repeatable_before;
+  };
+  struct Place {
+    int64_t bytes;
+    int maker, over;  // the gap after the last: nobody needs it any more
+    int gap = 0;      // that it is in
+    int held = -1;    // the op that reads it next and holds it
+    bool alive = false;
+  };
+
   Outcome simulate(const Choices& choices, const Bounds& bounds);
   void original(int i);
   void make_again(int storage, int depth);
   void execute(int op, int64_t bytes);
   void note_alive(int op);
-  bool dies(int gap, int storage) const {
-    return gap == timeline_.first_gap[storage + 1] || (*choices_)[gap] != Choice::keep;
+  std::span<const int> reads(const Step& op) const {
+    return {operands_.data() + op.reads, operands_.data() + op.writes};
   }
-  void free(int storage) {
-    alive_[storage] = false;
-    bytes_ -= timeline_.problem.storages[storage].bytes;
+  std::span<const int> writes(const Step& op) const {
+    return {operands_.data() + op.writes, operands_.data() + op.end};
   }
-  void revive(int storage) {
-    alive_[storage] = true;
-    bytes_ += timeline_.problem.storages[storage].bytes;
+  bool dies(const Place& place) const {
+    return place.gap == place.over || (*choices_)[place.gap] != Choice::keep;
+  }
+  void free(Place& place) {
+    place.alive = false;
+    bytes_ -= place.bytes;
+  }
+  void revive(Place& place) {
+    place.alive = true;
+    bytes_ += place.bytes;
   }
 
   const Timeline& timeline_;
-  std::vector<int64_t> written_;  // of each op: bytes of its outputs
+  std::vector<Step> steps_;
+  std::vector<int> operands_;
+  std::vector<Place> places_;
   const Choices* choices_ = nullptr;
-  std::vector<char> alive_;
-  std::vector<int> gap_;      // of each storage: the gap it is in
-  std::vector<int> held_;     // of each storage: the op that reads it next and holds it
   std::vector<int> brought_;  // a stack: what the makers under way have made again
   std::vector<int64_t> profile_;
   std::vector<int> made_again_at_;  // of each gap

@@ -24,7 +24,7 @@ Program capture_live(const StepFunction& function, const Metas& inputs) {
   return remove_dead(capture(function, inputs));
 }
 
-BudgetPlanner budget_planner(Program captured, BudgetOptions options) {
+BudgetPlanner budget_planner(Program captured, BudgetOptions options, const BudgetPlanner* like) {
   // Clocks differ, and ranks must exchange in one order: they plan alike.
   if (exchanges(captured)) options.costs = CostModel::model;
   Program again = update_early(gather_again(captured));
@@ -36,7 +36,7 @@ BudgetPlanner budget_planner(Program captured, BudgetOptions options) {
           return known.instructions == other->instructions;
         }))
       orders.push_back(std::move(*other));
-  return {std::move(orders), options};
+  return {std::move(orders), options, {}, like};
 }
 
 PlannedProgram plan_within(const BudgetPlanner& planner, int64_t bytes, int64_t elsewhere) {

@@ -26,7 +26,8 @@ struct StepBudget {
 // Of ranks also with exchanges beside the computation: what is in flight takes memory, so a small
 // budget has none of it. Those are planned by the costs of the model, whatever the options say: all
 // ranks must plan alike.
-BudgetPlanner budget_planner(Program captured, BudgetOptions options);
+BudgetPlanner budget_planner(Program captured, BudgetOptions options,
+                             const BudgetPlanner* like = nullptr);
 
 // What a planner makes of a budget, with exchanges beside the computation where there is room for
 // what is in flight. BudgetError as plan_step().

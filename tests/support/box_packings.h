@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "memory/layout/offsets.h"
@@ -33,6 +35,59 @@ inline void expect_no_overlap(std::span<const Box> boxes, const std::vector<int6
       ASSERT_FALSE(share_time && share_bytes) << "boxes " << b << " and " << a;
     }
   }
+}
+
+// The same for many boxes: those that are alive, by their place, as time goes on.
+inline void expect_no_overlap_in_time(std::span<const Box> boxes,
+                                      const std::vector<int64_t>& offsets) {
+  ASSERT_EQ(offsets.size(), boxes.size());
+  std::vector<std::tuple<int, bool, size_t>> events;  // those that end go first
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    events.emplace_back(boxes[i].begin, true, i);
+    events.emplace_back(boxes[i].end, false, i);
+  }
+  std::sort(events.begin(), events.end());
+  std::map<int64_t, int64_t> alive;  // bottom and top
+  for (const auto& [instant, begins, i] : events) {
+    if (!begins) {
+      alive.erase(offsets[i]);
+      continue;
+    }
+    ASSERT_GE(offsets[i], 0);
+    const auto above = alive.lower_bound(offsets[i]);
+    ASSERT_TRUE(above == alive.end() || above->first >= offsets[i] + boxes[i].bytes) << i;
+    ASSERT_TRUE(above == alive.begin() || std::prev(above)->second <= offsets[i]) << i;
+    alive[offsets[i]] = offsets[i] + boxes[i].bytes;
+  }
+}
+
+// The step of a language model of so many layers, about 67 boxes each: what is saved for the
+// backward pass, gradients that are all needed at the end, and what is needed for a moment.
+inline std::vector<Box> language_model(uint32_t seed, int layers) {
+  std::mt19937 random(seed);
+  const int64_t one = kGranule * (500 + random() % 1000),
+                weights = kGranule * (300 + random() % 2000);
+  constexpr int64_t kSaved[] = {64, 1, 192, 64, 2, 64, 64, 1, 256, 256};  // of 64 parts of `one`
+  constexpr int64_t kGradients[] = {256, 256, 64, 64, 64, 192, 64, 64};
+  constexpr int kForward = 10, kBackward = 18;
+  const auto part = [&](int64_t whole, int64_t parts) {
+    return std::max<int64_t>(kGranule, whole * parts / 64 / kGranule * kGranule);
+  };
+  const int turn = layers * kForward, back = turn + layers * kBackward;
+  std::vector<Box> boxes;
+  for (int layer = 0; layer < layers; ++layer) {
+    const int forward = layer * kForward, backward = back - (layer + 1) * kBackward;
+    for (int k = 0; k < kForward; ++k) {
+      boxes.push_back({part(one, kSaved[k]), forward + k, backward + kBackward - k});
+      if (k % 3 == 1) boxes.push_back({part(one, 21), forward + k, forward + k + 1});
+    }
+    for (int k = 0; k < kBackward; ++k) {
+      boxes.push_back({part(one, kGradients[k % 8]), backward + k, backward + k + 2});
+      boxes.push_back({part(one, 30), backward + k, backward + k + 1});
+      boxes.push_back({part(weights, k % 4 == 0 ? 64 : 1), backward + k, back + layer + 1});
+    }
+  }
+  return boxes;
 }
 
 // The pieces of a rectangle `height` bytes high, cut across where it is possible: they fill it, so

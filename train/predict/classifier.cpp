@@ -13,7 +13,7 @@ namespace plimsoll::train {
 namespace {
 
 // Other bytes than these can hardly be had: nothing of a forward pass is kept.
-constexpr BudgetOptions kPlanning{.costs = CostModel::model, .search_seconds = 0.5};
+constexpr BudgetOptions kPlanning{.costs = CostModel::model, .search_seconds = 0.25};
 
 data::LoaderAttrs batches_of(const data::Normalization& normalization,
                              const data::ImageDataset& images, const ClassifyOptions& options) {

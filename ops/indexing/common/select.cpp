@@ -39,7 +39,7 @@ int64_t add_rows_bytes(int64_t size, int64_t ids) {
 }
 
 void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
-              std::span<std::byte> scratch, const View& dx) {
+              std::span<std::byte> scratch, const View& dx, const View* to) {
   constexpr int64_t kBlock = 64;  // columns added up together, in registers or the nearest cache
   const int64_t n = sizes.size, k = count(ids.shape()), width = sizes.inner;
   int64_t* starts = reinterpret_cast<int64_t*>(scratch.data());
@@ -49,7 +49,8 @@ void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
   const int64_t cost = std::min(kBlock, width) * (1 + k / n);
   visit_floating("add_rows", dx.dtype(), [&]<class T>() {
     const T* from_all = dy.as<T>();
-    T* to = dx.as<T>();
+    T* out = dx.as<T>();
+    const T* before = to ? to->as<T>() : nullptr;
     parallel_for(sizes.outer * n * blocks, grain_for(cost), [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) {
         const int64_t row = block / blocks, first = block % blocks * kBlock;
@@ -60,8 +61,16 @@ void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
 #pragma omp simd
           for (int64_t i = 0; i < columns; ++i) total[i] += static_cast<Compute<T>>(from[i]);
         }
+        T* const sums = out + row * width + first;
+        if (before) {
+          const T* const others = before + row * width + first;
 #pragma omp simd
-        for (int64_t i = 0; i < columns; ++i) to[row * width + first + i] = narrow<T>(total[i]);
+          for (int64_t i = 0; i < columns; ++i)
+            total[i] =
+                static_cast<Compute<T>>(others[i]) + static_cast<Compute<T>>(narrow<T>(total[i]));
+        }
+#pragma omp simd
+        for (int64_t i = 0; i < columns; ++i) sums[i] = narrow<T>(total[i]);
       }
     });
   });

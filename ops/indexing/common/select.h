@@ -16,7 +16,9 @@ void select_rows(const View& x, const View& ids, const SelectSizes& sizes, const
 // The gradient: dx[o, v] is the sum of the rows dy[o, i] with ids[i] == v, in order. The scratch
 // has add_rows_bytes().
 int64_t add_rows_bytes(int64_t size, int64_t ids);
+// With `to`, of the shape of dx, dx[o, v] is to[o, v] and that sum, which was rounded before; dx
+// may lie where `to` does.
 void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
-              std::span<std::byte> scratch, const View& dx);
+              std::span<std::byte> scratch, const View& dx, const View* to = nullptr);
 
 }  // namespace plimsoll

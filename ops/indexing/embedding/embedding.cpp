@@ -12,6 +12,7 @@ namespace plimsoll {
 
 PLIMSOLL_CUDA_KERNEL(embedding_cuda);
 PLIMSOLL_CUDA_KERNEL(embedding_grad_cuda);
+PLIMSOLL_CUDA_KERNEL(embedding_grad_add_cuda);
 
 void embedding_detail::throw_bad_id(int64_t position, int64_t id, int64_t rows) {
   fail_id("embedding", position, id, rows);
@@ -56,7 +57,8 @@ int64_t grad_workspace(const Call& call) {
 void grad_cpu(const Call& call) {
   const View& table = call.out[0];
   check_ids("embedding", call.in[1], table.shape()[0]);
-  add_rows(call.in[0], call.in[1], sizes_of(table.shape()), call.workspace, table);
+  const View* const sum = call.in.size() > 2 ? &call.in[2] : nullptr;
+  add_rows(call.in[0], call.in[1], sizes_of(table.shape()), call.workspace, table, sum);
 }
 
 constexpr OpDef grad_op{.name = "embedding_grad",
@@ -65,9 +67,21 @@ constexpr OpDef grad_op{.name = "embedding_grad",
                         .cuda = embedding_grad_cuda,
                         .workspace = grad_workspace};
 
+// The same with a third input [V, D], which is added: a tied table has the gradient of the head
+// already, and a second one as large beside it would be the most that is ever alive.
+constexpr OpDef grad_add_op{.name = "embedding_grad_add",
+                            .infer = grad_infer,
+                            .cpu = grad_cpu,
+                            .cuda = embedding_grad_add_cuda,
+                            .inplace = 2,
+                            .workspace = grad_workspace};
+
 std::vector<Tensor> embedding_vjp(const Backward& b) {
-  return {apply1(grad_op, {contiguous(b.grad()), b.input(1)}, TableAttrs{b.input_meta(0).shape[0]}),
-          Tensor()};
+  const TableAttrs table{b.input_meta(0).shape[0]};
+  const Tensor dy = contiguous(b.grad());
+  Tensor sum = b.take_sum(0);
+  if (!sum.defined()) return {apply1(grad_op, {dy, b.input(1)}, table), Tensor()};
+  return {apply1(grad_add_op, {dy, b.input(1), std::move(sum)}, table), Tensor()};
 }
 
 constexpr OpDef embedding_op{.name = "embedding",
@@ -83,6 +97,6 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
   return apply1(embedding_op, {contiguous(table), contiguous(ids)});
 }
 
-extern const std::vector<const OpDef*> embedding_ops{&embedding_op, &grad_op};
+extern const std::vector<const OpDef*> embedding_ops{&embedding_op, &grad_op, &grad_add_op};
 
 }  // namespace plimsoll

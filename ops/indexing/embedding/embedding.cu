@@ -15,4 +15,10 @@ void embedding_grad_cuda(const Call& call) {
                  &embedding_detail::throw_bad_id, call.workspace, table);
 }
 
+void embedding_grad_add_cuda(const Call& call) {
+  const View& table = call.out[0];
+  cuda::add_rows(call.in[0], call.in[1], {1, table.shape()[0], table.shape()[1]},
+                 &embedding_detail::throw_bad_id, call.workspace, table, &call.in[2]);
+}
+
 }  // namespace plimsoll

@@ -34,15 +34,26 @@ Tensor ids(std::initializer_list<int64_t> values) {
 
 OpCases embedding_cases() {
   return {
-      .good = {look_up("tokens", real({11, 5}), index({3, 4}, 11)),
-               look_up("narrow_ids", real({11, 5}), index({2, 3}, 11), DType::i32),
-               look_up("one_id", real({3, 4}), given_index({}, {2})),
-               look_up("repeated", real({2, 3}), given_index({9}, {1, 1, 0, 1, 1, 1, 0, 1, 1})),
-               look_up("two_blocks", real({3, 67}), index({7}, 3)),
-               look_up("many_rows", real({300, 2}), index({5}, 300)),
-               look_up("no_ids", real({3, 4}), given_index({2, 0}, {})),
-               look_up("no_features", real({3, 0}), index({2}, 3)),
-               look_up("empty_table", real({0, 4}), given_index({0}, {}))},
+      .good =
+          {look_up("tokens", real({11, 5}), index({3, 4}, 11)),
+           look_up("narrow_ids", real({11, 5}), index({2, 3}, 11), DType::i32),
+           look_up("one_id", real({3, 4}), given_index({}, {2})),
+           look_up("repeated", real({2, 3}), given_index({9}, {1, 1, 0, 1, 1, 1, 0, 1, 1})),
+           look_up("two_blocks", real({3, 67}), index({7}, 3)),
+           look_up("many_rows", real({300, 2}), index({5}, 300)),
+           look_up("no_ids", real({3, 4}), given_index({2, 0}, {})),
+           {.name = "tied",
+            .inputs = {real({6, 4}), index({5}, 6), index({3, 2}, 6)},
+            .call =
+                [](auto in) {
+                  return std::vector{embedding(in[0], in[1]), embedding(in[0], in[2])};
+                },
+            .reference =
+                [](const std::vector<Array>& in) {
+                  return std::vector{reference({in[0], in[1]})[0], reference({in[0], in[2]})[0]};
+                }},
+           look_up("no_features", real({3, 0}), index({2}, 3)),
+           look_up("empty_table", real({0, 4}), given_index({0}, {}))},
       .bad = {
           {"above",
            [] {

@@ -61,29 +61,32 @@ __global__ void scatter_keys_kernel(Walk<1> walk, Ids ids, int64_t step, uint64_
 }
 
 // y [outer, size, inner] += src [outer, n, inner] at the rows that sorted keys name: the thread of
-// the first of equal keys adds all of them, in order.
+// the first of equal keys adds all of them, in order. apart: to each other, and what is rounded of
+// them to y.
 template <class C>
 __global__ void add_sorted_kernel(const uint64_t* sorted, Elements<C> src, Elements<C> y,
-                                  SelectSizes s, int64_t n) {
+                                  SelectSizes s, int64_t n, bool apart) {
   for (int64_t t = first_index(); t < s.outer * n * s.inner; t += total_threads()) {
     const int64_t line = t / s.inner, column = t % s.inner, first = line % n;
     const uint64_t key = sorted[first] >> 32;
     if (first > 0 && sorted[first - 1] >> 32 == key) continue;
     const int64_t to = (line / n * s.size + static_cast<int64_t>(key)) * s.inner + column;
     const int64_t from = line / n * n * s.inner + column;
-    C total = y.get(to);
+    const C before = y.get(to);
+    C total = apart ? C(0) : before;
     for (int64_t j = first; j < n && sorted[j] >> 32 == key; ++j)
       total += src.get(from + static_cast<int64_t>(sorted[j] & 0xffffffffu) * s.inner);
     y.set(to, total);
+    if (apart) y.set(to, before + y.get(to));
   }
 }
 
-void add_sorted(uint64_t* entries, int64_t n, const View& src, const View& y,
-                const SelectSizes& s) {
+void add_sorted(uint64_t* entries, int64_t n, const View& src, const View& y, const SelectSizes& s,
+                bool apart = false) {
   sort_entries(entries, n, s.size);
   visit_floating_elements(y.dtype(), [&]<class C>() {
     launch(add_sorted_kernel<C>, blocks_for(s.outer * n * s.inner), kThreads, entries,
-           elements<C>(src), elements<C>(y), s, n);
+           elements<C>(src), elements<C>(y), s, n, apart);
   });
 }
 
@@ -115,14 +118,18 @@ void select_rows(const View& x, const View& ids, const SelectSizes& s, ThrowFaul
 }
 
 void add_rows(const View& dy, const View& ids, const SelectSizes& s, ThrowFault throw_fault,
-              std::span<std::byte> scratch, const View& dx) {
-  check_cuda(cudaMemsetAsync(dx.data, 0, static_cast<size_t>(bytes_of(dx.meta)), stream()),
-             "cudaMemsetAsync");
+              std::span<std::byte> scratch, const View& dx, const View* to) {
+  const auto bytes = static_cast<size_t>(bytes_of(dx.meta));
+  if (!to)
+    check_cuda(cudaMemsetAsync(dx.data, 0, bytes, stream()), "cudaMemsetAsync");
+  else if (to->data != dx.data)
+    check_cuda(cudaMemcpyAsync(dx.data, to->data, bytes, cudaMemcpyDeviceToDevice, stream()),
+               "cudaMemcpyAsync");
   const int64_t n = count(ids.shape());
   if (n == 0) return;
   auto* const entries = reinterpret_cast<uint64_t*>(scratch.data());
   launch(select_keys_kernel, blocks_for(n), kThreads, ids_of(ids, s.size, throw_fault), n, entries);
-  add_sorted(entries, n, dy, dx, s);
+  add_sorted(entries, n, dy, dx, s, to != nullptr);
 }
 
 }  // namespace cuda

@@ -70,6 +70,38 @@ TEST(MemoryOffsets, EdgeCases) {
   EXPECT_EQ(live_peak(touching).instant, 0);
 }
 
+// Layers that repeat, 5,000 to 50,000 boxes.
+TEST(MemoryOffsets, LargeLanguageModelsNearlyMeetTheBound) {
+  for (const int layers : {75, 270, 700}) {
+    const std::vector<Box> boxes = language_model(static_cast<uint32_t>(layers), layers);
+    const Packing packing = place(boxes);
+    expect_no_overlap_in_time(boxes, packing.offsets);
+    EXPECT_EQ(packing.height, height_of(boxes, packing.offsets));
+    const double ratio =
+        static_cast<double>(packing.height) / static_cast<double>(packing.lower_bound);
+    std::printf("%d layers, %zu boxes: arena / lower bound = %.5f\n", layers, boxes.size(), ratio);
+    EXPECT_LT(ratio, 1.002);
+  }
+}
+
+TEST(MemoryOffsets, AMillionBoxesArePlacedInTheOrderOfTime) {
+  const std::vector<Box> boxes = language_model(1, 15'000);
+  ASSERT_GT(boxes.size(), 1'000'000U);
+  const Packing packing = place(boxes);
+  expect_no_overlap_in_time(boxes, packing.offsets);
+  EXPECT_LT(static_cast<double>(packing.height), 1.05 * static_cast<double>(packing.lower_bound));
+}
+
+TEST(MemoryOffsets, RandomBoxesInTheOrderOfTimeNeverOverlap) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    const std::vector<Box> many = random_boxes(seed);
+    const Packing packing = place(many, 0);
+    if (many.size() > 1 || packing.offsets.size() == many.size())
+      expect_no_overlap(many, packing.offsets);
+    ASSERT_FALSE(HasFatalFailure()) << seed;
+  }
+}
+
 TEST(MemoryOffsets, Resnet50OfSomas) {  // a real training step
   const char* folder = std::getenv("PLIMSOLL_FOREIGN");
   if (!folder) GTEST_SKIP() << "set PLIMSOLL_FOREIGN to the folder with minimalloc/";

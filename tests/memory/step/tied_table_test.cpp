@@ -1,0 +1,57 @@
+// A table that is looked up and is the head too: its gradient is made in one place, by adding to
+// what the head sent, with the bits of two gradients that are added.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "autograd/gradients.h"
+#include "memory/pool/pooled_allocator.h"
+#include "memory/step/step.h"
+#include "ops/ops.h"
+#include "tests/support/op_case.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kRows = 300, kWidth = 40;
+
+Tensor loss_of(const Tensor& looked_up, const Tensor& head, const Tensor& ids) {
+  return cross_entropy(linear(tanh(embedding(looked_up, ids)), head), ids);
+}
+
+TEST(TiedTable, ItsGradientHasTheBitsOfTwo) {
+  const Tensor table = normal({kRows, kWidth}, 0, 1, 7).require_grad();
+  const Tensor other = table.detach().require_grad();
+  const Tensor ids = Tensor::of<int64_t>({3, 5, 3, 299, 0, 3}, {6});
+  const std::vector<Tensor> two = gradients(loss_of(other, table, ids), std::array{table, other});
+  const Tensor sum = add(two[0], two[1]);
+  EXPECT_TRUE(same_bits(gradients(loss_of(table, table, ids), std::array{table})[0], sum));
+  Step step(
+      [&](const Tensor& x) { return gradients(loss_of(table, table, x), std::array{table})[0]; });
+  EXPECT_TRUE(same_bits(step(ids), sum));
+}
+
+TEST(TiedTable, TheTapeGoesOnThroughIt) {  // what is recorded is added by an op with a gradient
+  const Tensor table = ones({5, 3}).require_grad();
+  const Tensor ids = Tensor::of<int64_t>({3, 4, 3}, {3});
+  const Tensor square = sum(mul(table, table));
+  const Tensor loss = add(sum(embedding(table, ids)), square);
+  const Tensor grad = gradients(loss, std::array{table}, {.create_graph = true})[0];
+  const Tensor expected =
+      add(mul(table, full({}, 2)), gradients(sum(embedding(table, ids)), std::array{table})[0]);
+  EXPECT_TRUE(same_bits(grad.detach(), expected.detach()));
+}
+
+TEST(TiedTable, TwoGradientsAreNeverThere) {
+  const Tensor table = normal({kRows, kWidth}, 0, 1, 7).require_grad();
+  Step step([&](const Tensor& ids) {
+    return gradients(loss_of(table, table, ids), std::array{table})[0];
+  });
+  const Plan& plan = step.plan({{{6}, DType::i64}});
+  const int64_t bytes = kRows * kWidth * int64_t{sizeof(float)};
+  EXPECT_LT(plan.arena_bytes, 2 * bytes);
+  EXPECT_GE(plan.arena_bytes, bytes);
+}
+
+}  // namespace
+}  // namespace plimsoll
