@@ -11,6 +11,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/text.h"
+#include "core/cpu/gemm/bfloat16_dot.h"
 #include "core/cpu/level.h"
 
 namespace plimsoll {
@@ -27,21 +28,26 @@ std::string processor() {
   return " unknown";
 }
 
-// The library, or the program that it is linked into: as kernels change, so does the file.
-std::string engine() {
+// The library, or the program that it is linked into.
+fs::path engine() {
   Dl_info info{};
   const void* const here = reinterpret_cast<const void*>(&cpu_level);
   std::error_code none;
   const bool found = dladdr(here, &info) != 0 && info.dli_fname;
-  fs::path file = found ? info.dli_fname : "";
-  if (!fs::exists(file, none)) file = "/proc/self/exe";  // started by a name that is no path
-  return cat(fs::file_size(file, none), " ",
-             fs::last_write_time(file, none).time_since_epoch().count());
+  const fs::path file = found ? info.dli_fname : "";
+  if (fs::exists(file, none)) return file;
+  return fs::read_symlink("/proc/self/exe", none);  // it was started by a name that is no path
 }
 
+// As kernels change, so does the file they are in.
 const std::string& machine() {
-  static const std::string text =
-      cat("plimsoll costs 1,", processor(), ", ", cpu_level(), ", ", engine());
+  static const std::string text = [] {
+    std::error_code none;
+    return cat("plimsoll costs 1,", processor(), ", ", cpu_level(), ", ",
+               uses_bfloat16_dot() ? "dot products" : "widened", ", ",
+               fs::file_size(engine(), none), " ",
+               fs::last_write_time(engine(), none).time_since_epoch().count());
+  }();
   return text;
 }
 
@@ -75,7 +81,7 @@ fs::path cost_file() {
   fs::path folder = cache ? cache : "";
   if (!folder.is_absolute() && home) folder = fs::path(home) / ".cache";
   if (!folder.is_absolute()) return {};
-  return folder / "plimsoll" / cat("costs-", fnv1a(machine()));
+  return folder / "plimsoll" / cat("costs-", engine().filename().string());
 }
 
 KnownCosts read_costs(const fs::path& file) {
