@@ -243,7 +243,7 @@ Packing place(std::span<const Box> boxes, int64_t most_pairs) {
   if (n > kFewBoxes || most_pairs < each)
     for (const bool forward : {true, false})
       if (!done()) place_in_time(boxes, forward, best);
-  int64_t pairs = most_pairs;
+  int64_t pairs = most_pairs, orders = 4 * std::ssize(kKeys);
   // Where most is alive first, backwards in time: the best of one try, and more tries find no more.
   if (n > kFewBoxes && pairs >= each && !done())
     pairs -= improve(boxes, order_by(boxes, most_alive(boxes), false), Fit::best, 1, best);
@@ -252,7 +252,7 @@ Packing place(std::span<const Box> boxes, int64_t most_pairs) {
       for (const Key key : kKeys)
         if (pairs >= each && !done())
           pairs -= improve(boxes, order_by(boxes, keys_of(boxes, key, peak), forward), fit,
-                           pairs / 4, best);
+                           pairs / orders--, best);
   return best;
 }
 
