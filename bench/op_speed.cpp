@@ -75,6 +75,8 @@ void add_products() {
     const std::string name = cat(m, "x", n, "x", k);
     const Tensor x = random({m, k}), w = random({n, k}), dy = random({m, n});
     add("linear/" + name, Bound::arithmetic, flops(m, n, k), [=] { linear(x, w); });
+    add("linear_bf16/" + name, Bound::arithmetic, flops(m, n, k),
+        [x = cast(x, DType::bf16), w = cast(w, DType::bf16)] { linear(x, w); });
     add("linear_input_grad/" + name, Bound::arithmetic, flops(m, n, k), [=] { matmul(dy, w); });
     add("linear_weight_grad/" + name, Bound::arithmetic, flops(m, n, k),
         [=] { matmul(transpose(dy), x); });

@@ -157,10 +157,10 @@ Result Trainer::run() {
   const RanksScope scope(group_.ranks());
   const bool by_pairs =
       options_.precision == Precision::bf16 && device_ == Device::cpu && uses_bfloat16_dot();
-  std::printf("%s, %lld parameters, %s, %s, %s%s, %d threads\n", options_.name.c_str(),
+  std::printf("%s, %lld parameters, %s, %s, %s%s, %d thread%s\n", options_.name.c_str(),
               static_cast<long long>(model_.parameter_count()), training_.name.c_str(),
               options_.captured ? "captured" : "eager", name_of(options_.precision),
-              by_pairs ? " by dot products" : "", num_threads());
+              by_pairs ? " by dot products" : "", num_threads(), num_threads() == 1 ? "" : "s");
   if (group_.asked()) say_ranks();
   group_.note("before the first step", RankGroup::kStartTimes);
   if (!options_.plan_only)

@@ -295,9 +295,6 @@ template void gemm<float>(int64_t, int64_t, int64_t, MatrixRef<float>, MatrixRef
                           int64_t, Store);
 template void gemm<double>(int64_t, int64_t, int64_t, MatrixRef<double>, MatrixRef<double>, double*,
                            int64_t, Store);
-template void gemm_unpacked<BFloat16Pair>(int64_t, int64_t, int64_t, MatrixRef<BFloat16Pair>,
-                                          MatrixRef<BFloat16Pair>, float*, int64_t, Store,
-                                          Prefetcher);
 template void gemm_unpacked<float>(int64_t, int64_t, int64_t, MatrixRef<float>, MatrixRef<float>,
                                    float*, int64_t, Store, Prefetcher);
 template void gemm_unpacked<double>(int64_t, int64_t, int64_t, MatrixRef<double>, MatrixRef<double>,

@@ -221,9 +221,10 @@ std::vector<Layer> vgg16() {
 }
 
 // Sergeev and Del Balso, "Horovod", 2018 (arXiv 1802.05799): on 512 GPUs of the Pascal generation,
-// four of a host behind 25 Gbit/s, ResNet-101 keeps 90 % of the speed of one and VGG-16 68 %. A
-// P100 trains about 130 and 150 images a second of them, 64 in a step. The model leaves out what
-// TensorFlow and the ring's 512 steps cost, so it says more of both, in the same order.
+// four of a host behind 25 Gbit/s, ResNet-101 keeps 90 % of the speed of one and VGG-16 68 %. How
+// fast one is the paper does not say: assumed are 130 and 150 images a second, 64 in a step. The
+// model leaves out what TensorFlow and the ring's 512 steps cost, so it says more of both, in the
+// same order.
 TEST(TwoLanes, OrderNetsAsHorovodDoes) {
   constexpr double kNetwork = 3.1e9;  // a ring enters and leaves each host once
   const double resnet = efficiency(resnet101(), 64 / 130.0, 512, kNetwork);
@@ -233,8 +234,8 @@ TEST(TwoLanes, OrderNetsAsHorovodDoes) {
   EXPECT_GT(vgg, 0.68);
 }
 
-// Li et al., "PyTorch Distributed", 2020 (arXiv 2006.15704): near-linear on 256 GPUs. V100s, 32
-// images each, eight of a host behind 100 Gbit/s.
+// Li et al., "PyTorch Distributed", 2020 (arXiv 2006.15704): near-linear on 256 GPUs. Assumed are
+// 220 images a second of each alone, 32 in a step, and 100 Gbit/s.
 TEST(TwoLanes, AreNearLinearWherePyTorchIs) {
   EXPECT_GT(efficiency(resnet101(), 32 / 220.0, 256, 12.5e9), 0.9);
 }
