@@ -19,7 +19,6 @@
 #include <fstream>
 #include <iostream>
 
-#include "autograd/gradients.h"
 #include "core/engine/transfer.h"
 #include "examples/common/options.h"
 #include "examples/common/rank_options.h"
@@ -30,10 +29,7 @@
 #include "memory/step/step.h"
 #include "nn/init.h"
 #include "ops/ops.h"
-#include "optim/accumulation.h"
 #include "optim/adam.h"
-#include "optim/clip.h"
-#include "train/ranks/statistics.h"
 #include "train/training_step.h"
 
 namespace plimsoll::examples {
@@ -170,7 +166,7 @@ int64_t asked_steps() {
   return n;
 }
 
-void serve(const Workload& w, const SizedOptions& options, const Staged& model,
+void serve(const Workload& w, SizedOptions options, const Staged& model,
            const NamedTensors& batches, int64_t start_kib) {
   const Device device = device_named(options.device);
   const auto memory_kib = [&] {
@@ -180,32 +176,16 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
   auto optimizer = w.clip ? optim::Optimizer(optim::AdamW(parameters, {.weight_decay = 0.1}))
                           : optim::Optimizer(optim::Adam(parameters));
   optimizer.set_learning_rate(kLearningRate);
-  const optim::LossScaler scaler = train::make_scaler(options, device);
+  optim::ParameterGroups group(optimizer);
+  if (w.clip) options.clip_norm = 1;
   // A window of ranks has a batch of each.
-  const size_t n_ranks = static_cast<size_t>(ranks_now());
-  const size_t rank = n_ranks > 1 ? static_cast<size_t>(Ranks::current()->rank()) : 0;
-  optim::Accumulation window(parameters, ranks_now(), static_cast<int64_t>(rank), ranks_now());
-  std::optional<train::RankStatistics> statistics;
-  if (window.shared()) {
-    statistics.emplace(model, *window.shared());
-    window.shared()->begin(ranks_now());
-    statistics->begin(ranks_now());
-    window.at(0, 1);
-  }
-  const auto train = [&](const Tensor& x, const Tensor& y, const Tensor& key) {
-    const Autocast scope(options.precision);
-    nn::Mode mode = nn::training(key);
-    if (statistics) mode.statistics = &*statistics;
-    const Tensor loss = cross_entropy(model(x, mode), y);
-    const Tensor weight = window.weight(optim::counted(y));
-    std::vector<Tensor> sums = window.add(gradients(scaler.scale(loss), parameters), weight);
-    if (statistics) statistics->apply();
-    auto [grads, skip] = scaler.unscale(std::move(sums));
-    if (w.clip) grads = optim::clip_by_global_norm(grads, 1.0).grads;
-    optimizer.update(grads, skip);
-    scaler.update(skip);
-    return loss;
-  };
+  const Ranks* const ranks = Ranks::current();
+  const auto n_ranks = static_cast<size_t>(ranks_now());
+  const size_t rank = ranks ? static_cast<size_t>(ranks->rank()) : 0;
+  train::TrainingStep training(model, group, options, {.most = ranks_now()}, 0, ranks);
+  training.prepare_window(0);
+  training.window().at(0, 1);
+  const StepFunction train = training.train(options.precision);
   StepOptions step_options;
   if (options.budget_percent < 100) {
     const Tensor& x = batches[0].tensor;
@@ -220,7 +200,8 @@ void serve(const Workload& w, const SizedOptions& options, const Staged& model,
       const auto start = std::chrono::steady_clock::now();
       const size_t b = (done * n_ranks + rank) % kBatches * 2;
       losses.push_back(
-          step(batches[b].tensor, batches[b + 1].tensor, make_key(1, done, device)).item());
+          step.run({batches[b].tensor, batches[b + 1].tensor, make_key(1, done, device)})[0]
+              .item());
       ms.push_back(
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
               .count());
