@@ -75,18 +75,31 @@ bytes="$(differing "$folder/one" "$folder/two")"
 echo "two hosts over TCP against one rank: $bytes bytes differ"
 [ "$bytes" = 0 ] || complain "the bits are others"
 
-# ---- time: as many batches for each of two ranks as for one
-seconds_of() { sed -n 's/.*"seconds": *\([0-9.]*\).*/\1/p' "$1"; }
-steps="${STEPS:-30}"
-gpt="$bin/train_transformer --layers 4 --width 256 --heads 8 --context 128 --batch 8 \
-  --eval-every 1000000 --threads 1"
-$gpt --steps "$steps" --ranks 1 --json "$folder/alone.json" > /dev/null 2>&1
-for rate in $rates; do
-  rate "$rate"
-  on_two_hosts $gpt --steps $((2 * steps)) --accumulate 2 --ranks 2 --json "$folder/hosts.json" \
-    > "$folder/output" 2>&1 || complain "at $rate: $(tail -c 500 "$folder/output")"
-  echo "$rate: $steps updates take $(seconds_of "$folder/hosts.json") s on two hosts," \
-    "$(seconds_of "$folder/alone.json") s on one"
+# ---- time: of an update of one batch a rank. An eager step exchanges behind the
+# backward pass, a captured one beside it. Of two lengths the difference counts, without what a
+# training does once.
+cat "$(dirname "$0")"/../docs/*.md | head -c 60000 > "$folder/text"
+steps="${STEPS:-10}"
+seconds_of() {  # UPDATES COMMAND...
+  local updates="$1"
+  shift
+  "$@" --steps "$updates" --json "$folder/figures.json" > "$folder/output" 2>&1 ||
+    complain "$(tail -c 500 "$folder/output")"
+  sed -n 's/.*"seconds": *\([0-9.]*\).*/\1/p' "$folder/figures.json"
+}
+milliseconds_of() {  # COMMAND...
+  awk -v n="$steps" -v a="$(seconds_of "$steps" "$@")" -v b="$(seconds_of $((3 * steps)) "$@")" \
+    'BEGIN { printf "%.0f", (b - a) / (2 * n) * 1000 }'
+}
+for mode in captured eager; do
+  gpt="$bin/train_transformer --layers 4 --width 256 --heads 8 --context 256 --batch 8 \
+    --data text:$folder/text --eval-every 1000000 --threads 1 --mode $mode"
+  alone="$(milliseconds_of $gpt --ranks 1)"
+  for rate in $rates; do
+    rate "$rate"
+    hosts="$(milliseconds_of on_two_hosts $gpt --accumulate 2 --ranks 2)"
+    echo "$mode, $rate: an update takes $hosts ms on two hosts, $alone ms on one"
+  done
 done
 
 # ---- cuts: of one training, which goes on each time

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <limits>
@@ -181,6 +182,9 @@ class MpiRanks : public Ranks {
 
   void open() {
     over_ = true;  // until it is open
+    // Of TCP's one connection to another rank: where that has begun to send a large message, its
+    // leave for one of ours waits behind that, and bytes go one way at a time.
+    setenv("OMPI_MCA_btl_tcp_links", "2", /*overwrite=*/0);
     int already = 0, provided = 0;
     MPI_Initialized(&already);
     check<StateError>(!already, "ranks: MPI was started before in this process. Open it once.");

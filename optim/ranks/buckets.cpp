@@ -7,7 +7,7 @@
 namespace plimsoll::optim {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{4} << 20, kLeastBytes = int64_t{16} << 10, kFewest = 8;
+constexpr int64_t kMostBytes = int64_t{4} << 20, kLeastBytes = int64_t{16} << 10, kFewest = 16;
 
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
