@@ -91,16 +91,16 @@ milliseconds_of() {  # COMMAND...
   awk -v n="$steps" -v a="$(seconds_of "$steps" "$@")" -v b="$(seconds_of $((3 * steps)) "$@")" \
     'BEGIN { printf "%.0f", (b - a) / (2 * n) * 1000 }'
 }
-for mode in captured eager; do
+for mode in captured eager; do for stage in 0 3; do
   gpt="$bin/train_transformer --layers 4 --width 256 --heads 8 --context 256 --batch 8 \
-    --data text:$folder/text --eval-every 1000000 --threads 1 --mode $mode"
+    --data text:$folder/text --eval-every 1000000 --threads 1 --mode $mode --shard $stage"
   alone="$(milliseconds_of $gpt --ranks 1)"
   for rate in $rates; do
     rate "$rate"
     hosts="$(milliseconds_of on_two_hosts $gpt --accumulate 2 --ranks 2)"
-    echo "$mode, $rate: an update takes $hosts ms on two hosts, $alone ms on one"
+    echo "$mode, stage $stage, $rate: an update takes $hosts ms on two hosts, $alone ms on one"
   done
-done
+done; done
 
 # ---- cuts: of one training, which goes on each time
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }

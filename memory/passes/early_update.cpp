@@ -23,8 +23,23 @@ bool is_update(const Program& program, const Instruction& instruction) {
          });
 }
 
+// Which instructions move: those that write in place, and those that make of nothing what these
+// write into, as a sum begins with zeros.
+std::vector<bool> moving(const Program& program) {
+  std::vector<bool> written(program.buffers.size());
+  for (const Instruction& instruction : program.instructions)
+    for (size_t k = 0; k < instruction.in.size(); ++k)
+      if (writes(instruction, k)) written[instruction.in[k].buffer] = true;
+  std::vector<bool> moves;
+  for (const Instruction& instruction : program.instructions)
+    moves.push_back(instruction.op->mutates ||
+                    (instruction.in.empty() && instruction.out.size() == 1 &&
+                     written[instruction.out[0].buffer]));
+  return moves;
+}
+
 // After which instruction each one can run at the earliest; those that stay have their own number.
-std::vector<int> earliest_places(const Program& program) {
+std::vector<int> earliest_places(const Program& program, const std::vector<bool>& moves) {
   std::vector<Touched> touched(program.buffers.size());
   std::vector<int> places;
   for (int i = 0; i < std::ssize(program.instructions); ++i) {
@@ -35,7 +50,7 @@ std::vector<int> earliest_places(const Program& program) {
       earliest = std::max(earliest, last.written);
       if (writes(instruction, k)) earliest = std::max(earliest, last.read);
     }
-    places.push_back(instruction.op->mutates ? earliest : i);
+    places.push_back(moves[i] ? earliest : i);
     for (size_t k = 0; k < instruction.in.size(); ++k) {
       Touched& last = touched[instruction.in[k].buffer];
       int& moment = writes(instruction, k) ? last.written : last.read;
@@ -47,13 +62,14 @@ std::vector<int> earliest_places(const Program& program) {
 }
 
 // What is no update runs right before the first instruction that needs it done, or stays.
-void hold_back(const Program& program, std::vector<int>& places) {
+void hold_back(const Program& program, const std::vector<bool>& moves, std::vector<int>& places) {
   const auto never = static_cast<int>(places.size());
   std::vector<int> touched(program.buffers.size(), never), written(touched);  // next, from behind
   for (int i = never; i-- > 0;) {
     const Instruction& instruction = program.instructions[i];
-    if (instruction.op->mutates && !is_update(program, instruction)) {
+    if (moves[i] && !is_update(program, instruction)) {
       int latest = i;
+      for (const Operand& out : instruction.out) latest = touched[out.buffer];
       for (size_t k = 0; k < instruction.in.size(); ++k) {
         const int buffer = instruction.in[k].buffer;
         latest = std::min(latest, writes(instruction, k) ? touched[buffer] : written[buffer]);
@@ -61,7 +77,7 @@ void hold_back(const Program& program, std::vector<int>& places) {
       places[i] = std::max(places[i], latest);
     }
     // An instruction that stays needs it done one place before its own.
-    const int place = instruction.op->mutates ? places[i] : i - 1;
+    const int place = moves[i] ? places[i] : i - 1;
     for (size_t k = 0; k < instruction.in.size(); ++k) {
       const int buffer = instruction.in[k].buffer;
       touched[buffer] = std::min(touched[buffer], place);
@@ -73,17 +89,18 @@ void hold_back(const Program& program, std::vector<int>& places) {
 }  // namespace
 
 Program update_early(Program program) {
-  std::vector<int> places = earliest_places(program);
-  hold_back(program, places);
+  const std::vector<bool> moves = moving(program);
+  std::vector<int> places = earliest_places(program, moves);
+  hold_back(program, moves, places);
   const size_t n = places.size();
   std::vector<std::vector<size_t>> after(n + 1);  // what runs after each; [0]: before all
   for (size_t i = 0; i < n; ++i)
-    if (program.instructions[i].op->mutates) after[static_cast<size_t>(places[i] + 1)].push_back(i);
+    if (moves[i]) after[static_cast<size_t>(places[i] + 1)].push_back(i);
   std::vector<Instruction> order;
   const auto add = [&](size_t i) { order.push_back(std::move(program.instructions[i])); };
   for (const size_t moved : after[0]) add(moved);
   for (size_t i = 0; i < n; ++i) {
-    if (!program.instructions[i].op->mutates) add(i);
+    if (!moves[i]) add(i);
     for (const size_t moved : after[i + 1]) add(moved);
   }
   program.instructions = std::move(order);

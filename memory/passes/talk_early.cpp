@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -64,7 +65,12 @@ class Order {
         missing_(before_.size()),
         asked_for_(before_.size()),
         made_(before_.size()),
+        next_gather_(before_.size()),
         tickets_(before_.size()) {
+    for (const Instruction& instruction : program_.instructions)
+      for (size_t k = 0; k < instruction.in.size(); ++k)
+        if (has(instruction.op->mutates, static_cast<int>(k)))
+          written_in_place_.insert(instruction.in[k].buffer);
     for (size_t i = 0; i < before_.size(); ++i) {
       missing_[i] = before_[i].size();
       follows_[i] = sends_sums(i);
@@ -73,7 +79,14 @@ class Order {
         follows_[i] = follows_[i] || follows_[earlier];
       }
     }
-    for (size_t i = 0; i < before_.size(); ++i) asked_for_[i] = is_asked_for(i);
+    size_t last_gather = before_.size();
+    for (size_t i = 0; i < before_.size(); ++i) {
+      asked_for_[i] = is_asked_for(i);
+      if (!can_start(i) || !gathers_parameters(program_, instruction(i)) || !before_[i].empty())
+        continue;
+      if (last_gather < i) next_gather_[last_gather] = i;
+      last_gather = i;
+    }
   }
 
   Program run() {
@@ -81,7 +94,7 @@ class Order {
       if (asked_for_[i]) release(i);
     for (size_t i = 0; i < before_.size(); ++i) {
       if (follows_[i] || asked_for_[i]) continue;
-      emit(i);
+      if (!made_[i]) emit(i);
       release(i);
       if (ready_.empty()) continue;
       // What starts now gives the turn to what was started before.
@@ -112,9 +125,7 @@ class Order {
 
   bool sends_sums(size_t i) const {
     if (!can_start(i)) return false;
-    const Operand& sent = instruction(i).in[0];
-    const Buffer& buffer = program_.buffers[static_cast<size_t>(sent.buffer)];
-    return buffer.kind == Buffer::Kind::external && !before_[i].empty();
+    return written_in_place_.contains(instruction(i).in[0].buffer) && !before_[i].empty();
   }
 
   // What is made of nothing, such as a constant, and only for what follows, is made for the first
@@ -144,11 +155,9 @@ class Order {
   }
 
   void emit(size_t i) {
+    made_[i] = true;
     for (const size_t earlier : before_[i]) {
-      if (asked_for_[earlier] && !made_[earlier]) {
-        made_[earlier] = true;
-        emit(earlier);
-      }
+      if (asked_for_[earlier] && !made_[earlier]) emit(earlier);
       wait_for(earlier);
     }
     if (!can_start(i)) {
@@ -175,18 +184,21 @@ class Order {
     wait.in.push_back(ticket);
     wait.out.clear();
     order_.push_back(std::move(wait));
+    if (const auto next = next_gather_[i]) emit(*next);
   }
 
   Program program_;
-  std::vector<std::set<size_t>> before_;    // of each instruction
-  std::vector<std::vector<size_t>> after_;  // the same from the other side
-  std::vector<bool> follows_;               // is an exchange of sums, or depends on one
-  std::vector<size_t> missing_;             // how many before it are not done
-  std::vector<bool> asked_for_;             // is made where the first asks for it
-  std::vector<bool> made_;                  // of these
-  std::vector<Operand> tickets_;            // of exchanges that were started
-  std::set<size_t> ready_;                  // of what follows, in the order of the program
-  std::deque<size_t> in_flight_;            // of exchanges of sums, in the order of their start
+  std::vector<std::set<size_t>> before_;            // of each instruction
+  std::vector<std::vector<size_t>> after_;          // the same from the other side
+  std::vector<bool> follows_;                       // is an exchange of sums, or depends on one
+  std::vector<size_t> missing_;                     // how many before it are not done
+  std::vector<bool> asked_for_;                     // is made where the first asks for it
+  std::vector<bool> made_;                          // is in the new order
+  std::vector<std::optional<size_t>> next_gather_;  // of parameters, behind each of them
+  std::set<int> written_in_place_;                  // buffers
+  std::vector<Operand> tickets_;                    // of exchanges that were started
+  std::set<size_t> ready_;                          // of what follows, in the order of the program
+  std::deque<size_t> in_flight_;  // of exchanges of sums, in the order of their start
   std::vector<Instruction> order_;
 };
 

@@ -15,12 +15,12 @@
 namespace plimsoll {
 
 // Replaces each op that has halves (OpDef::start, OpDef::wait) by them. A wait goes right before
-// the first instruction that depends on it. What is sent from memory outside of the step, which an
-// earlier instruction wrote in place, as sums of gradients are, starts right behind that
-// instruction, and what depends on it follows once another such exchange has been started, or at
-// the end; so the exchanges that follow from the first come into the order in which they are ready.
-// All else keeps its place, and every value its bits. Equal programs stay equal: ranks agree.
-// Buffers must not share memory.
+// the first instruction that depends on it. What an earlier instruction wrote in place, as sums of
+// gradients are, is sent right behind that instruction, and what depends on it follows once another
+// such exchange has been started, or at the end; so the exchanges that follow from the first come
+// into the order in which they are ready. A gather of parameters starts as soon as the one before
+// it is there. All else keeps its place, and every value its bits. Equal programs stay equal: ranks
+// agree. Buffers must not share memory.
 Program talk_early(Program program);
 
 // Whether there is anything to be moved apart.

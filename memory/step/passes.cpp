@@ -18,6 +18,13 @@ PlannedProgram without_budget(const Program& captured) {
   return {std::move(program), std::move(plan)};
 }
 
+PlannedProgram exchanging_beside(const PlannedProgram& planned) {
+  Program early = talk_early(update_early(planned.program));
+  Plan plan = make_plan(early);
+  plan.recompute = planned.plan.recompute;
+  return {std::move(early), std::move(plan)};
+}
+
 }  // namespace
 
 Program capture_live(const StepFunction& function, const Metas& inputs) {
@@ -39,14 +46,21 @@ BudgetPlanner budget_planner(Program captured, BudgetOptions options, const Budg
   return {std::move(orders), options, {}, like};
 }
 
+// What is on its way to other ranks needs room beside the computation. Where a plan leaves none, one
+// for less is made: to recompute a little more costs less than to wait for the network.
 PlannedProgram plan_within(const BudgetPlanner& planner, int64_t bytes, int64_t elsewhere) {
   PlannedProgram planned = planner.plan_within(bytes, elsewhere);
   if (!exchanges(planned.program)) return planned;
-  Program early = talk_early(planned.program);
-  Plan plan = make_plan(early);
-  if (plan.total_bytes() + plan.result_bytes + elsewhere > bytes) return planned;
-  plan.recompute = planned.plan.recompute;
-  return {std::move(early), std::move(plan)};
+  PlannedProgram beside = exchanging_beside(planned);
+  const int64_t missing = beside.plan.total_bytes() + beside.plan.result_bytes + elsewhere - bytes;
+  if (missing <= 0) return beside;
+  try {
+    beside = exchanging_beside(planner.plan_within(bytes - missing, elsewhere));
+  } catch (const BudgetError&) {
+    return planned;
+  }
+  const bool fits = beside.plan.total_bytes() + beside.plan.result_bytes + elsewhere <= bytes;
+  return fits ? beside : planned;
 }
 
 PlannedProgram plan_step(const Program& captured, const StepBudget& budget) {

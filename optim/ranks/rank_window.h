@@ -44,8 +44,8 @@ class RankWindow {
   // ValueError where ranks do not divide the largest window. The sums lie in buckets, with `groups`
   // as buckets_of() has them, and are of class `gradient`: 1 + log2(blocks of a rank) sets of
   // gradients, which are added to as soon as a gradient is there. From stage 2 on
-  // (optim/ranks/shards.h) there are none where a rank has one run in a window: its gradients are
-  // put together at the end of the run, when activations are gone.
+  // (optim/ranks/shards.h) there are none where a rank has one run in a window: the step makes each
+  // bucket's sums, and they go when they are sent.
   RankWindow(std::span<const Tensor> parameters, int64_t largest, int64_t rank, int64_t ranks,
              std::span<const size_t> groups = {}, int64_t stage = 0);
 

@@ -9,6 +9,7 @@
 #include "core/engine/trace.h"
 #include "core/ranks/planned_ranks.h"
 #include "memory/layout/plan.h"
+#include "memory/passes/talk_early.h"
 #include "ops/ops.h"
 
 namespace plimsoll {
@@ -83,6 +84,15 @@ TEST(Gathers, ComeAgainOnTheWayBack) {
 }
 
 // A copy in 16 bits is made again with what it is a copy of, which does not stay for it.
+// While a layer computes, what the next one needs is on its way.
+TEST(Gathers, StartWhenTheOneBeforeIsThere) {
+  const Layers layers(3);
+  EXPECT_EQ(names(talk_early(gather_late(captured(layers.there_and_back())))),
+            (Names{"start_all_gather", "wait_all_gather", "start_all_gather", "add", "exp",
+                   "wait_all_gather", "start_all_gather", "add", "exp", "wait_all_gather", "add",
+                   "exp", "mul", "sin", "mul", "sin", "mul", "sin"}));
+}
+
 TEST(Gathers, TakeWithThemWhatIsMadeOfThemAlone) {
   const Layers layers(6);
   const Program again = gather_again(captured([&](std::span<const Tensor> in) {

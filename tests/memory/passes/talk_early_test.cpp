@@ -100,6 +100,39 @@ TEST(TalkEarly, LetsExchangesThatFollowTakeTurns) {
   EXPECT_EQ(ops_of(talk_early(update_early(captured))), expected);
 }
 
+// Sums that a step begins with zeros, as those of one batch, are exchanged as they fill too.
+TEST(TalkEarly, StartsWithSumsOfTheStepItself) {
+  PlannedRanks ranks(0, 2);
+  const RanksScope scope(&ranks);
+  const Tensor state[] = {ramp(8), ramp(8)};
+  const Program captured = capture(
+      [&](std::span<const Tensor> in) {
+        std::vector<Tensor> grads{flip(in[0])};
+        grads.push_back(flip(grads[0]));
+        for (size_t i = 0; i < grads.size(); ++i) {
+          const Tensor sum = zeros({8});
+          add_to(sum, grads[i]);
+          add_to(state[i], first_of(all_gather(sum)));
+        }
+        return std::vector{flip(grads[1])};
+      },
+      std::array{vec(8, Device::cpu)});
+  const std::vector<std::string> expected{"flip",
+                                          "full",
+                                          "add_to",
+                                          "start_all_gather",  // of the first gradient
+                                          "flip",
+                                          "full",
+                                          "add_to",
+                                          "start_all_gather",
+                                          "wait_all_gather",
+                                          "add_to",  // the first is there
+                                          "flip",
+                                          "wait_all_gather",
+                                          "add_to"};
+  EXPECT_EQ(ops_of(talk_early(update_early(captured))), expected);
+}
+
 // What is in the way of computing, as in layers that ranks share, only waits as late as it can.
 TEST(TalkEarly, LeavesWhatTheStepComputesWithInItsPlace) {
   PlannedRanks ranks(0, 2);
