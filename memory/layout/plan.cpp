@@ -163,6 +163,9 @@ std::string Plan::text() const {
                 " of a step's time, in any plan within it at least ",
                 share(recompute.least_repeated_seconds), "; the step takes ",
                 share(recompute.added_seconds), " longer\n");
+    if (recompute.larger_budget > 0)
+      text += cat("  with ", recompute.larger_budget, " bytes it would take ",
+                  share(recompute.larger_added_seconds), " longer\n");
   }
   return text;
 }

@@ -22,6 +22,10 @@ struct Recompute {
   // where a smaller arena makes the rest faster.
   double step_seconds = 0, repeated_seconds = 0, added_seconds = 0;
   double least_repeated_seconds = 0;  // of any plan within the budget, all operands near
+  // Where a little more memory costs much less: that many bytes, and how much longer the step takes
+  // within them. 0: it does not.
+  int64_t larger_budget = 0;
+  double larger_added_seconds = 0;
   bool operator==(const Recompute&) const = default;
 };
 

@@ -187,6 +187,18 @@ size_t BudgetPlanner::cheapest(const Priced& order, int64_t budget) const {
   return best;
 }
 
+std::pair<const BudgetPlanner::Priced*, size_t> BudgetPlanner::cheapest(int64_t budget) const {
+  std::pair<const Priced*, size_t> best{};
+  for (const Priced& order : priced()) {
+    const size_t point = cheapest(order, budget);
+    if (point == order.points.size()) continue;
+    if (best.first && added_seconds(*best.first, best.second) <= added_seconds(order, point))
+      continue;
+    best = {&order, point};
+  }
+  return best;
+}
+
 PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) const {
   const int64_t budget = asked - elsewhere;
   if (largest() <= budget) {  // there is nothing to search for
@@ -198,15 +210,7 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
       smallest() <= budget, "step: the budget is too small: ", asked,
       " bytes, and the smallest plan found takes ", smallest() + elsewhere,
       ". Allow that many, search longer, or take a smaller batch or 16-bit precision.");
-  const Priced* best = nullptr;
-  size_t best_point = 0;
-  for (const Priced& order : priced()) {
-    const size_t point = cheapest(order, budget);
-    if (point == order.points.size()) continue;
-    if (best && added_seconds(*best, best_point) <= added_seconds(order, point)) continue;
-    best = &order;
-    best_point = point;
-  }
+  auto [best, best_point] = cheapest(budget);
   // What is lost between buffers when a plan is placed will be lost of better ones too.
   const int64_t gaps = best->estimate(best_point).arena_bytes - best->points[best_point].peak;
   best->improve_at(budget - outside_ - std::max<int64_t>(gaps, 0));
@@ -229,6 +233,14 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
                             // None is searched for where all can be kept, so it counts as nothing.
                             .added_seconds = std::max(0.0, added_seconds(*best, best_point)),
                             .least_repeated_seconds = bound};
+  // Near the smallest memory the frontier is steep.
+  const auto [other, point] = cheapest(budget + asked / 20);
+  const double added = std::max(0.0, added_seconds(*other, point));
+  if (added < planned.plan.recompute.added_seconds / 2) {
+    planned.plan.recompute.larger_budget =
+        outside_ + other->estimate(point).arena_bytes + elsewhere;
+    planned.plan.recompute.larger_added_seconds = added;
+  }
   return planned;
 }
 

@@ -104,6 +104,8 @@ class BudgetPlanner {
   const std::vector<Priced>& priced() const;
   double added_seconds(const Priced& order, size_t point) const;
   size_t cheapest(const Priced& order, int64_t budget) const;
+  // Of all orders; nullptr where none has a plan within it.
+  std::pair<const Priced*, size_t> cheapest(int64_t budget) const;
 
   std::deque<Order> orders_;
   Costs costs_;

@@ -171,6 +171,19 @@ TEST(MemoryBudget, ALargerBudgetNeverCostsMoreTime) {
 
 // What is said of the step that keeps all is in its own arena, and of the plans that fit the
 // cheapest is taken.
+// Near the smallest memory a little more is worth much: the plan says so, and it is so.
+TEST(MemoryBudget, SaysWhereALittleMoreCostsMuchLess) {
+  const BudgetPlanner planner = budget_planner(program_of("gpt"), kModel);
+  const Recompute least = planner.plan_within(planner.smallest()).plan.recompute;
+  ASSERT_GT(least.larger_budget, planner.smallest());
+  EXPECT_LE(least.larger_budget, planner.smallest() * 21 / 20);
+  EXPECT_LT(least.larger_added_seconds, least.added_seconds / 2);
+  const Plan larger = planner.plan_within(least.larger_budget).plan;
+  EXPECT_LE(larger.total_bytes() + larger.result_bytes, least.larger_budget);
+  EXPECT_LE(larger.recompute.added_seconds, least.larger_added_seconds);
+  EXPECT_EQ(planner.plan_within(planner.largest()).plan.recompute.larger_budget, 0);
+}
+
 TEST(MemoryBudget, MeasuredCostsArePricedByTheArena) {
   for (const char* name : {"resnet8", "gpt"}) {
     SCOPED_TRACE(name);
