@@ -157,7 +157,8 @@ void Saves::save(int64_t number, const State& state, bool best) {
 }
 
 // The files of a set that is there already stay until another index has replaced its own: so new
-// ones have other names, model2-... for example.
+// ones have other names, model2-... for example, which no index has had: a reader that found an
+// older one opens none of them.
 void Saves::write_part(const Save& save, const State& state) {
   const int64_t rank = ranks_->rank(), ranks = ranks_->size();
   const fs::path folder = save.file.parent_path();
@@ -165,11 +166,12 @@ void Saves::write_part(const Save& save, const State& state) {
   int64_t nth = 1;
   if (rank == 0) {
     make_folder(folder);
-    const auto taken = [&, names = names_in(folder)] {
-      return std::ranges::any_of(
-          names, [&](const std::string& name) { return name.starts_with(files_of(nth)); });
-    };
-    while (taken()) ++nth;
+    for (const std::string& name : names_in(folder)) {
+      if (!name.starts_with(kPart)) continue;
+      uint64_t n = name.starts_with(files_of(1)) ? 1 : 0;  // which "-" leaves as it is
+      std::from_chars(name.data() + kPart.size(), name.data() + name.size(), n);
+      nth = std::max(nth, static_cast<int64_t>(n) + 1);
+    }
   }
   ranks_->broadcast(&nth, sizeof nth, 0);  // now the folder is there
   const auto file_of = [&](int64_t r) {
