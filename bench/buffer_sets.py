@@ -2,7 +2,8 @@
 """Offsets of large sets of buffers: steps of language models whose layers repeat, from 6,000 to a
 million buffers, placed by place_offsets and checked by check_offsets, which shares no code with it.
 
-    bench/buffer_sets.py build/bin [--seconds 5] [--layers 100,400,760] [--seed 1] [--beside OTHER/bin]
+    bench/buffer_sets.py build/bin [--seconds 5] [--layers 100,400,760] [--seed 1]
+                         [--beside OTHER/bin]
 
 Prints a row for each size: the arena in parts of the most bytes alive at one moment, and how long
 placing took, reading and writing included. The sets are made from seeds: each run has the same."""

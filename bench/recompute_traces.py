@@ -69,7 +69,8 @@ class Net:
             for i, x in enumerate(dict.fromkeys(inputs)):
                 reads = " ".join(dict.fromkeys([d] + kept))
                 part = f"d{out}_{i}"
-                lines.append(f"op {kind}_input {cost:.9f} reads {reads} writes {part}:{self.size[x]}")
+                lines.append(f"op {kind}_input {cost:.9f} reads {reads} "
+                             f"writes {part}:{self.size[x]}")
                 if x in gradient:
                     both = f"{part}s"
                     lines.append(f"op sum {self.size[x] * 2e-10:.9f} reads {gradient[x]} {part} "
@@ -186,7 +187,8 @@ def tree():
     return net.step(net.op("loss", nodes, 64, 1e-4))
 
 
-KINDS = {f.__name__: f for f in (residual, u_shaped, dense, inception, transformer, lstm, unrolled, tree)}
+KINDS = {f.__name__: f for f in (residual, u_shaped, dense, inception, transformer, lstm, unrolled,
+                                 tree)}
 
 
 def plan(folder, trace, share, seconds):

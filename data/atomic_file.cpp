@@ -98,6 +98,12 @@ void synchronise_folder(const fs::path& folder, const std::string& who) {
   Opened(folder, O_RDONLY | O_DIRECTORY, who, folder).synchronise();
 }
 
+void synchronise_files(const fs::path& folder, const std::string& who) {
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_regular_file()) Opened(entry.path(), O_RDONLY, who, entry.path()).synchronise();
+  synchronise_folder(folder, who);
+}
+
 void remove_unfinished(const fs::path& folder, std::string_view prefix) {
   std::vector<fs::path> unfinished;
   std::error_code none;  // a file that stays does no harm

@@ -49,6 +49,8 @@ void write_atomically(const std::filesystem::path& file, std::string_view text,
 
 // Brings the names that a folder has to the disk. DataError.
 void synchronise_folder(const std::filesystem::path& folder, const std::string& who = "write");
+// And before them the bytes of its files.
+void synchronise_files(const std::filesystem::path& folder, const std::string& who = "write");
 
 // Where the bytes of a file of this name would go: links followed, also to a file not there yet.
 // DataError, which begins with `who`, for links that lead nowhere and what is no regular file.

@@ -20,13 +20,8 @@ void write(const ExportOptions& options) {
   nn::DecoderOptions made{.quantised = quantisation_named(options.base)};
   if (!options.adapter.empty()) made.lora = published::read_adapter_options(options.adapter);
   nn::Initializer init{.draws = false};
-  const auto model = [&] {
-    try {
-      return published::load(options.model, init, made);
-    } catch (const ValueError& e) {
-      fail<UsageError>("--adapter: ", e.what());
-    }
-  }();
+  const auto model =
+      as_usage("--adapter", [&] { return published::load(options.model, init, made); });
   if (made.lora) published::read_adapter(options.adapter, *model);
   if (options.format == "folder") {
     published::write_model(options.output, *model, options.model);

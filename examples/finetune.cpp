@@ -6,6 +6,7 @@
 //
 // At its end the run's folder has adapter/, in PEFT's form, or without --lora model/, as Hugging
 // Face has it.
+#include "data/atomic_file.h"
 #include "data/file.h"
 #include "data/text/bpe_files.h"
 #include "examples/common/chat_data.h"
@@ -52,19 +53,20 @@ ChatData read_chat(const TuneOptions& options) {
            .device = device_named(options.device)}};
 }
 
-// What does not fit the model is of the command line.
-std::unique_ptr<nn::Decoder> load(const TuneOptions& options, nn::Initializer& init,
-                                  const nn::DecoderOptions& made) {
-  try {
-    return published::load(options.model, init, made);
-  } catch (const ValueError& e) {
-    fail<UsageError>("--lora: ", e.what());
-  }
-}
-
 // What the folder is called that the trained weights go to.
 fs::path result_of(const TuneOptions& options) {
   return fs::path(options.run) / (options.tuning.rank > 0 ? "adapter" : "model");
+}
+
+// What a process that was killed in write_result() left: the folder itself, or make_folder()'s.
+std::vector<fs::path> left_unfinished(const fs::path& unfinished) {
+  std::vector<fs::path> left{unfinished};
+  const std::string name = unfinished.filename().string() + ".";
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(unfinished.parent_path(), none))
+    if (entry.path().filename().string().starts_with(name) && entry.path().extension() == ".tmp")
+      left.push_back(entry.path());
+  return left;
 }
 
 void write_result(const TuneOptions& options, const nn::Decoder& model,
@@ -72,7 +74,7 @@ void write_result(const TuneOptions& options, const nn::Decoder& model,
   if (options.run.empty()) return;
   const fs::path folder = result_of(options), unfinished = fs::path(folder) += ".unfinished";
   std::error_code none;
-  fs::remove_all(unfinished, none);
+  for (const fs::path& left : left_unfinished(unfinished)) fs::remove_all(left, none);
   if (made.lora)
     published::write_adapter(unfinished, model, *made.lora, options.model);
   else
@@ -82,6 +84,7 @@ void write_result(const TuneOptions& options, const nn::Decoder& model,
   fs::rename(unfinished, folder, error);
   check<DataError>(!error, "finetune: the result cannot be renamed: ", unfinished.string(), " (",
                    error.message(), "). It is whole there: move it yourself.");
+  data::synchronise_folder(folder.parent_path(), "finetune");
   std::printf("written: %s\n", folder.c_str());
 }
 
@@ -103,7 +106,7 @@ void tune(TuneOptions& options) {
   nn::DecoderOptions made = decoder_options(options.tuning, chat.context());
   made.checkpoint = options.checkpoint;
   const int64_t before = pool.stats().in_use;
-  nn::Packed packed(load(options, init, made));
+  nn::Packed packed(as_usage("--lora", [&] { return published::load(options.model, init, made); }));
   const nn::Decoder& model = packed.decoder();
   const int64_t mapped = model.bytes() - (pool.stats().in_use - before);  // not in the pool
   const Recipe recipe(packed, options);

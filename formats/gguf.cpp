@@ -37,9 +37,7 @@ class Header {
  public:
   template <class T>
   requires std::is_arithmetic_v<T>
-  void add(T value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
+  void add(T value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
   void add(const std::string& text) {
     add(static_cast<uint64_t>(text.size()));
     bytes_ += text;
@@ -89,11 +87,14 @@ void put_half(float value, const std::string& name, std::byte* to) {
   std::memcpy(to, &half.bits, sizeof half.bits);
 }
 
+// 0 where it is not finite: then all of the block is 0 in f16.
+float inverse(float d) { return std::isfinite(1 / d) ? 1 / d : 0; }
+
 // Of a block of 32 elements.
 void put_q8_0(const float* x, const std::string& name, std::byte* to) {
   float largest = 0;
   for (int64_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::abs(x[i]));
-  const float d = largest / 127, factor = d == 0 ? 0 : 1 / d;
+  const float d = largest / 127, factor = inverse(d);
   put_half(d, name, to);
   for (int64_t i = 0; i < kBlock; ++i)
     to[2 + i] = static_cast<std::byte>(static_cast<int8_t>(std::round(x[i] * factor)));
@@ -103,7 +104,7 @@ void put_q4_0(const float* x, const std::string& name, std::byte* to) {
   float largest = x[0];
   for (int64_t i = 1; i < kBlock; ++i)
     if (std::abs(x[i]) > std::abs(largest)) largest = x[i];
-  const float d = largest / -8, factor = d == 0 ? 0 : 1 / d;
+  const float d = largest / -8, factor = inverse(d);
   put_half(d, name, to);
   float scaled[kBlock];
   for (int64_t i = 0; i < kBlock; ++i) scaled[i] = x[i] * factor;

@@ -1,6 +1,7 @@
-// GGUF: what llama.cpp reads (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, version 3).
-// A header with fields and the names, shapes, types and places of tensors; their elements, each
-// tensor on a boundary of 32 bytes. It is written here, not read.
+// GGUF, version 3: what llama.cpp reads
+// (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). A header with fields and the names,
+// shapes, types and places of tensors; their elements, each tensor on a boundary of 32 bytes. It is
+// written here, not read.
 //
 //   write_gguf("model.gguf", {{"general.architecture", "llama"}},
 //              {{"token_embd.weight", table, GgufType::q8_0}});

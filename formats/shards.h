@@ -1,10 +1,12 @@
-// Tensors of several safetensors files, as Hugging Face lays them out in a folder: model.safetensors,
-// or several files of which model.safetensors.index.json says what lies where.
+// Tensors of several safetensors files, as Hugging Face lays them out in a folder:
+// model.safetensors, or several files of which model.safetensors.index.json says what lies where.
 //
 //   const formats::Shards shards("models/SmolLM-135M");
 //   const Tensor table = shards.mapped("model.embed_tokens.weight");
 //
-// Files are mapped (formats/safetensors.h): nothing is copied before it is asked for.
+// Files are mapped (formats/safetensors.h): nothing is copied before it is asked for. A set may be
+// written anew meanwhile (train/saves.h), which replaces the index and then removes the old files:
+// what is opened is the set before or the one after.
 #pragma once
 
 #include "formats/safetensors.h"
@@ -38,9 +40,11 @@ class Shards {
  private:
   void open(const std::filesystem::path& file);
   void open_all(const std::filesystem::path& index);
+  void open_named(const std::filesystem::path& path,
+                  const std::map<std::string, std::string>& index);
   const Safetensors& file_of(const std::string& name) const;
 
-  std::filesystem::path folder_;
+  std::filesystem::path folder_, path_;  // path_: the file or the index
   std::vector<Safetensors> files_;
   std::vector<std::string> file_names_;
   std::map<std::string, size_t> places_;  // of tensors, by number of the file
@@ -48,5 +52,9 @@ class Shards {
 
 // The text of an index: of each tensor the file that has it, and the bytes of all of them.
 std::string index_text(const std::map<std::string, std::string>& files, int64_t bytes);
+// What it says of each tensor. DataError, naming the file, for what is no index and for a file that
+// does not lie beside it.
+std::map<std::string, std::string> parse_index(std::string_view text, const std::string& name);
+std::map<std::string, std::string> read_index(const std::filesystem::path& file);
 
 }  // namespace plimsoll::formats

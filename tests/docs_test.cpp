@@ -173,4 +173,28 @@ TEST(Docs, ProseStaysWithin100Columns) {
   }
 }
 
+// Comments of C++, and all of Python and shell: clang-format keeps the code of C++ short.
+TEST(Docs, SourcesStayWithin100Columns) {
+  const std::set<std::string> commented{".h", ".cpp", ".cu", ".cuh"}, whole{".py", ".sh"};
+  int files = 0;
+  for (const char* room : {"autograd", "bench", "cmake", "core", "data", "examples", "formats",
+                           "memory", "nn", "ops", "optim", "tests", "tools", "train"})
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / room)) {
+      const std::string type = entry.path().extension().string();
+      if (!commented.contains(type) && !whole.contains(type)) continue;
+      ++files;
+      int number = 0;
+      for (const std::string& line : lines_of(read(entry.path()))) {
+        ++number;
+        const size_t begin = line.find_first_not_of(' ');
+        const bool comment = begin != line.npos && line.compare(begin, 2, "//") == 0;
+        const auto columns =
+            std::ranges::count_if(line, [](char c) { return (c & 0xc0) != 0x80; });  // of UTF-8
+        EXPECT_TRUE(columns <= 100 || !(comment || whole.contains(type)))
+            << entry.path() << ":" << number;
+      }
+    }
+  EXPECT_GT(files, 900);
+}
+
 }  // namespace

@@ -67,7 +67,8 @@ row resnet8_checkpoint 'test accuracy' "$bin/train_cnn" --device cuda --model re
   --checkpoint
 row gpt_no_graph 'validation loss' "$bin/train_transformer" --device cuda --model gpt \
   --data "$text" --no-graph
-row eager 'validation loss' "$bin/train_transformer" --device cuda --model gpt --steps 100 --mode eager
+row eager 'validation loss' "$bin/train_transformer" --device cuda --model gpt --steps 100 \
+  --mode eager
 row planned_is_measured 'captured' "$bin/compare_memory" --device cuda --models lenet,resnet8,gpt \
   --batches 32
 # This engine's own kernels: they run alone, as without NVIDIA's libraries.

@@ -11,7 +11,8 @@
 set -uo pipefail
 bin="$1"
 launch="${2:-mpirun}"
-kills="${KILLS:-5}" stops="${STOPS:-2}" saves="${SAVES:-3}" ranks="${RANKS:-2}" timeout="${TIMEOUT:-2}"
+kills="${KILLS:-5}" stops="${STOPS:-2}" saves="${SAVES:-3}"
+ranks="${RANKS:-2}" timeout="${TIMEOUT:-2}"
 RANDOM="${SEED:-1}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none

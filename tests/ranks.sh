@@ -39,7 +39,8 @@ train() {  # RUN N ARGUMENTS...
   shift 2
   local start=("$launch" -n "$n")
   [ "$n" = 1 ] && start=()
-  "${start[@]}" "$@" --threads 1 --ranks "$n" --accumulate 8 --log-every 1 --run "$run" > "$run.out" 2>&1 ||
+  "${start[@]}" "$@" --threads 1 --ranks "$n" --accumulate 8 --log-every 1 --run "$run" \
+    > "$run.out" 2>&1 ||
     { echo "FAILED on $n ranks: $*"; cat "$run.out"; different=$((different + 1)); }
 }
 

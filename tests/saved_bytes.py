@@ -1,7 +1,9 @@
-"""Writes what the saves of a folder say, in one order, whoever wrote them: one process a file, ranks
-a set of files with an index. Two runs that say the same have the same bytes:
+"""Writes what the saves of a folder say, in one order, whoever wrote them: one process a file,
+ranks a set of files with an index. Two runs that say the same have the same bytes:
 
     cmp <(python3 saved_bytes.py one/saves) <(python3 saved_bytes.py four/saves)
+
+It is written from the format's text and shares no code with the engine's reader.
 """
 
 import json
@@ -16,7 +18,8 @@ def files_of(save):
     if os.path.isfile(save):
         return [save]
     with open(os.path.join(save, INDEX), encoding="utf-8") as text:
-        return [os.path.join(save, name) for name in set(json.load(text)["weight_map"].values())]
+        names = set(json.load(text)["weight_map"].values())
+    return [os.path.join(save, name) for name in sorted(names)]
 
 
 def tensors_of(file):
@@ -42,6 +45,7 @@ for name in sorted(os.listdir(folder)):
     for file in files_of(save):
         metadata, more = tensors_of(file)
         tensors.update(more)
-    sys.stdout.buffer.write(f"{name.removesuffix('.safetensors')} {sorted(metadata.items())}\n".encode())
+    head = f"{name.removesuffix('.safetensors')} {sorted(metadata.items())}\n"
+    sys.stdout.buffer.write(head.encode())
     for _, tensor in sorted(tensors.items()):
         sys.stdout.buffer.write(tensor)

@@ -75,7 +75,8 @@ is_present() {  # PATH BYTES SHA256
 fetch() {  # NAME BYTES SHA256 BASE FOLDER
   local name=$1 bytes=$2 sum=$3 source="${4%/}/$1" target="$5/$1" reason size found
   mkdir -p -- "$5" 2>/dev/null || fail "the folder cannot be made: $5. Choose another --out."
-  [ ! -d "$target" ] || fail "the name is a folder's: $target. Move it away, or choose another --out."
+  [ ! -d "$target" ] ||
+    fail "the name is a folder's: $target. Move it away, or choose another --out."
   part="$target.part"
   rm -rf -- "$part"
   case "$4" in

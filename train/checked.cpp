@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "train/saves.h"
+
 namespace plimsoll::train {
 namespace {
 
@@ -60,6 +62,7 @@ TrainOptions checked(TrainOptions options) {
                     "histograms: they go into event files, and there are none: ",
                     options.histograms, ". Name a folder for tensorboard.");
   if (options.resume && options.resume_from.empty()) options.resume_from = options.run;
+  if (options.resume) options.resume_from = file_named(options.resume_from).string();
   check<UsageError>(!options.resume || !options.resume_from.empty(),
                     "train: there is no run to go on with. Name its folder.");
   check<UsageError>(options.resume || !options.evaluate_only,

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step-", kBest = "-best", kSuffix = ".safetensors";
 
+constexpr std::string_view kPart = "model";  // of a set
 constexpr const char* kIndex = formats::Shards::kIndex;
 
 std::string name_of(int64_t number, bool best) {
@@ -25,8 +26,8 @@ std::string name_of(int64_t number, bool best) {
   return cat(kPrefix, digits, best ? kBest : "");
 }
 
-// The other way round, of a file or the folder of a set; nothing for a name that name_of() does not
-// give, and for a folder without an index.
+// The other way round, of a file or the folder of a set, whose index need not be there; nothing for
+// a name that name_of() does not give.
 std::optional<Save> save_named(const fs::path& path) {
   std::string name = path.filename().string();
   const bool is_file = name.ends_with(kSuffix);
@@ -34,8 +35,7 @@ std::optional<Save> save_named(const fs::path& path) {
   if (!name.starts_with(kPrefix)) return {};
   int64_t number = -1;
   std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), number);
-  std::error_code none;
-  if (number < 0 || (!is_file && !fs::exists(path / kIndex, none))) return {};
+  if (number < 0) return {};
   for (const bool best : {false, true})
     if (name == name_of(number, best)) return Save{number, best, is_file ? path : path / kIndex};
   return {};
@@ -64,18 +64,37 @@ void make_folder(const fs::path& folder) {
                    error.message(), "). Name one in a folder that exists and is yours.");
 }
 
-// What killed writes left.
+std::set<std::string> files_named_in(const fs::path& index) {
+  std::set<std::string> files;
+  for (const auto& [name, file] : formats::read_index(index)) files.insert(file);
+  return files;
+}
+
+// Files of a set that its index does not name.
+void remove_unnamed(const fs::path& index) {
+  const std::set<std::string> named = files_named_in(index);
+  std::error_code none;  // a file that stays does no harm
+  for (const std::string& name : names_in(index.parent_path()))
+    if (name.starts_with(kPart) && name != kIndex && !named.contains(name))
+      fs::remove(index.parent_path() / name, none);
+}
+
+// What killed writes left. A damaged set stays, to be looked at.
 void clean(const fs::path& folder) {
   data::remove_unfinished(folder, kPrefix);
   std::error_code none;
   for (const std::string& name : names_in(folder)) {
-    const fs::path set = folder / name;
-    if (!name.starts_with(kPrefix) || !fs::is_directory(set, none)) continue;
-    const std::set<std::string> files = names_in(set);
-    if (files.contains(kIndex) || files.contains(cat(kIndex, ".damaged")))
-      data::remove_unfinished(set, "");
-    else
-      fs::remove_all(set, none);
+    const std::optional<Save> save = save_named(folder / name);
+    if (!save || save->file.filename() != kIndex) continue;
+    if (fs::exists(fs::path(save->file) += ".damaged", none)) continue;
+    if (!fs::exists(save->file, none)) {
+      fs::remove_all(folder / name, none);
+      continue;
+    }
+    try {
+      remove_unnamed(save->file);
+    } catch (const DataError&) {  // named when it is restored
+    }
   }
 }
 
@@ -83,10 +102,11 @@ void clean(const fs::path& folder) {
 
 std::vector<Save> list_saves(const fs::path& folder) {
   std::vector<Save> saves;
-  std::error_code error;
+  std::error_code error, none;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error))
-    if (auto save = save_named(entry->path())) saves.push_back(std::move(*save));
+    if (auto save = save_named(entry->path()); save && fs::exists(save->file, none))
+      saves.push_back(std::move(*save));
   check<DataError>(!error || error == std::errc::no_such_file_or_directory,
                    "saves: the folder cannot be read: ", folder.string(), " (", error.message(),
                    "). Check its permissions and the disk.");
@@ -94,6 +114,11 @@ std::vector<Save> list_saves(const fs::path& folder) {
     return std::pair(a.number, a.best) > std::pair(b.number, b.best);
   });
   return saves;
+}
+
+fs::path file_named(const fs::path& path) {
+  std::error_code none;
+  return fs::is_directory(path, none) && fs::exists(path / kIndex, none) ? path / kIndex : path;
 }
 
 fs::path named_part(const fs::path& file) {
@@ -132,19 +157,21 @@ void Saves::save(int64_t number, const State& state, bool best) {
 }
 
 // The files of a set that is there already stay until another index has replaced its own: so new
-// ones have other names, model2-... for example.
+// ones have other names, model2-... for example, which no index has had: a reader that found an
+// older one opens none of them.
 void Saves::write_part(const Save& save, const State& state) {
   const int64_t rank = ranks_->rank(), ranks = ranks_->size();
   const fs::path folder = save.file.parent_path();
-  const auto files_of = [](int64_t n) { return n > 1 ? cat("model", n, "-") : "model-"; };
+  const auto files_of = [](int64_t n) { return cat(kPart, n > 1 ? cat(n) : "", "-"); };
   int64_t nth = 1;
   if (rank == 0) {
     make_folder(folder);
-    const auto taken = [&, names = names_in(folder)] {
-      return std::ranges::any_of(
-          names, [&](const std::string& name) { return name.starts_with(files_of(nth)); });
-    };
-    while (taken()) ++nth;
+    for (const std::string& name : names_in(folder)) {
+      if (!name.starts_with(kPart)) continue;
+      uint64_t n = name.starts_with(files_of(1)) ? 1 : 0;  // which "-" leaves as it is
+      std::from_chars(name.data() + kPart.size(), name.data() + name.size(), n);
+      nth = std::max(nth, static_cast<int64_t>(n) + 1);
+    }
   }
   ranks_->broadcast(&nth, sizeof nth, 0);  // now the folder is there
   const auto file_of = [&](int64_t r) {
@@ -160,7 +187,7 @@ void Saves::write_part(const Save& save, const State& state) {
     files[share.name] = file_of(share.rank);
     bytes += share.bytes;
   }
-  set_ = {save, files_of(nth), formats::index_text(files, bytes)};
+  set_ = {save, formats::index_text(files, bytes)};
   writing_ = std::async(std::launch::async, [file = folder / file_of(rank),
                                              copy = state.copy(rank, ranks)]() mutable {
     if (!copy.tensors.empty())
@@ -184,10 +211,7 @@ void Saves::finish() {
   const fs::path& index = set_.save.file;
   data::write_atomically(index, set_.index);
   data::synchronise_folder(folder_);  // which may not have had this set before
-  std::error_code none;               // a file that stays does no harm
-  for (const std::string& name : names_in(index.parent_path()))
-    if (name != kIndex && !name.starts_with(set_.files))
-      fs::remove(index.parent_path() / name, none);
+  remove_unnamed(index);
   remove_old(set_.save);
 }
 
@@ -239,9 +263,9 @@ void copy_best(const fs::path& from, const fs::path& to) {
   const fs::path old = named_part(best->file), made = to / old.filename();
   if (old == best->file) return copy(old, made);
   make_folder(made);
-  for (const std::string& name : names_in(old))
-    if (name != kIndex) copy(old / name, made / name);
+  for (const std::string& name : files_named_in(best->file)) copy(old / name, made / name);
   copy(best->file, made / kIndex);
+  data::synchronise_folder(to);
 }
 
 void set_aside(const Damaged& damaged) {

@@ -33,6 +33,8 @@ struct Save {
   std::filesystem::path file;  // of a set, its index
 };
 
+// What to read where a folder or a file is named: the index of the folder of a set, else `path`.
+std::filesystem::path file_named(const std::filesystem::path& path);
 // What has the number in its name: the file, or of an index its folder.
 std::filesystem::path named_part(const std::filesystem::path& file);
 bool is_best(const std::filesystem::path& file);
@@ -71,8 +73,8 @@ class Saves {
   std::future<void> writing_;
   struct Set {
     Save save;
-    std::string files, index;  // how names of its files begin, and the text
-  } set_;                      // that is being written
+    std::string index;  // its text
+  } set_;               // that is being written
 };
 
 struct Damaged {

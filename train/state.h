@@ -76,8 +76,9 @@ class State {
   // Of what that rank saves. From the current allocator of the CPU, and beside it one tensor at a
   // time that ranks share and another saves. OutOfMemory.
   StateCopy copy(int64_t rank = 0, int64_t ranks = 1) const;
-  // From a file, or an index of several (formats/shards.h). Errors, before anything is changed: DataError (as check_whole(), and for a file with other
-  // names, types or shapes: naming the first), UsageError naming what does not agree.
+  // From a file, or an index of several (formats/shards.h). Errors, before anything is changed:
+  // DataError (as check_whole(), and for a file with other names, types or shapes: naming the
+  // first), UsageError naming what does not agree.
   std::vector<Changed> restore(const std::filesystem::path& file) const;
 
  private:

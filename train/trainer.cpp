@@ -343,6 +343,7 @@ Evaluation Trainer::last() const {
 }
 
 void Trainer::save() {
+  group_.note(cat("in the save after ", batches_, " batches"), 1 + RankGroup::kSaveTimes);
   drain_losses(0);
   saves_->save(batches_, state_, best_);
   saved_ = batches_;
@@ -358,14 +359,13 @@ void Trainer::gather_parameters() {
 Result Trainer::finish() {
   drain_losses(0);
   result_.peak_bytes = std::max(result_.peak_bytes, pool_.stats().peak.bytes);
-  if (group_.asked()) {  // before the first of them saves
-    group_.note("at the end of training", RankGroup::kStartTimes);
+  if (keeps_ && saved_ != batches_) save();
+  group_.note("at the end of training", RankGroup::kStartTimes);
+  if (group_.asked())
     result_.ranks =
         gathered(*group_.ranks(),
                  Result::RankBytes{result_.planned.training, result_.peak_bytes,
                                    result_.planned.evaluation, result_.evaluation_peak_bytes});
-  }
-  if (keeps_ && saved_ != batches_) save();
   if (saves_) saves_->finish();
   gather_parameters();
   result_.evaluations = journal_.evaluations();

@@ -66,7 +66,8 @@ class Trainer {
   ~Trainer();
 
   // Refuses, before a weight is drawn, a budget of bytes that is less than what such a training
-  // holds all the time: model and optimizer are those on Device::null. UsageError as Budget::plan().
+  // holds all the time: model and optimizer are those on Device::null. UsageError as
+  // Budget::plan().
   static void check_held(nn::Module& model, const optim::ParameterGroups& optimizer,
                          Batches training, Batches held_out, TrainOptions options);
 

@@ -1,6 +1,6 @@
 """Training steps of Plimsoll and of PyTorch on a machine that others use too.
 
-    compare_busy.py --train-steps build/bin/train_steps [--models lenet,gpt] [--rounds 5]
+    run.sh --busy [--models lenet,gpt] [--rounds 5]
 
 Both take turns as in compare.py: alone; beside processes that keep one core or all cores busy, at
 the same priority and at the lowest; with twice as many threads as cores; and, where this user may

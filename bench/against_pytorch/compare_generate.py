@@ -32,7 +32,8 @@ def write_model(folder):
     for name, parameter in model.named_parameters():  # scores that differ
         if parameter.dim() == 2:
             parameter.data *= 4
-    save_file({name: tensor.contiguous() for name, tensor in model.transformer.state_dict().items()},
+    weights = model.transformer.state_dict()
+    save_file({name: tensor.contiguous() for name, tensor in weights.items()},
               os.path.join(folder, "model.safetensors"))
     alphabet = [b for b in range(256) if 33 <= b <= 126 or (b >= 161 and b != 173)]
     others = [b for b in range(256) if b not in alphabet]
@@ -134,8 +135,8 @@ def compare(options, folder, model, precision):
             runner.ms += [1e3 * s for s in seconds[1:]]
     best = min(theirs, key=lambda runner: statistics.median(runner.ms))
     mine, other = statistics.median(ours.ms), statistics.median(best.ms)
-    print(f"{precision:5} {mine:9.2f} {other:9.2f}  {best.name:11}{1e3 / mine:9.1f} {1e3 / other:9.1f}"
-          f" {other / mine:7.2f} {statistics.median(ours.first):9.1f}"
+    print(f"{precision:5} {mine:9.2f} {other:9.2f}  {best.name:11}{1e3 / mine:9.1f}"
+          f" {1e3 / other:9.1f} {other / mine:7.2f} {statistics.median(ours.first):9.1f}"
           f" {statistics.median(best.first):9.1f} {ours.held / 2**20:10.1f}", flush=True)
 
 
@@ -155,8 +156,8 @@ def main():
     print(f"PyTorch {torch.__version__}, transformers {transformers.__version__}, "
           f"{torch.backends.cpu.get_cpu_capability()}, {options.threads} threads, "
           f"{options.prompt} tokens read and {options.tokens} written\n"
-          "          ms a token                        tokens/s           more      ms for the prompt"
-          "        MiB\n"
+          "          ms a token                        tokens/s           more      ms for the "
+          "prompt        MiB\n"
           "type   plimsoll   pytorch  variant     plimsoll   pytorch   times  plimsoll   pytorch"
           "   plimsoll")
     with tempfile.TemporaryDirectory() as folder:

@@ -9,9 +9,9 @@ each has the GPU's memory for itself: 30 steps that nobody times and 100 that ar
 by the GPU's events, Plimsoll's by its own clock with the wait for each loss. PyTorch comes with its
 fused optimizer, scaled_dot_product_attention, cudnn.benchmark, channels_last for images, and
 --variants of torch.compile. Times are medians over all rounds; memory is the most that the two
-allocators had given out (on a CPU the peak of the process); ratios are the share of ours. The losses
-of the first step, before anything was learnt, have to agree in all turns (LOSS_TOLERANCE): else the
-exit code is 1.
+allocators had given out (on a CPU the peak of the process); ratios are the share of ours. The
+losses of the first step, before anything was learnt, have to agree in all turns (LOSS_TOLERANCE):
+else the exit code is 1.
 """
 import argparse
 import os

@@ -12,7 +12,6 @@ on both sides.
 """
 import argparse
 import os
-import statistics
 import sys
 import tempfile
 

@@ -7,6 +7,7 @@
 # or on a GPU that of compare_gpu.py: run.sh --gpu [--smoke]
 # or of fine-tuning, beside PEFT and bitsandbytes, that of compare_tuning.py: run.sh --tuning
 # or of several processes that of compare_ranks.py: run.sh --processes [--ranks 2]
+# or on a machine that others use too that of compare_busy.py: run.sh --busy [--models lenet,gpt]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 extra_packages="libbenchmark-dev python3-venv"
@@ -30,6 +31,9 @@ elif [ "${1:-}" = --tuning ]; then
   shift
 elif [ "${1:-}" = --processes ]; then
   script=compare_ranks.py
+  shift
+elif [ "${1:-}" = --busy ]; then
+  script=compare_busy.py
   shift
 fi
 exec build/pytorch/bin/python "bench/against_pytorch/$script" \

@@ -7,7 +7,8 @@ Reads the folder that train_steps wrote, then answers each number n on a line of
 of JSON, as train_steps does. Filters lie as [out, kh, kw, in] in the folder, and images as NHWC. On
 a GPU steps are timed by its own events, and nothing waits for them before all n are made; memory is
 what the allocator had given out at most. With --ranks so many of them, which meet by a file that is
-not there before, train a batch each (DistributedDataParallel over gloo); rank 0 is asked and answers.
+not there before, train a batch each (DistributedDataParallel over gloo); rank 0 is asked and
+answers.
 """
 import argparse
 import json
@@ -37,7 +38,8 @@ class Folder:
 
     def __getitem__(self, name):
         entry = self.index[name]
-        return torch.from_numpy(np.fromfile(self.path / name, entry["dtype"]).reshape(entry["shape"]))
+        elements = np.fromfile(self.path / name, entry["dtype"])
+        return torch.from_numpy(elements.reshape(entry["shape"]))
 
     def conv(self, name):  # [out, kh, kw, in] -> [out, in, kh, kw]
         return self[name].permute(0, 3, 1, 2).contiguous()

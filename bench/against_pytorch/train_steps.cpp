@@ -14,15 +14,13 @@
 // F holds each tensor as a file of raw little-endian elements, f32 or i64, and index.json, which
 // lists their names and shapes. torch_steps.py reads the same folder and speaks the same lines.
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 
+#include "bench/against_pytorch/answer.h"
 #include "core/engine/transfer.h"
 #include "examples/common/options.h"
 #include "examples/common/rank_options.h"
-#include "examples/common/report.h"
 #include "examples/models/cnn_models.h"
 #include "examples/models/transformer_models.h"
 #include "memory/pool/pooled_allocator.h"
@@ -145,18 +143,6 @@ void read_folder(const std::filesystem::path& folder, const NamedTensors& all) {
   }
 }
 
-// The most memory this process has held so far, in KiB.
-int64_t peak_kib() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-    if (word == "VmHWM:") {
-      int64_t kib = 0;
-      status >> kib;
-      return kib;
-    }
-  return 0;
-}
-
 // How many steps are asked for next, of all ranks by the first; 0: it is over.
 int64_t asked_steps() {
   int64_t n = 0;
@@ -194,25 +180,13 @@ void serve(const Workload& w, SizedOptions options, const Staged& model,
   }
   Step step(train, step_options);
   size_t done = 0;
-  while (const int64_t n = asked_steps()) {
-    std::vector<double> ms, losses;
-    for (int64_t i = 0; i < n; ++i, ++done) {
-      const auto start = std::chrono::steady_clock::now();
-      const size_t b = (done * n_ranks + rank) % kBatches * 2;
-      losses.push_back(
-          step.run({batches[b].tensor, batches[b + 1].tensor, make_key(1, done, device)})[0]
-              .item());
-      ms.push_back(
-          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-              .count());
-    }
-    std::cout << Json{{"ms", ms},
-                      {"loss", losses},
-                      {"peak_kib", memory_kib()},
-                      {"start_kib", start_kib}}
-                     .dump()
-              << std::endl;
-  }
+  const auto loss_of = [&](size_t i) {
+    const size_t b = (i * n_ranks + rank) % kBatches * 2;
+    const Tensor key = make_key(1, i, device);
+    return step.run({batches[b].tensor, batches[b + 1].tensor, key})[0].item();
+  };
+  const auto memory = [&] { return Json{{"peak_kib", memory_kib()}, {"start_kib", start_kib}}; };
+  while (const int64_t n = asked_steps()) answer(n, done, loss_of, memory);
 }
 
 }  // namespace

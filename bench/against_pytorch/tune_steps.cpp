@@ -5,13 +5,9 @@
 // For each number n on a line of stdin it runs n captured steps of AdamW and answers with one line
 // of JSON, as train_steps does; beside that "planned", bytes, and "held", what was in the pool at
 // most and what is mapped. FILE is safetensors: x and y, i64 [N, B, T], used in turn.
-#include <chrono>
-#include <fstream>
-#include <iostream>
-
 #include "autograd/gradients.h"
+#include "bench/against_pytorch/answer.h"
 #include "examples/common/options.h"
-#include "examples/common/report.h"
 #include "examples/models/tuning.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/step.h"
@@ -26,14 +22,6 @@ struct TuneOptions : Options {
   std::string batches;
   int64_t budget_percent = 100;
 };
-
-// The most memory this process has held so far, in KiB.
-int64_t peak_kib() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6));
-  return 0;
-}
 
 void serve(TuneOptions& options) {
   const int64_t start_kib = peak_kib();
@@ -72,25 +60,17 @@ void serve(TuneOptions& options) {
       (std::ssize(batches) - 1) * 2 * block_bytes(bytes_of(batches[0].first.meta()));
   pool.reset_peak();
   size_t done = 0;
-  for (int64_t n = 0; std::cin >> n;) {
-    std::vector<double> ms, losses;
-    for (int64_t i = 0; i < n; ++i, ++done) {
-      const auto& [x, y] = batches[done % batches.size()];
-      const auto start = std::chrono::steady_clock::now();
-      losses.push_back(step(x, y).item());
-      ms.push_back(
-          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-              .count());
-    }
-    std::cout << Json{{"ms", ms},
-                      {"loss", losses},
-                      {"peak_kib", peak_kib()},
-                      {"start_kib", start_kib},
-                      {"planned", planned},
-                      {"held", pool.stats().peak.bytes + mapped - others}}
-                     .dump()
-              << std::endl;
-  }
+  const auto loss_of = [&](size_t i) {
+    const auto& [x, y] = batches[i % batches.size()];
+    return step(x, y).item();
+  };
+  const auto memory = [&] {
+    return Json{{"peak_kib", peak_kib()},
+                {"start_kib", start_kib},
+                {"planned", planned},
+                {"held", pool.stats().peak.bytes + mapped - others}};
+  };
+  for (int64_t n = 0; std::cin >> n;) answer(n, done, loss_of, memory);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // that exist already hand around, and a stream of its own to move bytes on, beside that of the
 // kernels. Events order the two: the host waits for no bytes. NCCL has no deadline, on the GPU and
 // where the host itself is in it, so a thread watches both: what was started has so long from when
-// this rank was ready for it. NCCL adds nothing here, and sees bytes: sums are ops (ops/collective),
-// in one order.
+// this rank was ready for it. NCCL adds nothing here, and sees bytes: sums are ops
+// (ops/collective), in one order.
 #include <nccl.h>
 
 #include <algorithm>
@@ -49,12 +49,27 @@ struct Nccl {
 #undef PLIMSOLL_NCCL
 };
 
+// The stream that bytes move on, and all events that were made to order it with that of kernels.
+struct Moving {
+  Moving() {
+    cuda::stream();  // opens the device
+    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+               "cudaStreamCreateWithFlags");
+  }
+  ~Moving() {
+    for (const cudaEvent_t event : events) cudaEventDestroy(event);
+    cudaStreamDestroy(stream);
+  }
+  Moving(const Moving&) = delete;
+  Moving& operator=(const Moving&) = delete;
+
+  cudaStream_t stream = nullptr;
+  std::vector<cudaEvent_t> events;
+};
+
 class NcclRanks final : public Ranks {
  public:
   NcclRanks(double timeout, std::unique_ptr<Ranks>& host) : timeout_(timeout), host_(*host) {
-    stream();  // opens the device
-    check_cuda(cudaStreamCreateWithFlags(&moving_, cudaStreamNonBlocking),
-               "cudaStreamCreateWithFlags");
     watcher_ = std::jthread([this](const std::stop_token& over) { watch(over); });
     connect();
     owned_ = std::move(host);
@@ -103,7 +118,7 @@ class NcclRanks final : public Ranks {
   // All that moved bytes are done before NCCL ends. One of the ranks may still write a save.
   void close() override {
     fly({.what = "close", .first = true}, [&] {
-      check_cuda(cudaStreamSynchronize(moving_), "cudaStreamSynchronize");
+      check_cuda(cudaStreamSynchronize(moving_.stream), "cudaStreamSynchronize");
       call(nccl_.CommDestroy(taken()), "close");
     });
     host_.close();
@@ -128,7 +143,7 @@ class NcclRanks final : public Ranks {
     flight.ready = event();
     flight.done = event();
     check_cuda(cudaEventRecord(flight.ready, stream()), "cudaEventRecord");
-    follow(moving_, flight.ready);
+    follow(moving_.stream, flight.ready);
     Flight* added = nullptr;  // stays where it is until it is queued and done
     {
       const std::lock_guard lock(mutex_);
@@ -136,7 +151,7 @@ class NcclRanks final : public Ranks {
       changed_.notify_all();
     }
     calls();
-    check_cuda(cudaEventRecord(added->done, moving_), "cudaEventRecord");
+    check_cuda(cudaEventRecord(added->done, moving_.stream), "cudaEventRecord");
     const std::lock_guard lock(mutex_);
     added->queued = true;
   }
@@ -163,17 +178,17 @@ class NcclRanks final : public Ranks {
     const auto& [kind, from, to, bytes, root, device] = collective;
     const auto count = static_cast<size_t>(bytes);
     if (kind == Collective::Kind::all_gather)
-      return nccl_.AllGather(from, to, count, ncclUint8, communicator_, moving_);
+      return nccl_.AllGather(from, to, count, ncclUint8, communicator_, moving_.stream);
     if (kind == Collective::Kind::broadcast)
       return nccl_.Broadcast(to, to, count, ncclUint8, static_cast<int>(root), communicator_,
-                             moving_);
+                             moving_.stream);
     ncclResult_t result = nccl_.GroupStart();
     for (int r = 0; r < static_cast<int>(size()) && result == ncclSuccess; ++r) {
       const auto* const sent = static_cast<const std::byte*>(from) + r * bytes;
       auto* const received = static_cast<std::byte*>(to) + r * bytes;
-      result = nccl_.Send(sent, count, ncclUint8, r, communicator_, moving_);
+      result = nccl_.Send(sent, count, ncclUint8, r, communicator_, moving_.stream);
       if (result == ncclSuccess)
-        result = nccl_.Recv(received, count, ncclUint8, r, communicator_, moving_);
+        result = nccl_.Recv(received, count, ncclUint8, r, communicator_, moving_.stream);
     }
     return result == ncclSuccess ? nccl_.GroupEnd() : result;
   }
@@ -258,19 +273,22 @@ class NcclRanks final : public Ranks {
   }
   cudaEvent_t event() {
     const std::lock_guard lock(mutex_);
-    if (free_.empty())
-      check_cuda(cudaEventCreateWithFlags(&free_.emplace_back(), cudaEventDisableTiming),
-                 "cudaEventCreateWithFlags");
-    const cudaEvent_t taken = free_.back();
-    free_.pop_back();
-    return taken;
+    if (!free_.empty()) {
+      const cudaEvent_t taken = free_.back();
+      free_.pop_back();
+      return taken;
+    }
+    cudaEvent_t made = nullptr;
+    check_cuda(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    moving_.events.push_back(made);
+    return made;
   }
 
   const Nccl nccl_;
   const double timeout_;
   Ranks& host_;
   std::unique_ptr<Ranks> owned_;  // the same; without close() they end all of them
-  cudaStream_t moving_ = nullptr;
+  Moving moving_;
   int64_t started_ = 0;
 
   std::mutex mutex_;  // guards what follows

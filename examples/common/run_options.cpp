@@ -24,7 +24,8 @@ void resolve_resume(Options& options) {
     options.resume_from = options.run;
     return;
   }
-  const fs::path from = options.resume_from;
+  const fs::path from = train::file_named(options.resume_from);
+  options.resume_from = from.string();
   std::error_code none;
   check<UsageError>(fs::exists(from, none), "--resume: there is no such run: ", from.string(),
                     ". Name the folder of one, or a file that it saved.");

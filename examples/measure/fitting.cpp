@@ -29,11 +29,13 @@ bool is_text(const FitModel& model) {
 std::unique_ptr<nn::Module> make_model(const FitModel& model, Device device) {
   nn::Initializer init{.placement = {.device = device}};
   if (model.tuning.config)
-    return std::make_unique<nn::Packed>(std::make_unique<nn::Decoder>(
-        model.tuning.config->decoder,
-        device == Device::null ? nn::null_weights(model.tuning.base_type())
-                               : nn::drawn_weights(init),
-        init, decoder_options(model.tuning, model.context)));
+    return as_usage("--lora", [&] {
+      return std::make_unique<nn::Packed>(std::make_unique<nn::Decoder>(
+          model.tuning.config->decoder,
+          device == Device::null ? nn::null_weights(model.tuning.base_type())
+                                 : nn::drawn_weights(init),
+          init, decoder_options(model.tuning, model.context)));
+    });
   if (model.name == "gpt") return make_gpt(model.gpt, /*checkpoint=*/false, init);
   if (model.name == "gpt2-124M") return make_gpt(kGpt2, /*checkpoint=*/false, init);
   if (model.name == "textcls")

@@ -90,11 +90,12 @@ struct Fit {
 Lanes predicted(const Program& program, const FitOptions& options);
 
 // The largest batch within `bytes` whose plan is the one without a budget, makes again what costs
-// up to a tenth of the step, or is the smallest that is found and does not double it. One example more was tried, and so
-// short a search found no plan for it. What fits, a Step runs with {.budget = bytes, .planning =
-// {CostModel::model, search_seconds}} where these are given, else with a search that is as long as
-// it takes to find as good a plan: plans are searched for the speed of CostModel::model, and those found are
-// judged at `speed`. For a device of other proportions another plan might cost less.
+// up to a tenth of the step, or is the smallest that is found and does not double it. One example
+// more was tried, and so short a search found no plan for it. What fits, a Step runs with
+// {.budget = bytes, .planning = {CostModel::model, search_seconds}} where these are given, else
+// with a search that is as long as it takes to find as good a plan: plans are searched for the
+// speed of CostModel::model, and those found are judged at `speed`. For a device of other
+// proportions another plan might cost less.
 Fit largest_batch(const TrainingStep& step, int64_t bytes, Recomputing recomputing,
                   const FitOptions& options);
 

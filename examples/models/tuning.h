@@ -36,4 +36,15 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Tuning& tuning);
 // For training: the loss is made without logits. UsageError: one of the others without --lora.
 nn::DecoderOptions decoder_options(const Tuning& tuning, int64_t context);
 
+// What `make` returns. What does not fit the model is of the command line: a ValueError becomes a
+// UsageError with the option in front.
+template <class Make>
+auto as_usage(const char* option, const Make& make) {
+  try {
+    return make();
+  } catch (const ValueError& e) {
+    fail<UsageError>(option, ": ", e.what());
+  }
+}
+
 }  // namespace plimsoll::examples

@@ -126,7 +126,7 @@ void SavedGpt::open_published(const GptSource& source) {
 }
 
 void SavedGpt::open_run(const GptSource& source) {
-  const fs::path from = source.run;
+  const fs::path from = train::file_named(source.run);
   std::error_code none;
   check<UsageError>(fs::exists(from, none), "--run: there is no such run: ", source.run,
                     ". Name the folder of one, or a file that it saved.");

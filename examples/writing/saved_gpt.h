@@ -32,7 +32,8 @@ struct GptSource {
 };
 
 // The newest save of a run is read while another process may train on: a save has its name only
-// when all of it is on the disk, and is not written to after that.
+// when all of it is on the disk. A set of ranks may be written anew, and is then read as it was or
+// as it is (formats/shards.h).
 class SavedGpt {
  public:
   // Reads everything but the weights. Errors, naming the option: UsageError for a source that is

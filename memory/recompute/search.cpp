@@ -95,8 +95,8 @@ class Search {
     if (candidate.outcome.possible) add(candidate);
   }
 
-  // The smallest peak of all, or one at most as high as `enough`: from one of the few plans with the
-  // least memory, some gaps changed at random, below the smallest so far.
+  // The smallest peak of all, or one at most as high as `enough`: from one of the few plans with
+  // the least memory, some gaps changed at random, below the smallest so far.
   void lower_smallest_peak(int64_t enough, int64_t effort, size_t few, int tries) {
     effort += evictor_.steps();
     for (int idle = 0; idle < tries && evictor_.steps() < effort; ++idle) {

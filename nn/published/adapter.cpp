@@ -64,8 +64,12 @@ void check_of_base(const formats::Safetensors& file, const std::string& name,
 
 LoraOptions read_adapter_options(const fs::path& folder) {
   data::check_folder(folder);
-  const std::string file = (folder / kConfig).string();
-  Json object = data::parse_object(data::read_text(file), {.reader = "adapter", .name = file});
+  const fs::path file = folder / kConfig;
+  return parse_adapter_options(data::read_text(file), file.string());
+}
+
+LoraOptions parse_adapter_options(std::string_view json, const std::string& file) {
+  Json object = data::parse_object(json, {.reader = "adapter", .name = file});
   for (auto field = object.begin(); field != object.end();)
     field = is_empty(*field) ? object.erase(field) : std::next(field);
   Fields fields(object, "adapter", file);

@@ -16,6 +16,7 @@
 namespace plimsoll::published {
 
 // DataError naming the file and the field.
+nn::LoraOptions parse_adapter_options(std::string_view json, const std::string& file);
 nn::LoraOptions read_adapter_options(const std::filesystem::path& folder);
 
 // Overwrites the adapters of a model that was made with those options. All or nothing: DataError

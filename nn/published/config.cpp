@@ -16,6 +16,7 @@ using nn::DecoderConfig;
 using nn::RotaryOptions;
 using nn::RotaryScaling;
 
+constexpr int64_t kMostLayers = 10'000;
 constexpr const char* kAsPublished = "Use the file as it was published.";
 
 DecoderActivation activation_of(Fields& fields, const std::string& name,
@@ -170,6 +171,9 @@ void read_llama(Fields& fields, DecoderConfig& c) {
   const bool qwen3 = c.architecture == "Qwen3ForCausalLM";
   c.width = fields.whole("hidden_size");
   c.layers = fields.whole("num_hidden_layers");
+  if (c.layers > kMostLayers)  // before any of them has a window
+    fields.refuse("num_hidden_layers", "there are too many layers",
+                  cat("Use at most ", kMostLayers, "."));
   c.heads = fields.whole("num_attention_heads");
   c.context = fields.whole("max_position_embeddings");
   c.feed_forward = fields.whole("intermediate_size");
@@ -197,7 +201,7 @@ void read_llama(Fields& fields, DecoderConfig& c) {
     if (!windowed && !fields.knows("sliding_window"))
       fields.refuse("sliding_window", "a field is missing", "null says that there is none.");
     if (windowed)
-      c.windows.assign(static_cast<size_t>(std::clamp<int64_t>(c.layers, 0, 100'000)),
+      c.windows.assign(static_cast<size_t>(std::max<int64_t>(c.layers, 0)),
                        fields.whole("sliding_window"));
     fields.ignore({"sliding_window"});
   }

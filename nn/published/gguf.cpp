@@ -47,6 +47,8 @@ void check_known(const DecoderConfig& c) {
     require(r.fast == 32 && r.slow == 1 && r.whole &&
                 std::abs(r.magnitude - (0.1 * std::log(r.factor) + 1)) < 1e-6,
             "other stretching of positions");
+  require(r.scaling != RotaryScaling::llama3 || std::string(architecture_of(c)) == "llama",
+          "stretching of positions as llama3");
 }
 
 std::vector<GgufField> fields_of(const DecoderConfig& c, GgufType type) {
@@ -176,7 +178,7 @@ void write_gguf(const fs::path& file, const nn::Decoder& model, const fs::path& 
   std::vector<GgufTensor> tensors;
   for (const NamedTensor& own : merged_weights(model))
     tensors.push_back(tensor_of(config, own, type));
-  if (config.rotary.scaling == RotaryScaling::llama3 && !config.like_gpt2)
+  if (config.rotary.scaling == RotaryScaling::llama3)
     tensors.push_back({"rope_freqs.weight", stretching(config), GgufType::f32});
   data::write_atomically(
       file, [&](const fs::path& to) { formats::write_gguf(to, fields, tensors); }, "gguf");

@@ -113,7 +113,10 @@ std::vector<GgufField> tokenizer_fields(const fs::path& from, int64_t vocabulary
   const auto add = [&](const char* key, auto value) {
     fields.push_back({std::string("tokenizer.ggml.") + key, std::move(value)});
   };
-  const auto id = [&](const char* key, int64_t value) { add(key, static_cast<uint32_t>(value)); };
+  // Configs may name what no token is.
+  const auto id = [&](const char* key, int64_t value) {
+    if (value >= 0 && value < vocabulary) add(key, static_cast<uint32_t>(value));
+  };
   add("model", std::string(attrs.characters ? "llama" : "gpt2"));
   add("pre", std::string(attrs.characters ? "default" : name_of(attrs.cut)));
   if (attrs.characters) {
@@ -127,7 +130,7 @@ std::vector<GgufField> tokenizer_fields(const fs::path& from, int64_t vocabulary
   const Json begin = json_of(from / "config.json", "config").value("bos_token_id", Json());
   if (!bpe.front().empty())
     id("bos_token_id", bpe.front().front());
-  else if (begin.is_number_unsigned() && begin.get<int64_t>() < vocabulary)
+  else if (begin.is_number_integer())
     id("bos_token_id", begin.get<int64_t>());
   if (!config.ends.empty()) id("eos_token_id", config.ends.front());
   const auto unknowns = std::ranges::find(table.kinds, int32_t{unknown});

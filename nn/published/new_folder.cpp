@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "data/atomic_file.h"
 
 namespace plimsoll::published {
 
@@ -45,9 +46,12 @@ void make_folder(const fs::path& folder, const std::string& who,
                    ": this is there already: ", whole.string(), ". Name a new folder.");
   const Fresh fresh(whole, who);
   write(fresh.path());
+  data::synchronise_files(fresh.path(), who);
   fs::rename(fresh.path(), whole, error);
   check<DataError>(!error, who, ": the folder cannot get its name: ", whole.string(), " (",
                    error.message(), "). Name one in a folder that exists and is yours.");
+  const fs::path parent = whole.parent_path();
+  data::synchronise_folder(parent.empty() ? "." : parent, who);
 }
 
 void write_text(const fs::path& file, std::string_view text) {

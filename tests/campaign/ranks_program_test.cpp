@@ -133,11 +133,14 @@ TEST(RankPrograms, LeaveSavesThatOtherProgramsRead) {
   };
   const std::string written = writes(dir.text("run1"));
   EXPECT_EQ(writes(dir.text("run3")), written);
-  EXPECT_EQ(writes(two[0].file.string()), written);
-  const Outcome outcome = run_shell(program(cat("train_transformer --resume ", two[0].file.string(),
-                                                " --ranks 1 --shard 0 --run ", dir.text("on"))));
-  EXPECT_EQ(outcome.code, 0) << outcome.output;
-  EXPECT_NE(outcome.output.find("training is over"), std::string::npos) << outcome.output;
+  for (const fs::path& named : {two[0].file, two[0].file.parent_path()}) {
+    EXPECT_EQ(writes(named.string()), written);
+    const std::string on = dir.text(cat("on from ", named.filename().string()));
+    const Outcome outcome = run_shell(program(cat("train_transformer --resume ", named.string(),
+                                                  " --ranks 1 --shard 0 --run '", on, "'")));
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    EXPECT_NE(outcome.output.find("training is over"), std::string::npos) << outcome.output;
+  }
 
   write_small_images(dir);
   const std::string pictures =

@@ -11,6 +11,7 @@
 #include "memory/step/step.h"
 #include "ops/ops.h"
 #include "tests/cuda/processes.h"
+#include "tests/cuda/simulated/living.h"
 #include "tests/train/rank_training.h"
 
 namespace plimsoll {
@@ -244,13 +245,14 @@ TEST(NcclRanks, SayThatNcclDoesNotStart) {
     try {
       open_on(Device::cuda, 30, ranks);
     } catch (const DeviceError& error) {
-      return cat(error.what(), gathered(*ranks, ranks->rank())[1]);
+      return cat(error.what(), gathered(*ranks, ranks->rank())[1], " ", simulated::living_streams(),
+                 " stream of kernels, ", simulated::living_events(), " events");
     }
     return std::string();
   });
   expect_all(ended,
              "cuda: NCCL does not start: unhandled system error. Give every rank a GPU of "
-             "its own; NCCL_DEBUG=WARN says more.1");
+             "its own; NCCL_DEBUG=WARN says more.1 1 stream of kernels, 0 events");
 }
 
 TEST(NcclRanks, AreRefusedWithoutTheLibrary) {

@@ -1,8 +1,8 @@
 // Ranks that are processes of their own, without MPI, as for a simulated GPU each: children of the
 // test, which starts no threads itself.
 //
-//   for (const Ended& rank : run_processes(2, [](std::unique_ptr<Ranks> ranks) { ...; return all; }))
-//     EXPECT_EQ(rank.left, "7 8");
+//   const auto all = run_processes(2, [](std::unique_ptr<Ranks> ranks) { ...; return text; });
+//   for (const Ended& rank : all) EXPECT_EQ(rank.left, "7 8");
 #pragma once
 
 #include <fcntl.h>

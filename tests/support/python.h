@@ -7,15 +7,15 @@
 //
 // The interpreter is python3, or what the environment variable PLIMSOLL_PYTHON names: of a virtual
 // environment that has the packages, for example. Who names one means it: what it lacks fails the
-// test, so that no comparison goes missing in silence; only kOptional may be missing there too.
+// test, so that no comparison goes missing in silence. Only torch, which is large, may be missing
+// there too: tests that need it are skipped then, whatever else they need.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
+#include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tests/support/shell.h"
@@ -23,9 +23,6 @@
 namespace plimsoll::python {
 
 using plimsoll::Outcome;
-
-// Large.
-constexpr std::string_view kOptional[] = {"torch"};
 
 inline bool is_named() {
   const char* named = std::getenv("PLIMSOLL_PYTHON");
@@ -57,21 +54,31 @@ inline bool has(const std::string& packages) {
   return run_words({"-c", "import " + packages}).code == 0;
 }
 
+// Those of them that cannot.
+inline std::string missing_of(const std::string& packages) {
+  if (has(packages)) return "";
+  std::string missing;
+  std::istringstream all(packages);
+  for (std::string name; all >> name;) {
+    if (name.back() == ',') name.pop_back();
+    if (!has(name)) missing += (missing.empty() ? "" : ", ") + name;
+  }
+  return missing;
+}
+
 // Whether a test may be skipped that has not got these.
 inline bool may_lack(const std::string& packages) {
   if (!is_named()) return true;
-  const bool optional = std::ranges::any_of(
-      kOptional, [&](std::string_view name) { return packages.find(name) != packages.npos; });
-  return optional && has("sys");  // it runs
+  return packages.find("torch") != packages.npos && !has("torch") && has("sys");  // it runs
 }
 
-#define NEEDS_PYTHON(packages)                                                                  \
-  if (!plimsoll::python::has(packages)) {                                                       \
-    const std::string lack = plimsoll::python::interpreter() + " cannot import " + (packages) + \
-                             ": set PLIMSOLL_PYTHON to one that can";                           \
-    if (!plimsoll::python::may_lack(packages)) FAIL() << lack << ", or to nothing";             \
-    GTEST_SKIP() << lack;                                                                       \
-  }                                                                                             \
+#define NEEDS_PYTHON(packages)                                                                \
+  if (const std::string missing = plimsoll::python::missing_of(packages); !missing.empty()) { \
+    const std::string lack = plimsoll::python::interpreter() + " cannot import " + missing +  \
+                             ": set PLIMSOLL_PYTHON to one that can";                         \
+    if (!plimsoll::python::may_lack(packages)) FAIL() << lack << ", or to nothing";           \
+    GTEST_SKIP() << lack;                                                                     \
+  }                                                                                           \
   static_assert(true)
 
 }  // namespace plimsoll::python

@@ -69,6 +69,69 @@ TEST(RankTrainers, GoOnWithAnotherNumber) {
   }
 }
 
+// A set is named by its folder too.
+TEST(RankTrainers, GoOnFromTheFolderOfASet) {
+  const TemporaryFolder dir;
+  TrainOptions options = options_for(Precision::f32, true);
+  const Left whole = train(1, options, dir.text("whole"))[0];
+  options.stop_after = 8;
+  train(2, options, dir.text("part"));
+  const std::filesystem::path index = list_saves(dir / "part" / "saves")[0].file;
+  options.stop_after = 0;
+  options.resume = true;
+  std::vector<Left> left;
+  for (const auto& named : {index, index.parent_path()}) {
+    options.resume_from = named.string();
+    left.push_back(train(2, options, dir.text(cat("on from ", named.filename().string())))[1]);
+    EXPECT_EQ(left.back().bits, whole.bits);
+    EXPECT_LT(std::ranges::count(left.back().log, '\n'), std::ranges::count(whole.log, '\n'));
+  }
+  EXPECT_EQ(left[1], left[0]);
+}
+
+// Ranks that keep what they were told to be at, and how late others may then be.
+class NotedRanks : public Ranks {
+ public:
+  explicit NotedRanks(Ranks& ranks) : ranks_(ranks) {}
+  int64_t rank() const override { return ranks_.rank(); }
+  int64_t size() const override { return ranks_.size(); }
+  int64_t local_size() const override { return ranks_.local_size(); }
+  Ticket start(const Collective& collective) override { return ranks_.start(collective); }
+  void wait(Ticket ticket) override { ranks_.wait(ticket); }
+  void wait_all() override { ranks_.wait_all(); }
+  [[noreturn]] void abort(int, const std::string& sentence) override { fail<StateError>(sentence); }
+  void note(const std::string& what, double times) override {
+    notes.push_back(cat(what, " ", times));
+  }
+
+  std::vector<std::string> notes;
+
+ private:
+  Ranks& ranks_;
+};
+
+// A save waits for the slowest rank to have written the one before.
+TEST(RankTrainers, MayBeLateWhereThereIsASave) {
+  const TemporaryFolder dir;
+  TrainOptions options = options_for(Precision::f32, true);
+  options.epochs = 1;
+  options.save_every = 8;
+  options.ranks = 2;
+  options.run = dir.text("run");
+  run_ranks(2, [&](Ranks& ranks) {
+    NotedRanks noted(ranks);
+    const RanksScope scope(&noted);
+    Digits().train(options);
+    EXPECT_EQ(noted.notes,
+              (std::vector<std::string>{
+                  "before the first step 10", "in the batches 1 to 8 1",
+                  "in the save after 8 batches 3", "in the batches 9 to 16 3",
+                  "in the save after 16 batches 3", "in the batches 17 to 20 3",
+                  "in the save after 20 batches 3", "in the evaluation after 20 batches 3",
+                  "in the save after 20 batches 3", "at the end of training 10"}));
+  });
+}
+
 // What one of them is asked, all of them hear.
 TEST(RankTrainers, StopTogether) {
   const TemporaryFolder dir;

@@ -1,5 +1,5 @@
-// What saves say, whoever wrote them: a run on several ranks leaves other files than one process, and
-// the same states.
+// What saves say, whoever wrote them: a run on several ranks leaves other files than one process,
+// and the same states.
 //
 //   EXPECT_TRUE(saved_text(one / "saves") == saved_text(four / "saves"));
 #pragma once

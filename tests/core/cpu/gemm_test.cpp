@@ -125,8 +125,8 @@ void add_pairs(const Case& c, const Stored<float>& a, const Stored<float>& b, Ma
       }
 }
 
-// By pieces, and yet to the bit what the product of the whole operands is, widened or in pairs, when
-// it is rounded.
+// By pieces, and yet to the bit what the product of the whole operands is, widened or in pairs,
+// when it is rounded.
 template <class T>
 void expect_16_bit_product(const Case& c, bool has_bias, std::mt19937& random) {
   const auto rounded = [](Matrix<float> x) {

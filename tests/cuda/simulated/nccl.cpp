@@ -5,8 +5,8 @@
 //
 // Simulated streams run when somebody waits for them, and a rank would wait for ever for one whose
 // host is not interested in its own GPU. So a thread waits for the stream of each communicator,
-// late: what reads too early still finds nothing. Every second call is as early as it may be: what it
-// sends is read at once when all is done that its stream waits for.
+// late: what reads too early still finds nothing. Every second call is as early as it may be: what
+// it sends is read at once when all is done that its stream waits for.
 //
 // SIMULATED_NCCL_FOLDER: where the file lies that all of them map, instead of /dev/shm.
 // SIMULATED_NCCL_FAILS=n: the n-th call of this process, of which the start is the first, is an

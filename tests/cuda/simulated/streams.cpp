@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda_runtime.h"
+#include "living.h"
 
 namespace simulated {
 
@@ -35,6 +36,7 @@ namespace {
 std::recursive_mutex mutex;            // guards all streams, and runs one kernel at a time
 std::set<Stream*> streams;             // for good
 std::map<const char*, size_t> pinned;  // bytes of each block
+std::atomic<int> stream_count = 0, event_count = 0;
 thread_local Stream* recording = nullptr;
 
 // What must not be called by a thread that records.
@@ -70,6 +72,9 @@ void run_all() {
 
 }  // namespace
 
+int living_streams() { return stream_count; }
+int living_events() { return event_count; }
+
 cudaError_t queue(cudaStream_t stream, Work work) {
   const std::lock_guard lock(mutex);
   if (stream->recorded)
@@ -86,6 +91,13 @@ using namespace simulated;
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const std::lock_guard lock(mutex);
   streams.insert(*stream = new Stream);
+  ++stream_count;
+  return cudaSuccess;
+}
+
+// What is on it is still done, and waited for by others.
+cudaError_t cudaStreamDestroy(cudaStream_t) {
+  --stream_count;
   return cudaSuccess;
 }
 
@@ -97,6 +109,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   *event = new Event;
+  ++event_count;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  --event_count;
   return cudaSuccess;
 }
 

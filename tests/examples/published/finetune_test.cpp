@@ -78,8 +78,14 @@ TEST_F(Finetune, GoesOnInAnotherProcessWithTheSameBits) {
     const Outcome part = run(command(tune + path("parts" + base) + " --stop-after 7"));
     EXPECT_EQ(part.code, 0) << part.output;
     EXPECT_FALSE(fs::exists(*dir_ / ("parts" + base) / "adapter"));
+    for (const char* left : {"adapter.unfinished", "adapter.unfinished.1234.tmp"})  // by a kill
+      fs::create_directories(*dir_ / ("parts" + base) / left / "any");
+    fs::create_directories(*dir_ / ("parts" + base) / "adapter.unfinished notes");
     const Outcome rest = run("finetune --resume " + path("parts" + base));
     EXPECT_EQ(rest.code, 0) << rest.output;
+    EXPECT_EQ(data::names_in(*dir_ / ("parts" + base)),
+              (std::vector<std::string>{"adapter", "adapter.unfinished notes", "config.toml",
+                                        "log.csv", "metrics.jsonl", "saves"}));
     const auto adapter = [&](const std::string& name) {
       return data::read_text(*dir_ / (name + base) / "adapter" / "adapter_model.safetensors");
     };
@@ -177,6 +183,10 @@ TEST_F(Finetune, APlanNeedsNoTraining) {
         << planned.output;
   }
   expect_refusal(fit + " --context 65", 2, "--context: ");
+  expect_refusal(fit + " --lora 100000", 2,
+                 "--lora: lora: the rank is not 1 to 16: 100000 for a matrix of 16 x 16.");
+  expect_refusal(fit + " --lora 2 --lora-targets nothing", 2,
+                 "--lora: lora: the target matches nothing: nothing in LlamaForCausalLM");
   expect_refusal("fit --vram 1MiB --model lenet --lora 3", 2,
                  "--lora: --model lenet has no base: it takes no --lora.");
 }

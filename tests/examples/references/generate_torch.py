@@ -2,8 +2,9 @@
 
     generate_torch.py FOLDER
 
-writes weights.safetensors, as GPT2Model names them, and theirs.safetensors: 200 greedy tokens behind
-a prompt, scores, and the tokens that temperature, top_k and top_p leave of them, in that order.
+writes weights.safetensors, as GPT2Model names them, and theirs.safetensors: 200 greedy tokens
+behind a prompt, scores, and the tokens that temperature, top_k and top_p leave of them, in that
+order.
 """
 import sys
 

@@ -94,6 +94,14 @@ TEST(PublishedConfig, RefusesSizesThatOverflow) {
   }
 }
 
+// Each layer has a window, and there are as many as the file says.
+TEST(PublishedConfig, RefusesLayersBeforeTheyHaveWindows) {
+  EXPECT_EQ(refusal("\"num_hidden_layers\": 2",
+                    "\"num_hidden_layers\": 4000000000, \"sliding_window\": 8"),
+            "config: there are too many layers: f has num_hidden_layers 4000000000. Use at most "
+            "10000.");
+}
+
 TEST(PublishedConfig, RefusesWhatIsNotKnownByName) {
   EXPECT_EQ(refusal("LlamaForCausalLM", "PhiForCausalLM"),
             "config: this architecture is not known: f has architectures [\"PhiForCausalLM\"]. "

@@ -90,6 +90,23 @@ TEST(PublishedGguf, TokensThatAreCharactersHaveScores) {
   EXPECT_EQ(std::get<uint32_t>(fields["tokenizer.ggml.unknown_token_id"]), 0U);
 }
 
+// Configs name ends that no token is.
+TEST(PublishedGguf, EndsAreTokens) {
+  const data::TemporaryFolder dir;
+  const auto written = [&](const std::string& text) {
+    const fs::path folder = small_folder(dir, "ends", config_with(", \"eos_token_id\": 2", text));
+    add_tokenizer(folder);
+    for (const formats::GgufField& field : tokenizer_fields(folder, 300))
+      if (field.key == "tokenizer.ggml.eos_token_id")
+        return static_cast<int64_t>(std::get<uint32_t>(field.value));
+    return int64_t{-1};
+  };
+  EXPECT_EQ(written(", \"eos_token_id\": 299"), 299);
+  EXPECT_EQ(written(", \"eos_token_id\": 300"), -1);
+  EXPECT_EQ(written(", \"eos_token_id\": -1"), -1);
+  EXPECT_EQ(written(""), -1);
+}
+
 TEST(PublishedGguf, RefusesWhatLlamaCppHasNot) {
   const data::TemporaryFolder dir;
   const fs::path folder = small_folder(dir);
@@ -110,6 +127,17 @@ TEST(PublishedGguf, RefusesWhatLlamaCppHasNot) {
   EXPECT_EQ(refusal(*load(gelu, init), gelu),
             "gguf: llama.cpp's llama has no other activation: this LlamaForCausalLM does. Keep it "
             "in its folder.");
+  const fs::path stretched = small_folder(
+      dir, "stretched",
+      config_with("\"rope_scaling\": null",
+                  "\"head_dim\": 4, \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8.0, "
+                  "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
+                  "\"original_max_position_embeddings\": 32}",
+                  config_with("LlamaForCausalLM", "Qwen3ForCausalLM")));
+  add_tokenizer(stretched);
+  EXPECT_EQ(refusal(*load(stretched, init), stretched),
+            "gguf: llama.cpp's qwen3 has no stretching of positions as llama3: this "
+            "Qwen3ForCausalLM does. Keep it in its folder.");
   EXPECT_EQ(refusal(*model, gelu), "gguf: the config is of another model: " + gelu.string() +
                                        ". Name the folder that the model came from.");
   std::ofstream(dir / "there.gguf") << "x";
@@ -127,21 +155,6 @@ TEST(PublishedGguf, RefusesWhatLlamaCppHasNot) {
   EXPECT_NE(why.find("holds 70000, which no number in f16 is."), why.npos) << why;
   for (const auto& entry : fs::directory_iterator(dir.path()))
     EXPECT_EQ(entry.path().string().find(".tmp"), std::string::npos) << entry.path();
-}
-
-TEST(Gguf, RefusesWhatIsNoTensorOfTheFormat) {
-  const data::TemporaryFolder dir;
-  const auto refusal = [&](std::vector<formats::GgufTensor> tensors) {
-    return error_of<ValueError>([&] { formats::write_gguf(dir / "a", {}, tensors); });
-  };
-  EXPECT_EQ(refusal({{"a", ones({2, 33}), GgufType::q8_0}}),
-            "gguf: rows are no whole blocks of 32: a is [2, 33] for q8_0. Use f16 for it.");
-  EXPECT_EQ(refusal({{"a", ones({2})}, {"a", ones({2})}}),
-            "gguf: the name a is taken. Give every tensor a name of its own.");
-  EXPECT_EQ(refusal({{"a", ones({2}, {DType::i64})}}),
-            "gguf: this is no tensor of 1 to 4 axes of a floating type: a is i64 [2] on cpu. Leave "
-            "it out.");
-  EXPECT_FALSE(fs::exists(dir / "a"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Reads a set of safetensors files as transformers and as safetensors do, and compares it with one file.
+"""Reads a set of safetensors files as transformers and as safetensors do, and compares it with one.
 
     python3 read_set.py FOLDER FILE
 
