@@ -9,6 +9,7 @@
 #include "data/atomic_file.h"
 #include "data/file.h"
 #include "data/text/bpe_files.h"
+#include "data/text/chat_templates.h"
 #include "examples/common/chat_data.h"
 #include "examples/common/recipe.h"
 #include "examples/common/report.h"
@@ -154,9 +155,9 @@ int main(int argc, char** argv) {
   app.group("Data");
   app.add_option("--data", options.data, "JSON lines with conversations: {\"messages\": [...]}")
       ->capture_default_str();
-  app.add_option("--template", options.chat_template,
-                 "How they become a text: chatml, qwen2, smollm2, llama3 or zephyr [the "
-                 "tokenizer's own]");
+  app.add_option(
+      "--template", options.chat_template,
+      "How they become a text [the tokenizer's own]: " + plimsoll::data::template_names());
   app.add_option("--context", options.context,
                  "Tokens of a row; 0: as many as the longest conversation has")
       ->check(whole_number(0, kMany))

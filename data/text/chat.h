@@ -1,15 +1,17 @@
 // Conversations to train on: JSON lines, and the templates by which they become one text.
 //
 //   const std::vector<Conversation> all = read_conversations("chat.jsonl");
-//   const ChatTemplate form = find_template(read_text("model/tokenizer_config.json"), "f");
-//   const ChatText chat = form.text(all[0]);          // and which parts of it are answers
+//   const ChatTemplate form = template_named("chatml");  // data/text/chat_templates.h
+//   const ChatText chat = form.text(all[0], "chat.jsonl line 1");  // and which parts are answers
 //
 // A line: {"messages": [{"role": "system", "content": "..."}, {"role": "user", "content": "..."},
 // {"role": "assistant", "content": "..."}]}: perhaps a system's message, then users and answers in
 // turn, an answer last.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,28 +35,35 @@ std::vector<Conversation> parse_conversations(std::string_view text, const std::
 
 struct ChatText {
   std::string text;
-  std::vector<std::pair<size_t, size_t>> answers;  // [begin, end) in it, with what ends them
+  // [begin, end) in it: all that a model writes, from behind what asks for it to what ends it.
+  std::vector<std::pair<size_t, size_t>> answers;
 };
 
-// What stands around a message, as data. "" in front of a system's message where there is none.
+// What stands around a content.
+struct Around {
+  std::string before, after;
+  bool trims = false;  // blanks around the content, those that Python's strip() takes
+};
+
+// What stands around messages, as data.
 struct ChatTemplate {
-  std::string name;
-  std::string begin;                    // of the text: the first special token, where it says it
-  std::string before_role, after_role;  // around "system", "user", "assistant"
-  std::string after_content;            // ends a message, and an answer
-  std::string between;                  // behind it
-  std::string default_system;           // of a conversation without a system's message
-  bool trims = false;                   // blanks around contents
+  // Where a system's text goes: before all else, into the first user's message, nowhere.
+  enum class SystemPlace : uint8_t { front, in_user, nowhere };
 
-  ChatText text(const Conversation& conversation) const;
+  std::string name = "";
+  std::string begin = "";  // of the text: the first special token, where it says it
+  Around system = {}, user = {}, answer = {};
+  std::string prompt = "";   // in front of an answer: what asks a model for it
+  std::string between = "";  // behind an answer
+  SystemPlace system_place = SystemPlace::front;
+  std::optional<std::string> default_system = {};  // of a conversation without a system's message
+  // Around the reasoning of the last answer, which its content has in front, between the two, or
+  // has not; earlier answers lose theirs. Nothing: a content is written as it is.
+  Around thinking = {};
+
+  // Messages of the form that read_conversations() checks. DataError naming the place: one that
+  // this template cannot write.
+  ChatText text(const Conversation& conversation, const std::string& place) const;
 };
-
-// Those known: chatml, qwen2, smollm2, llama3 and zephyr. DataError naming them for another.
-const ChatTemplate& template_named(const std::string& name);
-
-// The one that a tokenizer_config.json has as its chat_template, word for word but for blanks that
-// print nothing; with the bos_token and eos_token of that file. DataError where there is none, or
-// one that is not known.
-ChatTemplate find_template(std::string_view tokenizer_config, const std::string& file);
 
 }  // namespace plimsoll::data

@@ -38,7 +38,7 @@ ChatData::Tokens tokens_of(data::Conversation conversation, const data::ChatTemp
                            const data::BytePairEncoding& bpe, const std::string& place) {
   for (data::Message& message : conversation.messages)
     message.content = data::normalized(message.content, {.nfc = bpe.normalization().nfc}, false);
-  const data::ChatText chat = form.text(conversation);
+  const data::ChatText chat = form.text(conversation, place);
   const std::vector<int32_t> ids = bpe.encode(chat.text);
   const std::vector<size_t> ends = ends_of(ids, chat.text, bpe, place);
   ChatData::Tokens tokens;

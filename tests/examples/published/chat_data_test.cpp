@@ -6,6 +6,7 @@
 
 #include "autograd/no_grad.h"
 #include "data/text/bpe_files.h"
+#include "data/text/chat_templates.h"
 #include "nn/decoder/packed.h"
 #include "ops/ops.h"
 #include "tests/data/byte_tokenizer.h"

