@@ -33,8 +33,10 @@ struct TuneOptions : Options {
 
 data::ChatTemplate template_of(const TuneOptions& options) {
   if (!options.chat_template.empty()) return data::template_named(options.chat_template);
-  const fs::path file = fs::path(options.model) / "tokenizer_config.json";
-  return data::find_template(data::read_text(file), file.string());
+  const fs::path folder = options.model, file = folder / "tokenizer_config.json";
+  const fs::path jinja = folder / "chat_template.jinja";
+  return data::find_template(data::read_text(file), file.string(),
+                             fs::exists(jinja) ? data::read_text(jinja) : "");
 }
 
 ChatData read_chat(const TuneOptions& options) {

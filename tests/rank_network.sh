@@ -22,8 +22,8 @@ cleanup() {
   rm -rf "$folder"
 }
 trap cleanup EXIT
-wrong=0
-complain() { echo "WRONG: $*"; wrong=$((wrong + 1)); }
+: > "$folder/wrong"
+complain() { echo "WRONG: $*" | tee -a "$folder/wrong" >&2; }  # in a subshell too
 
 for host in "$a" "$b"; do
   ip netns add "$host" || { echo "this machine allows no network namespaces"; exit 1; }
@@ -152,5 +152,6 @@ if [ "$cuts" -gt 0 ]; then
   [ "$bytes" = 0 ] || complain "the bits are others"
 fi
 echo "$cuts cuts: all ranks gone after at most $longest ms"
+wrong="$(grep -c ^WRONG "$folder/wrong")"
 echo "$wrong things are wrong"
 [ "$wrong" = 0 ]

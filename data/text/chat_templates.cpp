@@ -137,6 +137,17 @@ ChatTemplate with_tokens(ChatTemplate form, const Tokens& tokens) {
   return form;
 }
 
+// "..." or [{"name": "default", "template": "..."}, ...]; "" for anything else.
+std::string text_of(const Json& chat_template) {
+  if (chat_template.is_string()) return chat_template;
+  if (!chat_template.is_array()) return "";
+  for (const Json& one : chat_template)
+    if (one.is_object() && one.value("name", Json()) == "default" &&
+        one.value("template", Json()).is_string())
+      return one["template"];
+  return "";
+}
+
 }  // namespace
 
 std::string template_names() {
@@ -153,12 +164,13 @@ const ChatTemplate& template_named(const std::string& name) {
                   template_names(), ".");
 }
 
-ChatTemplate find_template(std::string_view tokenizer_config, const std::string& file) {
+ChatTemplate find_template(std::string_view tokenizer_config, const std::string& file,
+                           const std::string& jinja) {
   const Json config = parse_object(tokenizer_config, {.reader = "chat", .name = file});
-  const Json jinja = config.value("chat_template", Json());
-  check<DataError>(jinja.is_string(), "chat: there is no chat_template: ", file, ". Say which of ",
+  const std::string text = jinja.empty() ? text_of(config.value("chat_template", Json())) : jinja;
+  check<DataError>(!text.empty(), "chat: there is no chat_template: ", file, ". Say which of ",
                    template_names(), " it is.");
-  const uint64_t hash = hash_of(jinja.get<std::string>());
+  const uint64_t hash = hash_of(text);
   for (const Known& known : known_templates()) {
     if (std::ranges::find(known.hashes, hash) == known.hashes.end()) continue;
     Tokens tokens;
@@ -170,9 +182,8 @@ ChatTemplate find_template(std::string_view tokenizer_config, const std::string&
   }
   std::array<char, 17> digits{};
   std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
-  fail<DataError>("chat: the chat_template is not known: ", file, " has ",
-                  shown(jinja.get<std::string>()), ", of hash 0x", digits.data(), ". Say which of ",
-                  template_names(), " it is.");
+  fail<DataError>("chat: the chat_template is not known: ", file, " has ", shown(text),
+                  ", of hash 0x", digits.data(), ". Say which of ", template_names(), " it is.");
 }
 
 }  // namespace plimsoll::data

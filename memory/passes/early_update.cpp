@@ -18,9 +18,12 @@ bool writes(const Instruction& instruction, size_t input) {
 // An update waits for a gradient. What waits for nothing, such as a step counter, saves nothing by
 // going early: it only makes way for the updates that read it.
 bool is_update(const Program& program, const Instruction& instruction) {
-  return instruction.op->mutates && std::ranges::any_of(instruction.in, [&](const Operand& in) {
-           return program.buffers[in.buffer].kind == Buffer::Kind::temporary;
-         });
+  if (!instruction.op->mutates) return false;
+  for (size_t k = 0; k < instruction.in.size(); ++k)
+    if (!writes(instruction, k) &&
+        program.buffers[instruction.in[k].buffer].kind == Buffer::Kind::temporary)
+      return true;
+  return false;
 }
 
 // Which instructions move: those that write in place, and those that make of nothing what these
@@ -69,7 +72,7 @@ void hold_back(const Program& program, const std::vector<bool>& moves, std::vect
     const Instruction& instruction = program.instructions[i];
     if (moves[i] && !is_update(program, instruction)) {
       int latest = i;
-      for (const Operand& out : instruction.out) latest = touched[out.buffer];
+      for (const Operand& out : instruction.out) latest = std::min(latest, touched[out.buffer]);
       for (size_t k = 0; k < instruction.in.size(); ++k) {
         const int buffer = instruction.in[k].buffer;
         latest = std::min(latest, writes(instruction, k) ? touched[buffer] : written[buffer]);

@@ -12,8 +12,8 @@ namespace plimsoll {
 
 // Moves each instruction that writes in place and reads a temporary to the front as far as it can
 // go: after those that make what it reads, that read what it writes, and that write what it reads
-// or writes. Others that write in place, such as step counters, and zeros that a sum begins with, go
-// only where these need them. All other instructions keep their order, and every value its bits.
+// or writes. Others that write in place, such as step counters, and zeros that a sum begins with,
+// go only where these need them. All other instructions keep their order, and every value its bits.
 // Buffers must not share memory.
 Program update_early(Program program);
 

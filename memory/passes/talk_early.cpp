@@ -184,7 +184,7 @@ class Order {
     wait.in.push_back(ticket);
     wait.out.clear();
     order_.push_back(std::move(wait));
-    if (const auto next = next_gather_[i]) emit(*next);
+    if (const auto next = next_gather_[i]; next && !made_[*next]) emit(*next);
   }
 
   Program program_;

@@ -18,11 +18,16 @@ PlannedProgram without_budget(const Program& captured) {
   return {std::move(program), std::move(plan)};
 }
 
-PlannedProgram exchanging_beside(const PlannedProgram& planned) {
-  Program early = talk_early(update_early(planned.program));
-  Plan plan = make_plan(early);
-  plan.recompute = planned.plan.recompute;
-  return {std::move(early), std::move(plan)};
+int64_t taken_by(const PlannedProgram& planned) {
+  return planned.plan.total_bytes() + planned.plan.result_bytes;
+}
+
+// The plan of a budget with exchanges beside the computation of `program`, which is its own.
+PlannedProgram exchanging_beside(const PlannedProgram& planned, Program program) {
+  PlannedProgram beside{talk_early(std::move(program)), {}};
+  beside.plan = make_plan(beside.program);
+  beside.plan.recompute = planned.plan.recompute;
+  return beside;
 }
 
 }  // namespace
@@ -46,21 +51,31 @@ BudgetPlanner budget_planner(Program captured, BudgetOptions options, const Budg
   return {std::move(orders), options, {}, like};
 }
 
-// What is on its way to other ranks needs room beside the computation. Where a plan leaves none, one
-// for less is made: to recompute a little more costs less than to wait for the network.
+// What is on its way to other ranks needs room beside the computation. Where a plan leaves none,
+// one for less is taken that adds little to the step: to wait for the network costs more.
 PlannedProgram plan_within(const BudgetPlanner& planner, int64_t bytes, int64_t elsewhere) {
+  constexpr double kMostAdded = 0.05;  // of a step
+  const int64_t room = bytes - elsewhere;
   PlannedProgram planned = planner.plan_within(bytes, elsewhere);
   if (!exchanges(planned.program)) return planned;
-  PlannedProgram beside = exchanging_beside(planned);
-  const int64_t missing = beside.plan.total_bytes() + beside.plan.result_bytes + elsewhere - bytes;
-  if (missing <= 0) return beside;
+  planned.plan.recompute.larger_budget = 0;  // says nothing of exchanges
+  PlannedProgram early = exchanging_beside(planned, update_early(planned.program));
+  if (taken_by(early) <= room) return early;
+  const int64_t missing = taken_by(early) - room;
+  early = exchanging_beside(planned, planned.program);
+  if (taken_by(early) <= room) return early;
   try {
-    beside = exchanging_beside(planner.plan_within(bytes - missing, elsewhere));
+    PlannedProgram smaller = planner.plan_within(bytes - missing, elsewhere);
+    Recompute& recompute = smaller.plan.recompute;
+    const double more = recompute.added_seconds - planned.plan.recompute.added_seconds;
+    if (!exchanges(smaller.program) || more > kMostAdded * recompute.step_seconds) return planned;
+    recompute.budget = bytes;
+    recompute.larger_budget = 0;
+    early = exchanging_beside(smaller, update_early(smaller.program));
   } catch (const BudgetError&) {
     return planned;
   }
-  const bool fits = beside.plan.total_bytes() + beside.plan.result_bytes + elsewhere <= bytes;
-  return fits ? beside : planned;
+  return taken_by(early) <= room ? early : planned;
 }
 
 PlannedProgram plan_step(const Program& captured, const StepBudget& budget) {

@@ -30,7 +30,7 @@ BudgetPlanner budget_planner(Program captured, BudgetOptions options,
                              const BudgetPlanner* like = nullptr);
 
 // What a planner makes of a budget, with exchanges beside the computation where there is room for
-// what is in flight. BudgetError as plan_step().
+// what is in flight, or where to recompute a little more makes room. BudgetError as plan_step().
 PlannedProgram plan_within(const BudgetPlanner& planner, int64_t bytes, int64_t elsewhere = 0);
 
 // The program as it runs, with its plan. What costs no time is done always, recompute where a

@@ -215,5 +215,24 @@ TEST(DataChat, UnknownTemplatesAreRefused) {
   EXPECT_TRUE(error.ends_with(known)) << error;
 }
 
+// Newer folders have a file of its own for it, or several in the config.
+TEST(DataChat, TemplatesMayLieBesideTheConfigOrAmongOthers) {
+  const std::string loop =
+      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + "
+      "message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ "
+      "'<|im_start|>assistant\n' }}{% endif %}";
+  EXPECT_EQ(find_template("{}", "f", loop).name, "chatml");
+  EXPECT_EQ(find_template(R"({"chat_template": "{{ x }}"})", "f", loop).name, "chatml");
+  std::string text;
+  for (const char c : loop) text += c == '\n' ? std::string("\\n") : std::string(1, c);
+  EXPECT_EQ(find_template(R"({"chat_template": [{"name": "tool_use", "template": "x"}, )"
+                          R"({"name": "default", "template": ")" +
+                              text + "\"}]}",
+                          "f")
+                .name,
+            "chatml");
+  EXPECT_THROW(find_template(R"({"chat_template": [{"name": "default"}, 3]})", "f"), DataError);
+}
+
 }  // namespace
 }  // namespace plimsoll::data

@@ -83,7 +83,6 @@ TEST(Gathers, ComeAgainOnTheWayBack) {
   EXPECT_LE(held(again), 3 * block_bytes(one));
 }
 
-// A copy in 16 bits is made again with what it is a copy of, which does not stay for it.
 // While a layer computes, what the next one needs is on its way.
 TEST(Gathers, StartWhenTheOneBeforeIsThere) {
   const Layers layers(3);
@@ -93,6 +92,34 @@ TEST(Gathers, StartWhenTheOneBeforeIsThere) {
                    "exp", "mul", "sin", "mul", "sin", "mul", "sin"}));
 }
 
+// One op may need two of them, as a convolution a weight and a bias.
+TEST(Gathers, StartOnceEach) {
+  const Layers layers(3);
+  const Program beside = talk_early(gather_late(captured([&](std::span<const Tensor> in) {
+    const std::vector<Tensor> all = layers.gathered();
+    return std::vector{exp(in[0] + maximum(all[0], all[1])) * all[2]};
+  })));
+  EXPECT_EQ(names(beside),
+            (Names{"start_all_gather", "start_all_gather", "wait_all_gather", "wait_all_gather",
+                   "start_all_gather", "maximum", "add", "exp", "wait_all_gather", "mul"}));
+}
+
+// What is there before its part is updated is not gathered anew behind that.
+TEST(Gathers, StartBeforeTheirPartsChange) {
+  const Layers layers(2);
+  const Tensor rate = ones({}, {DType::f64}), steps = ones({}, {DType::i64});
+  const Program beside = talk_early(captured([&](std::span<const Tensor> in) {
+    const std::vector<Tensor> all = layers.gathered();
+    for (const size_t i : {1, 0})
+      sgd_update(layers.parts[i], slice(in[0], 0, 0, Layers::kPart), {}, steps, rate);
+    return std::vector{exp(in[0] + all[0]), exp(in[0] + all[1])};
+  }));
+  EXPECT_EQ(names(beside),
+            (Names{"start_all_gather", "start_all_gather", "wait_all_gather", "sgd_update",
+                   "wait_all_gather", "sgd_update", "add", "exp", "add", "exp"}));
+}
+
+// A copy in 16 bits is made again with what it is a copy of, which does not stay for it.
 TEST(Gathers, TakeWithThemWhatIsMadeOfThemAlone) {
   const Layers layers(6);
   const Program again = gather_again(captured([&](std::span<const Tensor> in) {

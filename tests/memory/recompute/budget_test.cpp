@@ -169,8 +169,6 @@ TEST(MemoryBudget, ALargerBudgetNeverCostsMoreTime) {
   EXPECT_GE(pairs, 200);
 }
 
-// What is said of the step that keeps all is in its own arena, and of the plans that fit the
-// cheapest is taken.
 // Near the smallest memory a little more is worth much: the plan says so, and it is so.
 TEST(MemoryBudget, SaysWhereALittleMoreCostsMuchLess) {
   const BudgetPlanner planner = budget_planner(program_of("gpt"), kModel);
@@ -184,6 +182,8 @@ TEST(MemoryBudget, SaysWhereALittleMoreCostsMuchLess) {
   EXPECT_EQ(planner.plan_within(planner.largest()).plan.recompute.larger_budget, 0);
 }
 
+// What is said of the step that keeps all is in its own arena, and of the plans that fit the
+// cheapest is taken.
 TEST(MemoryBudget, MeasuredCostsArePricedByTheArena) {
   for (const char* name : {"resnet8", "gpt"}) {
     SCOPED_TRACE(name);
