@@ -1,6 +1,6 @@
 // What instructions were measured to cost, kept for the next process: a file in the user's cache
-// folder for each program, or for the engine where it is a library, which holds for this build of it
-// on this processor.
+// folder for each program, or for the engine where it is a library, which holds for this build of
+// it on this processor.
 //
 //   KnownCosts known = read_costs(cost_file());
 //   known[key] = cost;
