@@ -58,8 +58,8 @@ struct Timeline {
   std::vector<int> next_use, storage_of;  // of each gap
 };
 
-// Whether choices for one are choices for the other: the same ops use the same storages, of whatever
-// sizes.
+// Whether choices for one are choices for the other: the same ops use the same storages, of
+// whatever sizes.
 bool same_uses(const Timeline& a, const Timeline& b);
 
 }  // namespace plimsoll::recompute
