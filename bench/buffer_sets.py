@@ -5,8 +5,9 @@ million buffers, placed by place_offsets and checked by check_offsets, which sha
     bench/buffer_sets.py build/bin [--seconds 5] [--layers 100,400,760] [--seed 1]
                          [--beside OTHER/bin]
 
-Prints a row for each size: the arena in parts of the most bytes alive at one moment, and how long
-placing took, reading and writing included. The sets are made from seeds: each run has the same."""
+Prints a row for each size: the arena in parts of the most bytes alive at one moment, and the
+processor's time of place_offsets, reading and writing included. The sets are made from seeds: each
+run has the same."""
 import argparse
 import pathlib
 import random
@@ -22,16 +23,11 @@ class Step:
         self.buffers, self.now = {}, 0
 
     def op(self, reads, writes, scratch=0):
-        for name, size in writes:
+        for name, size in writes + ([(f"s{self.now}", scratch)] if scratch else []):
             self.buffers[name] = [self.now, self.now + 1, max(64, int(size) // 64 * 64)]
         for name in reads:
             self.buffers[name][1] = self.now + 1
-        if scratch:
-            self.op_scratch(scratch)
         self.now += 1
-
-    def op_scratch(self, size):
-        self.buffers[f"s{self.now}"] = [self.now, self.now + 1, max(64, int(size) // 64 * 64)]
 
     def csv(self):
         lines = ["id,lower,upper,size"]
@@ -95,14 +91,20 @@ def language_model(layers, seed):
     return step.csv()
 
 
+def processor_seconds():
+    """Of all children so far, in the system's code too."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def place(folder, source, seconds):
-    """Height over bound, seconds of the processor; None: nothing was placed."""
+    """The height in bytes, seconds of the processor."""
     output = source.with_suffix(".placed")
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    before = processor_seconds()
     said = subprocess.run([f"{folder}/place_offsets", "--input", source, "--output", output,
                            "--seconds", str(seconds), "--threads", "1"],
                           capture_output=True, text=True, timeout=100 * seconds + 60)
-    took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    took = processor_seconds() - before
     assert said.returncode == 0, said.stdout + said.stderr
     height = int(said.stdout.split("height ")[1].split(",")[0])
     subprocess.run([f"{folder}/check_offsets", "--input", source, "--output", output,

@@ -39,6 +39,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 // The packing to write; without offsets when there is none, and then `sentence` says why.
 Packing find(std::span<const Box> boxes, const Options& options, std::string& sentence) {
   const auto start = std::chrono::steady_clock::now();
+  const bool minimizes = options.minimize || options.capacity < 0;
   const int64_t capacity = options.capacity < 0 ? kMost : options.capacity;
   Packing packing{.offsets = {}, .height = kMost, .lower_bound = live_peak(boxes).bytes};
   if (packing.lower_bound > capacity) {
@@ -51,7 +52,8 @@ Packing find(std::span<const Box> boxes, const Options& options, std::string& se
   // Half of the time, or all of it where there is no other search; more finds little.
   const double greedy =
       std::min(kMostGreedy, boxes.size() > kMostBoxes ? options.seconds : options.seconds / 2);
-  packing = place(boxes, std::max(kFewPairs, static_cast<int64_t>(greedy * kPairsPerSecond)));
+  packing = place(boxes, std::max(kFewPairs, static_cast<int64_t>(greedy * kPairsPerSecond)),
+                  minimizes ? 0 : capacity);
   const auto effort_left = [&] {
     return Effort{.seconds = options.seconds - seconds_since(start), .threads = options.threads};
   };
@@ -72,7 +74,7 @@ Packing find(std::span<const Box> boxes, const Options& options, std::string& se
       return packing;
     }
   }
-  if (options.minimize || options.capacity < 0) packing = tighten(boxes, packing, effort_left());
+  if (minimizes) packing = tighten(boxes, packing, effort_left());
   sentence = cat("placed: height ", packing.height, ", ",
                  packing.height == packing.lower_bound
                      ? std::string("no placement is lower")

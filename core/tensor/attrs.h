@@ -27,7 +27,7 @@ class Attrs {
 
   template <std::equality_comparable T>
   requires(!std::same_as<T, Attrs>) Attrs(T value)  // NOLINT: meant to convert
-      : data_(std::make_shared<const T>(std::move(value))), type_(&kType<T>), hash_(&hash_of<T>) {}
+      : data_(std::make_shared<const T>(std::move(value))), type_(&kType<T>) {}
 
   template <class T>
   const T& as() const {
@@ -41,17 +41,17 @@ class Attrs {
   }
 
   // Of the bytes of the values, in each process the same; nothing where they own memory.
-  std::optional<uint64_t> hash() const { return hash_ ? hash_(data_.get()) : kFnvStart; }
+  std::optional<uint64_t> hash() const { return type_ ? type_->hash(data_.get()) : kFnvStart; }
 
  private:
   struct Type {
     bool (*equal)(const void*, const void*);
+    std::optional<uint64_t> (*hash)(const void*);
   };
   template <class T>
-  static constexpr Type kType{[](const void* a, const void* b) {
+  static bool are_equal(const void* a, const void* b) {
     return *static_cast<const T*>(a) == *static_cast<const T*>(b);
-  }};
-
+  }
   template <class T>
   static std::optional<uint64_t> hash_of(const void* data) {
     if constexpr (std::is_trivially_copyable_v<T>) {
@@ -62,10 +62,11 @@ class Attrs {
       return std::nullopt;
     }
   }
+  template <class T>
+  static constexpr Type kType{are_equal<T>, hash_of<T>};
 
   std::shared_ptr<const void> data_;
   const Type* type_ = nullptr;
-  std::optional<uint64_t> (*hash_)(const void*) = nullptr;
 };
 
 }  // namespace plimsoll

@@ -133,11 +133,12 @@ int try_order(std::span<const Box> boxes, const std::vector<int>& order, Fit fit
 }
 
 // Tries an order, once at least, and then again and again with the box that stuck out put first: it
-// takes its place while there still is one. Returns how many pairs of boxes were looked at.
+// takes its place while there still is one and the best is above `enough`. Returns how many pairs
+// of boxes were looked at.
 int64_t improve(std::span<const Box> boxes, std::vector<int> order, Fit fit, int64_t pairs,
-                Packing& best) {
+                int64_t enough, Packing& best) {
   int64_t spent = 0;
-  while (spent == 0 || (spent < pairs && best.height > best.lower_bound)) {
+  while (spent == 0 || (spent < pairs && best.height > enough)) {
     const int misfit = try_order(boxes, order, fit, best);
     const int64_t placed = misfit < 0 ? std::ssize(boxes) : misfit;
     spent += std::max<int64_t>(1, placed * placed / 2);
@@ -235,24 +236,25 @@ LivePeak live_peak(std::span<const Box> boxes) {
   return peak;
 }
 
-Packing place(std::span<const Box> boxes, int64_t most_pairs) {
+Packing place(std::span<const Box> boxes, int64_t most_pairs, int64_t enough) {
   const auto [bound, peak] = live_peak(boxes);
+  enough = std::max(enough, bound);
   Packing best{.offsets = {}, .height = boxes.empty() ? 0 : kFar, .lower_bound = bound};
   const int64_t n = std::ssize(boxes), each = n * n / 2;
-  const auto done = [&] { return best.height <= best.lower_bound; };
+  const auto done = [&] { return best.height <= enough; };
   if (n > kFewBoxes || most_pairs < each)
     for (const bool forward : {true, false})
       if (!done()) place_in_time(boxes, forward, best);
   int64_t pairs = most_pairs, orders = 4 * std::ssize(kKeys);
   // Where most is alive first, backwards in time: the best of one try, and more tries find no more.
   if (n > kFewBoxes && pairs >= each && !done())
-    pairs -= improve(boxes, order_by(boxes, most_alive(boxes), false), Fit::best, 1, best);
+    pairs -= improve(boxes, order_by(boxes, most_alive(boxes), false), Fit::best, 1, enough, best);
   for (const Fit fit : {Fit::first, Fit::best})
     for (const bool forward : {false, true})
       for (const Key key : kKeys)
         if (pairs >= each && !done())
           pairs -= improve(boxes, order_by(boxes, keys_of(boxes, key, peak), forward), fit,
-                           pairs / orders--, best);
+                           pairs / orders--, enough, best);
   return best;
 }
 

@@ -33,13 +33,13 @@ struct Packing {
 constexpr double kPairsPerSecond = 1e9;
 
 // Boxes have bytes > 0 and begin < end. Offsets are sums of sizes: sizes in granules give offsets
-// on granules. Equal boxes give equal placements. `pairs` is how many are looked at, some 10
-// milliseconds and three orders at least; up to 20,000 boxes these are under a second. No order is
-// tried after one has met the bound. `most_pairs` less than one order takes: only that of time,
-// O(n log n).
+// on granules. Equal boxes give equal placements. `most_pairs` of boxes are looked at, about; where
+// it is left out kFewPairs, some 10 milliseconds, or three orders, but no more than take 0.6 s:
+// three orders of 20,000 boxes. Less than one order takes: only that of time, O(n log n). No order
+// is tried after one has met the bound or a height that is `enough`.
 constexpr int64_t kFewPairs = 8'000'000;
 Packing place(std::span<const Box> boxes);
-Packing place(std::span<const Box> boxes, int64_t most_pairs);
+Packing place(std::span<const Box> boxes, int64_t most_pairs, int64_t enough = 0);
 
 // The most bytes alive at one moment, and the first moment when that many are.
 struct LivePeak {

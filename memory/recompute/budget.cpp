@@ -50,7 +50,7 @@ const recompute::Descent& BudgetPlanner::Order::lowest() const {
     low = recompute::descend(modelled, part);
   } else {
     part.effort /= kLike;
-    low = recompute::lower(modelled, part, starts);
+    low = recompute::descend_from(starts, modelled, part);
   }
   low->effort_left += search.effort - part.effort;
   return *low;

@@ -8,10 +8,11 @@
 //   planned.plan.recompute.added_seconds        // what it costs
 //
 // Plans for all budgets are searched at once (recompute/search.h), and the smallest that was found
-// is known: planner.smallest() works, one granule less is refused. It is searched for 0.3 s of a
-// second, or a twentieth of the effort if that is more, so that what is not possible is refused
-// soon. What is asked for is then searched by itself, so that a budget never costs more time
-// than a smaller one that was asked for before. One thread at a time.
+// is known: planner.smallest() works, one granule less is refused. In each order of the
+// instructions it is searched for 0.3 s, or a twentieth of the order's effort if that is more, so
+// that what is not possible is refused soon. What is asked for is then searched by itself, so that
+// a budget never costs more time than a smaller one that was asked for before. One thread at a
+// time.
 //
 // What is the smallest is searched by the model's costs, whatever the options say: so equal
 // programs have equal smallest budgets, in each process and on each day, and measuring is left for

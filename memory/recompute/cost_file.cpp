@@ -35,8 +35,9 @@ fs::path engine() {
   std::error_code none;
   const bool found = dladdr(here, &info) != 0 && info.dli_fname;
   const fs::path file = found ? info.dli_fname : "";
-  if (fs::exists(file, none)) return file;
-  return fs::read_symlink("/proc/self/exe", none);  // it was started by a name that is no path
+  // A name that is no path, by which a program was found in PATH, may be another file's here.
+  if (file.has_parent_path() && fs::exists(file, none)) return file;
+  return fs::read_symlink("/proc/self/exe", none);
 }
 
 // As kernels change, so does the file they are in.
@@ -85,8 +86,9 @@ fs::path cost_file() {
 }
 
 KnownCosts read_costs(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream whole;  // an iterator would throw where the file cannot be read
+  whole << std::ifstream(file, std::ios::binary).rdbuf();
+  const std::string text = std::move(whole).str();
   // The last line is a hash of all before.
   const size_t last = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
   if (last == std::string::npos || !text.starts_with(machine() + "\n")) return {};

@@ -33,7 +33,7 @@ struct Kind {
   bool in_place;
   int threads;
   Cost cost{};
-  bool ran = false;
+  bool ran = false, is_kept = false;  // for the next process
 
   // The same in each process; nothing where it cannot be known to be.
   std::optional<uint64_t> hash() const {
@@ -143,7 +143,8 @@ Cost modelled(const Instruction& instruction) {
   return {.near = seconds, .far = seconds};
 }
 
-// How many times as long as the model says those take that were measured.
+// How many times as long as the model says those take that were measured. It begins with a
+// millisecond of which the model is right: what takes less says nothing of what takes longer.
 class Ratios {
  public:
   void add(const Instruction& instruction, double seconds) {
@@ -155,21 +156,22 @@ class Ratios {
   double seconds(const Instruction& instruction) const {
     const auto own = of_op_.find(instruction.op);
     const Sum& sum = own != of_op_.end() ? own->second : all_;
-    return modelled_seconds(instruction) * (sum.modelled > 0 ? sum.measured / sum.modelled : 1.0);
+    return modelled_seconds(instruction) * sum.measured / sum.modelled;
   }
 
  private:
   struct Sum {
-    double measured = 0, modelled = 0;
+    double measured = 1e-3, modelled = 1e-3;
   };
   Sum all_;
   std::unordered_map<const OpDef*, Sum> of_op_;
 };
 
 // Rounds through all kinds, as what others on the machine disturb for a while takes longer, never
-// less: the least counts. In the first each runs once, and the others end when time is up.
+// less: the least counts. In the first each runs once, and the others end when time is up. What ran
+// only in the first was cold: it is kept where there would never be time for more.
 void measure(const Program& program, std::vector<Kind*> kinds) {
-  constexpr int kRounds = 6;
+  constexpr int kRounds = 6, kRuns = 3;  // of each kind in a round but the first
   if (kinds.empty()) return;
   int64_t bytes = 0;
   for (const Kind* kind : kinds) bytes = std::max(bytes, Bench(program, *kind, nullptr).bytes());
@@ -187,6 +189,7 @@ void measure(const Program& program, std::vector<Kind*> kinds) {
     try {
       const double seconds = Bench(program, *kind, scratch->data()).near();
       kind->cost = {.near = seconds, .far = seconds};
+      kind->is_kept = kRuns * seconds > kMeasuringSeconds;
       ratios.add(kind->instruction, seconds);
       again.push_back(kind);
     } catch (const ValueError&) {  // zeros are no valid input
@@ -205,7 +208,6 @@ void measure(const Program& program, std::vector<Kind*> kinds) {
   const Clock::time_point start = Clock::now();
   for (int round = 1; round < kRounds; ++round)
     for (Kind* const kind : again) {
-      constexpr int kRuns = 3;
       if (seconds_since(start) + kRuns * kind->cost.far > kMeasuringSeconds) continue;
       Bench bench(program, *kind, scratch->data());
       const double near = std::min(bench.near(), bench.near());
@@ -213,6 +215,7 @@ void measure(const Program& program, std::vector<Kind*> kinds) {
       cost.near = std::min(cost.near, near);
       const double far = program.device == Device::cpu ? bench.far() : cost.near;
       cost.far = std::max(cost.near, round == 1 ? far : std::min(cost.far, far));
+      kind->is_kept = true;
     }
 }
 
@@ -280,7 +283,7 @@ std::vector<Cost> instruction_costs(const Program& program, CostModel model) {
   measure(program, unknown);
   for (const auto& [i, kind] : measured) costs[i] = kind->cost;
   for (const Kind* const kind : unknown)
-    if (const auto hash = kind->hash(); hash && kind->ran) kept[*hash] = kind->cost;
+    if (const auto hash = kind->hash(); hash && kind->is_kept) kept[*hash] = kind->cost;
   if (!unknown.empty()) write_costs(file, kept);
   for (Kind& kind : kinds) known[kind.instruction.op].push_back(std::move(kind));
   return costs;

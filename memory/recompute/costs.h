@@ -49,9 +49,10 @@ double modelled_seconds(const Instruction& instruction, const DeviceSpeed& speed
 //
 // Measuring runs each new kind once, the shortest first, until kMostMeasuringSeconds would be over:
 // what is left then takes as many times what the model says as the others of its op did. For
-// kMeasuringSeconds those run again that take no longer than what is left of them. On the CPU what
-// was measured is kept for the next process (cost_file.h). It takes no memory from the current
-// pool, and holds the buffers of one instruction, which every plan holds at once too.
+// kMeasuringSeconds those run again that take no longer than what is left of them. On the CPU the
+// next process knows those (cost_file.h), and those that take too long ever to run again; it
+// measures the others. It takes no memory from the current pool, and holds the buffers of one
+// instruction, which every plan holds at once too.
 constexpr double kMeasuringSeconds = 1, kMostMeasuringSeconds = 4;
 std::vector<Cost> instruction_costs(const Program& program, CostModel model);
 

@@ -36,8 +36,8 @@ class Search {
     const Frontier starts = frontier_;
     for (size_t k = 0; k < kDescents; ++k) {
       const size_t start = starts.size() - 1 - k * starts.size() / kDescents;
-      lower(evictor_.evaluate(starts[start].choices), highest,
-            options_.effort / 3 * static_cast<int64_t>(k + 1) / kDescents);
+      evict_in_rungs(evictor_.evaluate(starts[start].choices), highest,
+                     options_.effort / 3 * static_cast<int64_t>(k + 1) / kDescents);
     }
     if (options_.lowest) lower_smallest_peak(0, options_.effort / 3, 2, kTriesLower);
     return {std::move(frontier_), options_.effort - evictor_.steps()};
@@ -55,10 +55,12 @@ class Search {
     return std::move(frontier_);
   }
 
-  // With all of the effort, and no other aim, below a peak.
-  Descent lower_to(int64_t peak, const Frontier& starts) {
+  // With all of the effort, and no other aim, to a peak or the smallest.
+  Descent descend_from(const Frontier& starts, int64_t peak) {
     begin_with(starts);
-    lower_smallest_peak(peak, options_.effort, kFew, std::numeric_limits<int>::max());
+    if (timeline_.gaps() > 0)
+      lower_smallest_peak(peak, options_.effort - evictor_.steps(), kFew,
+                          std::numeric_limits<int>::max());
     return {std::move(frontier_), options_.effort - evictor_.steps()};
   }
 
@@ -85,7 +87,7 @@ class Search {
   }
 
   // Greedily below one target after another, until nothing more can go.
-  void lower(Candidate candidate, int64_t highest, int64_t effort) {
+  void evict_in_rungs(Candidate candidate, int64_t highest, int64_t effort) {
     const int64_t rung = std::max<int64_t>(highest / (2 * options_.levels), 1);
     while (evictor_.steps() < effort &&
            evictor_.reduce(candidate,
@@ -333,8 +335,9 @@ Descent descend(const Timeline& timeline, const SearchOptions& options) {
   return Search(timeline, options).descend();
 }
 
-Descent lower(const Timeline& timeline, const SearchOptions& options, const Frontier& starts) {
-  return Search(timeline, options).lower_to(0, starts);
+Descent descend_from(const Frontier& starts, const Timeline& timeline,
+                     const SearchOptions& options) {
+  return Search(timeline, options).descend_from(starts, 0);
 }
 
 Frontier improve(const Timeline& timeline, const SearchOptions& options, const Frontier& starts) {
@@ -351,7 +354,7 @@ Frontier search_at(int64_t peak, const Timeline& timeline, const SearchOptions& 
   SearchOptions part = options;
   part.effort = lowest.effort_left;
   if (lowest.points.front().peak > peak)
-    lowest = Search(timeline, part).lower_to(peak, lowest.points);
+    lowest = Search(timeline, part).descend_from(lowest.points, peak);
   part.effort = lowest.effort_left / kLadder;
   const Frontier ladder = improve(timeline, part, lowest.points);
   part.effort = lowest.effort_left - part.effort;

@@ -11,21 +11,21 @@
 // it has at each target, up and down the ladder, by a large-neighbourhood search: keep a few gaps
 // again at random, repair, prune, take it if it costs less. For one size of memory the same goes on
 // with simulated annealing: what costs a little more is taken too, less and less often (Kirkpatrick
-// et al., "Optimization by Simulated Annealing", 1983). Effort is counted in ops simulated, not in
-// seconds: equal problems give equal plans.
+// et al., "Optimization by Simulated Annealing", 1983). Effort is counted in ops that are looked
+// at, in a simulation or to say what a gap costs, not in seconds: equal problems give equal plans.
 #pragma once
 
 #include "memory/recompute/evict.h"
 
 namespace plimsoll::recompute {
 
-constexpr double kStepsPerSecond = 1e8;  // ops that are simulated, on a core of 2025
+constexpr double kStepsPerSecond = 1e8;  // ops that are looked at, on a core of 2025
 
 // The ladder gets so many-th of the effort where one size of memory is searched besides.
 constexpr int64_t kLadder = 4;
 
 struct SearchOptions {
-  int64_t effort = 50'000'000;  // ops simulated
+  int64_t effort = 50'000'000;  // ops looked at: half a second
   uint64_t seed = 0;
   int levels = 32;     // targets from the smallest peak to the largest
   bool lowest = true;  // a third of the effort at most goes into the smallest peak
@@ -46,8 +46,10 @@ struct Descent {
   int64_t effort_left = 0;
 };
 Descent descend(const Timeline& timeline, const SearchOptions& options = {});
-// Down from plans of a like problem, of which only `choices` are read, without the others.
-Descent lower(const Timeline& timeline, const SearchOptions& options, const Frontier& starts);
+// The same from plans of a like problem, of which only `choices` are read, instead of those of
+// textbooks. All of the effort goes into the smallest peak.
+Descent descend_from(const Frontier& starts, const Timeline& timeline,
+                     const SearchOptions& options = {});
 // Better plans at each target, beginning with any choices, those of a search at other costs too:
 // of the points only `choices` are read.
 Frontier improve(const Timeline& timeline, const SearchOptions& options, const Frontier& starts);

@@ -17,7 +17,8 @@ int64_t gemm_16_bit_bytes(DType dtype, int64_t m, int64_t n, int64_t k);
 
 // C = A B, each row plus `bias` [n] where there is one. C is dense, [m, n]. The elements of B are
 // Half or BFloat16, those of A and of C too, or of one of the two float. The bits are those of
-// gemm<float>() on the operands in f32, or of gemm<BFloat16Pair>() where both are bfloat16.
+// gemm<float>() on the operands in f32 or, where both are bfloat16 and uses_bfloat16_dot(), of
+// gemm<BFloat16Pair>().
 template <class A, class B, class C>
 void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<A> a, MatrixRef<B> b, const B* bias,
                  C* c, std::byte* scratch);

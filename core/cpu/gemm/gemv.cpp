@@ -1,6 +1,7 @@
 #include "core/cpu/gemm/gemv.h"
 
 #include "core/base/dtype.h"
+#include "core/cpu/gemm/bfloat16_dot.h"
 #include "core/cpu/gemm/micro_kernel.h"
 #include "core/cpu/parallel.h"
 
@@ -11,7 +12,8 @@ using packed::kKC;
 
 // A vector has a lane for each row of w, so that a sum is taken in the order of its terms, as in
 // gemm(): squares of w are turned around in registers, which takes less time than to read them.
-template <class T, class W>
+// kInPairs: bfloat16 by its own instruction, as gemm<BFloat16Pair>() adds it up.
+template <class T, class W, bool kInPairs>
 class RowSums {
   using C = Compute<T>;
   using V = Vector<C>;
@@ -19,25 +21,27 @@ class RowSums {
   static constexpr int64_t kRows = kLanes<C>;
   static constexpr int64_t kTogether = sizeof(C) / sizeof(W);  // 16-bit ones are moved in pairs
   static constexpr int64_t kSquare = kRows * kTogether;        // terms of a square
+  static constexpr int64_t kBlock = kInPairs ? 2 * kKC : kKC;  // terms added up apart
 
  public:
   RowSums(const T* x, const W* w, int64_t stride) : x_(x), w_(w), stride_(stride) {}
 
   // The sums of rows first ... first + rows - 1, of at most kRows, onto those that are given.
   V add(int64_t first, int64_t rows, int64_t k, V sums, bool onto) const {
-    for (int64_t term = 0; term < k; term += kKC, onto = true) {
+    for (int64_t term = 0; term < k; term += kBlock, onto = true) {
       const V block =
-          block_sums(w_ + first * stride_ + term, rows, x_ + term, std::min(kKC, k - term));
+          block_sums(w_ + first * stride_ + term, rows, x_ + term, std::min(kBlock, k - term));
       sums = onto ? sums + block : block;
     }
     return sums;
   }
 
  private:
-  // Of at most kKC terms.
+  // Of at most kBlock terms.
   V block_sums(const W* w, int64_t rows, const T* x, int64_t terms) const {
-    C wide[std::is_same_v<T, C> ? 1 : kKC];
-    const C* factors = widened(x, terms, wide);
+    C wide[std::is_same_v<T, C> || kInPairs ? 1 : kBlock];
+    const C* factors = nullptr;
+    if constexpr (!kInPairs) factors = widened(x, terms, wide);
     const int64_t last = rows - 1;
     V sums = {};
     int64_t t = 0;
@@ -52,20 +56,29 @@ class RowSums {
       exchange_halves<C, kRows / 2>(columns, std::make_index_sequence<kRows>());
 #pragma GCC unroll 16
       for (int64_t i = 0; i < kRows; ++i) {
-        const C* const x_i = factors + t + i * kTogether;
-        if constexpr (kTogether == 1) {
-          sums += x_i[0] * columns[i];
+        const int64_t term = t + i * kTogether;
+        if constexpr (kInPairs) {
+          add_product(sums, pair_at(x + term, 2), reinterpret_cast<Words>(columns[i]));
+        } else if constexpr (kTogether == 1) {
+          sums += factors[term] * columns[i];
         } else {
           const auto bits = reinterpret_cast<Words>(columns[i]);
-          sums += x_i[0] * widened(bits & 0xffff);
-          sums += x_i[1] * widened(bits >> 16);
+          sums += factors[term] * widened(bits & 0xffff);
+          sums += factors[term + 1] * widened(bits >> 16);
         }
       }
     }
-    for (; t < terms; ++t) {
-      V column = {};
-      for (int64_t row = 0; row < rows; ++row) column[row] = load_as<C>(w + row * stride_ + t);
-      sums += factors[t] * column;
+    for (; t < terms; t += kInPairs ? 2 : 1) {
+      if constexpr (kInPairs) {
+        Words column = {};
+        for (int64_t row = 0; row < rows; ++row)
+          column[row] = std::bit_cast<uint32_t>(pair_at(w + row * stride_ + t, terms - t));
+        add_product(sums, pair_at(x + t, terms - t), column);
+      } else {
+        V column = {};
+        for (int64_t row = 0; row < rows; ++row) column[row] = load_as<C>(w + row * stride_ + t);
+        sums += factors[t] * column;
+      }
     }
     return sums;
   }
@@ -79,6 +92,11 @@ class RowSums {
       rows[i] = load<V>(w + place(i));
       __builtin_prefetch(w + (i + kRows) * stride_, 0, 2);
     }
+  }
+
+  // The last of an odd number of terms has a zero beside it.
+  static BFloat16Pair pair_at(const BFloat16* terms, int64_t left) {
+    return {terms[0], left > 1 ? terms[1] : BFloat16()};
   }
 
   // Each word has the 16 bits of a number.
@@ -103,13 +121,12 @@ class RowSums {
   int64_t stride_;
 };
 
-}  // namespace
-
-template <class T, class W>
-void gemv(int64_t n, int64_t k, const T* x, const W* w, int64_t w_stride, const T* start, T* y) {
+template <bool kInPairs, class T, class W>
+void multiply(int64_t n, int64_t k, const T* x, const W* w, int64_t w_stride, const T* start,
+              T* y) {
   using C = Compute<T>;
   constexpr int64_t rows = kLanes<C>;
-  const RowSums<T, W> sums(x, w, w_stride);
+  const RowSums<T, W, kInPairs> sums(x, w, w_stride);
   parallel_for(pieces(n, rows), grain_for(rows * k), [&](int64_t begin, int64_t end) {
     for (int64_t j = begin * rows; j < std::min(n, end * rows); j += rows) {
       const int64_t count = std::min(rows, n - j);
@@ -123,6 +140,15 @@ void gemv(int64_t n, int64_t k, const T* x, const W* w, int64_t w_stride, const 
         for (int64_t i = 0; i < count; ++i) y[j + i] = narrow<T>(result[i]);
     }
   });
+}
+
+}  // namespace
+
+template <class T, class W>
+void gemv(int64_t n, int64_t k, const T* x, const W* w, int64_t w_stride, const T* start, T* y) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (uses_bfloat16_dot()) return multiply<true>(n, k, x, w, w_stride, start, y);
+  multiply<false>(n, k, x, w, w_stride, start, y);
 }
 
 template void gemv(int64_t, int64_t, const float*, const float*, int64_t, const float*, float*);

@@ -34,12 +34,8 @@ void select_rows(const View& x, const View& ids, const SelectSizes& sizes, const
   });
 }
 
-int64_t add_rows_bytes(int64_t size, int64_t ids) {
-  return (size + 1 + ids) * static_cast<int64_t>(sizeof(int64_t));
-}
-
 void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
-              std::span<std::byte> scratch, const View& dx, const View* to) {
+              std::span<std::byte> scratch, const View& dx, const View* others) {
   constexpr int64_t kBlock = 64;  // columns added up together, in registers or the nearest cache
   const int64_t n = sizes.size, k = count(ids.shape()), width = sizes.inner;
   int64_t* starts = reinterpret_cast<int64_t*>(scratch.data());
@@ -50,7 +46,7 @@ void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
   visit_floating("add_rows", dx.dtype(), [&]<class T>() {
     const T* from_all = dy.as<T>();
     T* out = dx.as<T>();
-    const T* before = to ? to->as<T>() : nullptr;
+    const T* onto_all = others ? others->as<T>() : nullptr;
     parallel_for(sizes.outer * n * blocks, grain_for(cost), [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) {
         const int64_t row = block / blocks, first = block % blocks * kBlock;
@@ -62,18 +58,22 @@ void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
           for (int64_t i = 0; i < columns; ++i) total[i] += static_cast<Compute<T>>(from[i]);
         }
         T* const sums = out + row * width + first;
-        if (before) {
-          const T* const others = before + row * width + first;
+        if (onto_all) {
+          const T* const onto = onto_all + row * width + first;
 #pragma omp simd
           for (int64_t i = 0; i < columns; ++i)
             total[i] =
-                static_cast<Compute<T>>(others[i]) + static_cast<Compute<T>>(narrow<T>(total[i]));
+                static_cast<Compute<T>>(onto[i]) + static_cast<Compute<T>>(narrow<T>(total[i]));
         }
 #pragma omp simd
         for (int64_t i = 0; i < columns; ++i) sums[i] = narrow<T>(total[i]);
       }
     });
   });
+}
+
+int64_t add_rows_bytes(int64_t size, int64_t ids) {
+  return (size + 1 + ids) * static_cast<int64_t>(sizeof(int64_t));
 }
 
 }  // namespace plimsoll

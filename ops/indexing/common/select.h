@@ -13,12 +13,11 @@ struct SelectSizes {
 // y[o, i] = x[o, ids[i]]
 void select_rows(const View& x, const View& ids, const SelectSizes& sizes, const View& y);
 
-// The gradient: dx[o, v] is the sum of the rows dy[o, i] with ids[i] == v, in order. The scratch
-// has add_rows_bytes().
-int64_t add_rows_bytes(int64_t size, int64_t ids);
-// With `to`, of the shape of dx, dx[o, v] is to[o, v] and that sum, which was rounded before; dx
-// may lie where `to` does.
+// The gradient: dx[o, v] is the sum of the rows dy[o, i] with ids[i] == v, in order. With `others`,
+// of the shape of dx, it is others[o, v] and that sum, which was rounded before; dx may lie where
+// they do. The scratch has add_rows_bytes().
 void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
-              std::span<std::byte> scratch, const View& dx, const View* to = nullptr);
+              std::span<std::byte> scratch, const View& dx, const View* others = nullptr);
+int64_t add_rows_bytes(int64_t size, int64_t ids);
 
 }  // namespace plimsoll

@@ -118,18 +118,18 @@ void select_rows(const View& x, const View& ids, const SelectSizes& s, ThrowFaul
 }
 
 void add_rows(const View& dy, const View& ids, const SelectSizes& s, ThrowFault throw_fault,
-              std::span<std::byte> scratch, const View& dx, const View* to) {
+              std::span<std::byte> scratch, const View& dx, const View* others) {
   const auto bytes = static_cast<size_t>(bytes_of(dx.meta));
-  if (!to)
+  if (!others)
     check_cuda(cudaMemsetAsync(dx.data, 0, bytes, stream()), "cudaMemsetAsync");
-  else if (to->data != dx.data)
-    check_cuda(cudaMemcpyAsync(dx.data, to->data, bytes, cudaMemcpyDeviceToDevice, stream()),
+  else if (others->data != dx.data)
+    check_cuda(cudaMemcpyAsync(dx.data, others->data, bytes, cudaMemcpyDeviceToDevice, stream()),
                "cudaMemcpyAsync");
   const int64_t n = count(ids.shape());
   if (n == 0) return;
   auto* const entries = reinterpret_cast<uint64_t*>(scratch.data());
   launch(select_keys_kernel, blocks_for(n), kThreads, ids_of(ids, s.size, throw_fault), n, entries);
-  add_sorted(entries, n, dy, dx, s, to != nullptr);
+  add_sorted(entries, n, dy, dx, s, others != nullptr);
 }
 
 }  // namespace cuda

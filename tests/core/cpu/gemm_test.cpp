@@ -11,6 +11,7 @@
 
 #include "core/cpu/gemm/gemm.h"
 #include "core/cpu/gemm/gemm16.h"
+#include "core/cpu/level.h"
 #include "core/cpu/parallel.h"
 
 namespace plimsoll {
@@ -155,8 +156,7 @@ void expect_16_bit_product(const Case& c, bool has_bias, std::mt19937& random) {
       static_cast<size_t>(gemm_16_bit_bytes(dtype_of<T>, c.m, c.n, c.k)));
   gemm_16_bit<T, T>(c.m, c.n, c.k, a16, b16, has_bias ? row.data() : nullptr, ours.data(),
                     scratch.data());
-  const bool is_one_row = c.m == 1 && a.ref.col_stride == 1 && b.ref.row_stride == 1;  // gemv()
-  const bool in_pairs = std::is_same_v<T, BFloat16> && uses_bfloat16_dot() && !is_one_row;
+  const bool in_pairs = std::is_same_v<T, BFloat16> && uses_bfloat16_dot();
   if (in_pairs) add_pairs(c, a, b, sums);
   const Matrix<float>& whole = in_pairs ? sums : wide;
   for (int64_t i = 0; i < c.m * c.n; ++i)
@@ -183,12 +183,72 @@ TEST(Gemm, Of16BitsIsThatOfTheWholeOperandsRounded) {
   EXPECT_EQ(gemm_16_bit_bytes(DType::f16, 1 << 20, 1 << 20, 1 << 20), 9 << 20);
 }
 
+// The terms of each sum cancel, so that all of it is what was rounded on the way: of a sum that is
+// taken in another order 16 bits would be others too.
+template <class T>
+void expect_row_of_two(int64_t k, bool has_bias) {
+  constexpr int64_t n = 45;
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  std::vector<T> row(k), rows, w(n * k), bias(has_bias ? n : 0);
+  for (T& x : row) x = T(normal(random));
+  for (T& x : w) x = T(normal(random));
+  for (T& x : bias) x = T(normal(random));
+  const int64_t half = k / 2;
+  for (int64_t i = 0; i < half; ++i) row[k - 1 - i] = row[i];
+  for (int64_t j = 0; j < n; ++j)
+    for (int64_t i = 0; i < half; ++i) w[j * k + k - 1 - i] = T(-static_cast<float>(w[j * k + i]));
+  for (int copy = 0; copy < 2; ++copy) rows.insert(rows.end(), row.begin(), row.end());
+  std::vector<T> one(n), two(2 * n);
+  std::vector<std::byte> scratch(static_cast<size_t>(gemm_16_bit_bytes(dtype_of<T>, 2, n, k)));
+  const auto product = [&](int64_t m, const std::vector<T>& x, std::vector<T>& y) {
+    gemm_16_bit<T, T>(m, n, k, {x.data(), k, 1}, {w.data(), 1, k}, has_bias ? bias.data() : nullptr,
+                      y.data(), scratch.data());
+  };
+  product(1, row, one);
+  product(2, rows, two);
+  for (int64_t j = 0; j < n; ++j) ASSERT_EQ(one[j].bits, two[j].bits) << k << " at " << j;
+}
+
+TEST(Gemm, OneRowHasTheBitsOfARowOfTwo) {
+  for (const int64_t k : {1, 7, 64, 255, 768, 1301})
+    for (const bool bias : {false, true}) {
+      expect_row_of_two<Half>(k, bias);
+      expect_row_of_two<BFloat16>(k, bias);
+    }
+}
+
 TEST(Gemm, BFloat16IsMultipliedAsAsked) {
   const char* const asked = std::getenv("PLIMSOLL_BF16_DOT");
   if (!asked) GTEST_SKIP() << "PLIMSOLL_BF16_DOT is not set: the processor decides";
-  if (std::string_view(asked) == "1" && !uses_bfloat16_dot())
+#if defined(__x86_64__)
+  if (std::string_view(asked) == "1" && !__builtin_cpu_supports("avx512bf16"))
     GTEST_SKIP() << "this processor has no AVX512-BF16";
+#endif
   EXPECT_EQ(uses_bfloat16_dot(), std::string_view(asked) == "1");
+}
+
+// The last of an odd number of terms has a zero beside it, which infinity does not touch. Only the
+// instruction itself reads subnormal numbers as 0.
+TEST(Gemm, PairsOfSpecialNumbers) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kSubnormal = 0x1p-130F;
+  const bool flushes = uses_bfloat16_dot() && std::string_view(cpu_level()) == "x86-64-v4";
+  for (const int64_t m : {1, 2})
+    for (const int64_t k : {1, 3, 33, 513}) {
+      const std::vector<BFloat16> ones(static_cast<size_t>(k), BFloat16(1.0F));
+      const auto product = [&](float last) {
+        std::vector<BFloat16> a(static_cast<size_t>(m * k)), y(static_cast<size_t>(m));
+        for (int64_t row = 0; row < m; ++row)
+          a[static_cast<size_t>(row * k + k - 1)] = BFloat16(last);
+        std::vector<std::byte> scratch(
+            static_cast<size_t>(gemm_16_bit_bytes(DType::bf16, m, 1, k)));
+        gemm_16_bit<BFloat16, BFloat16>(m, 1, k, {a.data(), k, 1}, {ones.data(), 1, k}, nullptr,
+                                        y.data(), scratch.data());
+        return static_cast<float>(y.back());
+      };
+      EXPECT_EQ(product(kInfinity), kInfinity) << m << ", " << k;
+      EXPECT_EQ(product(kSubnormal), flushes ? 0 : kSubnormal) << m << ", " << k;
+    }
 }
 
 TEST(GemmDeathTest, OtherSettingsAreRefused) {

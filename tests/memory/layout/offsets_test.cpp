@@ -96,9 +96,22 @@ TEST(MemoryOffsets, RandomBoxesInTheOrderOfTimeNeverOverlap) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     const std::vector<Box> many = random_boxes(seed);
     const Packing packing = place(many, 0);
-    if (many.size() > 1 || packing.offsets.size() == many.size())
-      expect_no_overlap(many, packing.offsets);
+    expect_no_overlap(many, packing.offsets);
     ASSERT_FALSE(HasFatalFailure()) << seed;
+  }
+}
+
+// No order is tried after one that is low enough.
+TEST(MemoryOffsets, EnoughIsEnough) {
+  const std::vector<Box> boxes = language_model(1, 20);
+  constexpr int64_t kPairs = 100'000'000;
+  const Packing lowest = place(boxes, kPairs);
+  for (const double times : {1.0, 1.01, 2.0}) {
+    const auto enough = static_cast<int64_t>(times * static_cast<double>(lowest.height));
+    const Packing packing = place(boxes, kPairs, enough);
+    verify(boxes, packing);
+    EXPECT_LE(packing.height, enough);
+    EXPECT_EQ(packing.offsets == lowest.offsets, times == 1.0);
   }
 }
 

@@ -77,6 +77,24 @@ TEST(MemoryCosts, WhatTakesLongIsMeasuredOnce) {
   EXPECT_EQ(cost.near, cost.far);
 }
 
+// What a scalar takes beside the model's cost says nothing of a large tensor.
+TEST(MemoryCosts, WhatIsLargeIsMeasuredAfterScalars) {
+  static constexpr OpDef scalar_op{
+      .name = "scalar", .infer = same_as_input, .cpu = [](const Call&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }};
+  const Program program = capture(
+      [](std::span<const Tensor> in) {
+        return std::vector{apply1(scalar_op, {in[0], in[0]}, Label{4}),
+                           apply1(noting_op, {in[1], in[1]}, Label{4})};
+      },
+      Metas{vec(1, Device::cpu), vec(1 << 20, Device::cpu)});
+  labels_run.clear();
+  const std::vector<Cost> costs = instruction_costs(program, CostModel::measured);
+  EXPECT_EQ(labels_run, std::set<int>{4});
+  EXPECT_LT(costs[1].far, 1);
+}
+
 TEST(MemoryCosts, FarIsNeverLessThanNear) {
   const Program program = capture(
       [](std::span<const Tensor> in) { return std::vector{plus(scan(in[0]), flip(in[0]))}; },

@@ -202,20 +202,33 @@ TEST(MemoryRecompute, TheSearchFindsTheBestPlansOfSmallProblems) {
   EXPECT_GE(best, points * 95 / 100) << "of " << points;
 }
 
-// A chain of n equal ops and its backward pass: with segments of sqrt(n) it takes about 2 sqrt(n)
-// buffers and runs each op once more (Chen et al., 2016).
 TEST(MemoryRecompute, ProblemsWithoutADecisionAreSolved) {
-  Problem none;
-  EXPECT_EQ(search(Timeline(none)).size(), 1U);
-  Problem alone;
+  Problem none, alone, empty;
   alone.storages.push_back({.bytes = 64});
   alone.ops.push_back({.cost = 1, .writes = {0}});
-  EXPECT_EQ(search(Timeline(alone)).front().peak, 64);
-  Problem empty;
   empty.ops.push_back({.cost = 1});
-  EXPECT_EQ(search(Timeline(empty)).front().peak, 0);
+  for (const auto& [problem, peak] : {std::pair(none, 0), {alone, 64}, {empty, 0}}) {
+    const Timeline timeline(problem);
+    const Frontier found = search(timeline);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].peak, peak);
+    EXPECT_EQ(descend_from(found, timeline).points[0].peak, peak);
+  }
 }
 
+TEST(MemoryRecompute, ADescentFromPlansTakesItsEffortAndNoMore) {
+  const Timeline timeline(random_problem(1, 60));
+  const Frontier some = search(timeline, {.effort = 100'000});
+  Frontier starts;
+  while (starts.size() < 200) starts.insert(starts.end(), some.begin(), some.end());
+  const Descent lowest = descend_from(starts, timeline, {.effort = 100'000});
+  EXPECT_LE(lowest.points[0].peak, some[0].peak);
+  EXPECT_LE(lowest.effort_left, 0);
+  EXPECT_GT(lowest.effort_left, -10 * timeline.ops());  // to look at the last plan
+}
+
+// A chain of n equal ops and its backward pass: with segments of sqrt(n) it takes about 2 sqrt(n)
+// buffers and runs each op once more (Chen et al., 2016).
 TEST(MemoryRecompute, AChainTakesTheSquareRootForOneMoreForwardPass) {
   constexpr int kLayers = 100;
   Problem problem;
