@@ -1,5 +1,5 @@
 // tokenizer_config.json, of which the chat template and two tokens are read.
-#include "data/text/chat.h"
+#include "data/text/chat_templates.h"
 #include "tests/fuzz/target.h"
 
 namespace plimsoll::fuzz {
