@@ -1,6 +1,7 @@
 #include "memory/layout/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "memory/layout/exact_offsets.h"
@@ -166,6 +167,9 @@ std::string Plan::text() const {
     if (recompute.larger_budget > 0)
       text += cat("  with ", recompute.larger_budget, " bytes it would take ",
                   share(recompute.larger_added_seconds), " longer\n");
+    if (recompute.cores_of_others > 0)
+      text += cat("  measured while other programs had ",
+                  std::round(10 * recompute.cores_of_others) / 10, " cores\n");
   }
   return text;
 }

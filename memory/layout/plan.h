@@ -26,6 +26,7 @@ struct Recompute {
   // within them. 0: it does not.
   int64_t larger_budget = 0;
   double larger_added_seconds = 0;
+  double cores_of_others = 0;  // while costs were measured: busy ones make them uncertain
   bool operator==(const Recompute&) const = default;
 };
 

@@ -241,6 +241,9 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
         outside_ + other->estimate(point).arena_bytes + elsewhere;
     planned.plan.recompute.larger_added_seconds = added;
   }
+  for (const Cost& cost : best->costs)
+    planned.plan.recompute.cores_of_others =
+        std::max(planned.plan.recompute.cores_of_others, cost.others);
   return planned;
 }
 

@@ -44,7 +44,7 @@ fs::path engine() {
 const std::string& machine() {
   static const std::string text = [] {
     std::error_code none;
-    return cat("plimsoll costs 1,", processor(), ", ", cpu_level(), ", ",
+    return cat("plimsoll costs 2,", processor(), ", ", cpu_level(), ", ",
                uses_bfloat16_dot() ? "dot products" : "widened", ", ",
                fs::file_size(engine(), none), " ",
                fs::last_write_time(engine(), none).time_since_epoch().count());
@@ -55,7 +55,8 @@ const std::string& machine() {
 std::string text_of(const KnownCosts& costs) {
   std::ostringstream text;
   text << machine() << "\n" << std::hexfloat;
-  for (const auto& [key, cost] : costs) text << key << " " << cost.near << " " << cost.far << "\n";
+  for (const auto& [key, cost] : costs)
+    text << key << " " << cost.near << " " << cost.far << " " << cost.others << "\n";
   return text.str();
 }
 
@@ -71,7 +72,8 @@ bool parse(std::string_view line, uint64_t& key, Cost& cost) {
     if (end - at > 2 && at[0] == '0' && at[1] == 'x') at += 2;
     return take(value, std::chars_format::hex) && std::isfinite(value) && value >= 0;
   };
-  return take(key) && seconds(cost.near) && seconds(cost.far) && at == end && cost.near <= cost.far;
+  return take(key) && seconds(cost.near) && seconds(cost.far) && seconds(cost.others) &&
+         at == end && cost.near <= cost.far;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "core/base/hash.h"
 #include "core/cpu/caches.h"
+#include "core/cpu/others.h"
 #include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda.h"
 #include "core/engine/apply.h"
@@ -182,6 +183,7 @@ void measure(const Program& program, std::vector<Kind*> kinds) {
   std::vector<Kind*> again;
   Ratios ratios, whole;         // of kernels, and of all that it takes to measure them
   synchronize(program.device);  // what kernels met before is not taken for an error of these
+  const OthersLoad others;
   const Clock::time_point first = Clock::now();
   for (Kind* const kind : kinds) {
     const Clock::time_point begin = Clock::now();
@@ -217,6 +219,9 @@ void measure(const Program& program, std::vector<Kind*> kinds) {
       cost.far = std::max(cost.near, round == 1 ? far : std::min(cost.far, far));
       kind->is_kept = true;
     }
+  constexpr double kMany = 0.25;
+  if (const double cores = others.cores(); cores >= kMany)
+    for (Kind* const kind : kinds) kind->cost.others = cores;
 }
 
 }  // namespace

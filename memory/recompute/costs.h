@@ -21,6 +21,8 @@ enum class CostModel {
 // something between.
 struct Cost {
   double near = 0, far = 0;  // near <= far
+  // How many cores other programs had while it was measured, if they had many: it may be less.
+  double others = 0;
 
   double at(double farness) const { return near + farness * (far - near); }
   bool operator==(const Cost&) const = default;

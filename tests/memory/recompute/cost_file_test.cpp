@@ -46,7 +46,7 @@ class CostFile : public ::testing::Test {
 
 TEST_F(CostFile, ReadsBackToTheLastBit) {
   EXPECT_TRUE(read_costs(file()).empty());
-  const KnownCosts costs{{1, {1.0 / 3, 0.7}}, {~uint64_t{0}, {0, 1e-300}}, {77, {2e-9, 2e-9}}};
+  const KnownCosts costs{{1, {1.0 / 3, 0.7, 1.9}}, {~uint64_t{0}, {0, 1e-300}}, {77, {2e-9, 2e-9}}};
   write_costs(file(), costs);
   EXPECT_EQ(read_costs(file()), costs);
   EXPECT_EQ(std::distance(fs::directory_iterator(file().parent_path()), {}), 1);  // nothing else
