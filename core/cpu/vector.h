@@ -99,6 +99,23 @@ struct AlongsideOf {
 template <class T, class V>
 using Alongside = typename AlongsideOf<T, V>::type;
 
+// Lanes of 16 bits as words, or of f32 as f64. GCC converts vectors in halves, too, and joins them
+// in registers, which takes four times as many instructions: the one for all is written as text.
+template <class To, class From>
+To widen_lanes(From from) {
+#if defined(__AVX2__)
+  if constexpr (sizeof(To) >= 32) {
+    To to;
+    if constexpr (sizeof(from[0]) == 2)
+      asm("vpmovzxwd %1, %0" : "=v"(to) : "v"(from));
+    else
+      asm("vcvtps2pd %1, %0" : "=v"(to) : "v"(from));
+    return to;
+  }
+#endif
+  return __builtin_convertvector(from, To);
+}
+
 // The numbers at p.
 template <class V, class T>
 V load_as(const T* p) {
@@ -110,14 +127,18 @@ V load_as(const T* p) {
     return static_cast<C>(*p);
   } else if constexpr (is_16_bit<T>) {
     using Floats = Alongside<float, V>;
-    const auto bits =
-        __builtin_convertvector(load<Alongside<uint16_t, V>>(p), Alongside<uint32_t, V>);
+    const auto bits = widen_lanes<Alongside<uint32_t, V>>(load<Alongside<uint16_t, V>>(p));
+    Floats floats;
     if constexpr (std::is_same_v<T, Half>)
-      return __builtin_convertvector(float_of_half<Floats>(bits), V);
+      floats = float_of_half<Floats>(bits);
     else
-      return __builtin_convertvector(float_of_bfloat16<Floats>(bits), V);
+      floats = float_of_bfloat16<Floats>(bits);
+    if constexpr (std::is_same_v<C, float>)
+      return floats;
+    else
+      return widen_lanes<V>(floats);
   } else {
-    return __builtin_convertvector(load<Alongside<T, V>>(p), V);
+    return widen_lanes<V>(load<Alongside<T, V>>(p));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/base/dtype.h"
 #include "core/cpu/gemm/gemm.h"
+#include "core/cpu/parallel.h"
 
 namespace plimsoll {
 
@@ -22,5 +23,21 @@ int64_t gemm_16_bit_bytes(DType dtype, int64_t m, int64_t n, int64_t k);
 template <class A, class B, class C>
 void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<A> a, MatrixRef<B> b, const B* bias,
                  C* c, std::byte* scratch);
+
+// The same for every floating type, f32 and f64 as they are.
+template <class T>
+void multiply(int64_t m, int64_t n, int64_t k, MatrixRef<T> a, MatrixRef<T> b, const T* bias, T* c,
+              std::byte* scratch) {
+  if constexpr (is_16_bit<T>) {
+    gemm_16_bit<T, T>(m, n, k, a, b, bias, c, scratch);
+  } else {
+    // The product is added onto rows that hold the bias already: no further pass over c.
+    if (bias)
+      parallel_for(m, grain_for(n), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) std::copy_n(bias, n, c + row * n);
+      });
+    gemm<T>(m, n, k, a, b, c, n, bias ? Store::accumulate : Store::overwrite);
+  }
+}
 
 }  // namespace plimsoll

@@ -22,7 +22,7 @@ inline void interleave(const BFloat16* even, const BFloat16* odd, int64_t n, BFl
   using Words = Vector<uint32_t>;
   constexpr int64_t lanes = kLanes<uint32_t>;
   const auto words = [](const BFloat16* from) {
-    return __builtin_convertvector(load<Alongside<uint16_t, Words>>(from), Words);
+    return widen_lanes<Words>(load<Alongside<uint16_t, Words>>(from));
   };
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) store(to + i, words(even + i) | words(odd + i) << 16);

@@ -147,7 +147,8 @@ std::vector<OpCase> good_cases() {
   // Larger than a tile in every direction; too large to be gradchecked element by element.
   const std::pair<const char*, Sizes> large[] = {
       {"tiles", {{2, 19, 23, 40}, {34, 3, 3, 40}, {.padding = 1}}},
-      {"tiles_in_a_row", {{1, 2, 700, 40}, {3, 1, 3, 40}, {.stride = {1, 2}}}},
+      {"tiles_in_a_row", {{1, 2, 1700, 40}, {3, 1, 3, 40}, {.stride = {1, 2}}}},
+      {"tiles_of_weight_grad", {{2, 21, 40, 80}, {3, 3, 3, 80}, {.padding = 1}}},
       {"tiles_depthwise",
        {{2, 20, 41, 50}, {50, 3, 3, 1}, {.stride = 2, .padding = 1, .groups = 50}}},
       {"tiles_dilated", {{1, 21, 40, 48}, {48, 3, 3, 48}, {.padding = 3, .dilation = 3}}},

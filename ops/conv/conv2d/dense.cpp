@@ -1,5 +1,6 @@
 #include "ops/conv/conv2d/dense.h"
 
+#include "core/cpu/gemm/gemm16.h"
 #include "core/cpu/slots.h"
 #include "core/cpu/vector.h"
 #include "ops/conv/conv2d/block.h"
@@ -200,6 +201,7 @@ DenseConv dense_forward(const ConvSizes& s) {
   const int64_t in = s.group_inputs(), out = s.group_outputs(), filter = s.taps() * in;
   return {.win = forward_window(s),
           .images = s.n,
+          .is_product = s.is_product(),
           .groups = s.groups,
           .inputs = in,
           .outputs = out,
@@ -216,6 +218,7 @@ DenseConv dense_input_grad(const ConvSizes& s, Pair remainder) {
   const Window win = input_grad_window(s, remainder);
   return {.win = win,
           .images = s.n,
+          .is_product = s.is_product(),
           .groups = s.groups,
           .inputs = out,
           .outputs = in,
@@ -228,6 +231,7 @@ DenseConv dense_input_grad(const ConvSizes& s, Pair remainder) {
 }
 
 int64_t dense_workspace(const DenseConv& conv, DType dtype) {
+  if (conv.is_product) return gemm_16_bit_bytes(dtype, conv.pixels(), conv.outputs, conv.inputs);
   const int64_t widened = winograd::suits(conv, dtype)
                               ? winograd::workspace(conv)
                               : visit_floating("conv2d", dtype, [&]<class T>() {
@@ -242,6 +246,12 @@ void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& 
   const auto run = [&]<class T, class E>() {
     dense_typed<E>(conv, x.as<T>(), w.as<T>(), bias.as<T>(), y.as<T>(), workspace);
   };
+  if (conv.is_product)
+    return visit_floating("conv2d", y.dtype(), [&]<class T>() {
+      multiply<T>(conv.pixels(), conv.outputs, conv.inputs, {x.as<T>(), conv.inputs, 1},
+                  {w.as<T>(), conv.w.input, conv.w.output}, bias.as<T>(), y.as<T>(),
+                  workspace.data());
+    });
   if (can_be_pairs(conv, y.dtype()) && uses_bfloat16_dot())
     return run.template operator()<BFloat16, BFloat16Pair>();
   if (winograd::suits(conv, y.dtype())) return winograd::convolve(conv, x, w, bias, y, workspace);

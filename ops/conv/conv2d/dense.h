@@ -11,13 +11,16 @@ namespace plimsoll {
 // are summed over and "outputs" the channels that are written, each of one group.
 struct DenseConv {
   Window win;
-  int64_t images, groups, inputs, outputs;
+  int64_t images;
+  bool is_product;  // as of ConvSizes
+  int64_t groups, inputs, outputs;
   // Filter element (output o, tap row r, tap column s, input c) of group g is number
   // first + g group + o output + r row + s col + c input of the tensor w.
   struct Steps {
     int64_t first, group, output, row, col, input;
   } w;
 
+  int64_t pixels() const { return images * win.h.in * win.w.in; }
   int64_t depth() const { return win.h.taps * win.w.taps * inputs; }  // terms of each sum
 };
 

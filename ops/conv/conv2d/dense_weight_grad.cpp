@@ -1,6 +1,7 @@
 // dw[o, tap] = sum over all windows of x[window + tap] * dy[window, o]. A unit of work is one piece
 // of the batch and some panels of outputs; the pieces' sums are then added in order. Both cuts
 // depend on the sizes alone.
+#include "core/cpu/gemm/gemm16.h"
 #include "core/cpu/slots.h"
 #include "ops/conv/conv2d/block.h"
 #include "ops/conv/conv2d/dense.h"
@@ -13,6 +14,8 @@ namespace {
 using namespace block;
 
 constexpr int64_t kUnits = 16;  // enough to keep the threads of a workstation busy
+// Elements that a tile reads, four times as many as forward: each tile reads and writes all sums.
+constexpr int64_t kPatch = 65536;
 // What the pieces' sums may take together; a single piece takes an f32 copy of dw all the same.
 constexpr int64_t kPartialBytes = 2 << 20;
 
@@ -23,7 +26,7 @@ struct Units {
   Tiles tiles;
   int64_t depth, per_group, panels, elements, batch_pieces, panel_parts;
   explicit Units(const ConvSizes& s)
-      : tiles(forward_window(s), s.n, s.c),
+      : tiles(forward_window(s), s.n, s.c, kPatch),
         depth(s.taps() * s.group_inputs()),
         per_group(pieces(s.group_outputs(), kBlockColumns<C>)),
         panels(s.groups * per_group),
@@ -173,6 +176,7 @@ void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
 
 // As much whether the processor multiplies pairs or not: a plan does not depend on it.
 int64_t dense_weight_grad_workspace(const ConvSizes& s, DType dtype) {
+  if (s.is_product()) return gemm_16_bit_bytes(dtype, s.o, s.c, s.n * s.h * s.w);
   const int64_t direct = visit_floating("conv2d_weight_grad", dtype, [&]<class T>() {
     const Units<Compute<T>> units(s);
     return units.partial_bytes() + slots_bytes(units.count(), units.slot_bytes());
@@ -187,6 +191,11 @@ void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, co
   const auto run = [&]<class T, class E>() {
     weight_grad_typed<E>(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
   };
+  if (s.is_product())
+    return visit_floating("conv2d_weight_grad", dw.dtype(), [&]<class T>() {
+      multiply<T>(s.o, s.c, s.n * s.h * s.w, {dy.as<T>(), 1, s.o}, {x.as<T>(), s.c, 1}, nullptr,
+                  dw.as<T>(), workspace.data());
+    });
   if (dw.dtype() == DType::bf16 && uses_bfloat16_dot())
     return run.template operator()<BFloat16, BFloat16Pair>();
   if (winograd::suits_weight_grad(s, dw.dtype()))

@@ -8,7 +8,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kPatch = 16384;    // elements to read per tile: 64 KiB of f32
 constexpr int64_t kWindows = 1024;   // results per tile: 128 KiB for 32 channels of f32
 constexpr int64_t kMinColumns = 24;  // a tile is at least this wide, whatever it has to read
 
@@ -57,7 +56,7 @@ Window input_grad_window(const ConvSizes& s, Pair remainder) {
           input_grad_axis(s.w, s.q, s.kw, s.stride.w, s.padding.w, s.dilation.w, remainder.w)};
 }
 
-Tiles::Tiles(const Window& win, int64_t images, int64_t channels)
+Tiles::Tiles(const Window& win, int64_t images, int64_t channels, int64_t patch)
     : images_(images), height_(win.h.out), width_(win.w.out) {
   if (images == 0 || height_ == 0 || width_ == 0) {
     images_ = rows_ = cols_ = per_col_ = per_row_ = patch_ = 0;
@@ -67,10 +66,10 @@ Tiles::Tiles(const Window& win, int64_t images, int64_t channels)
   // Whole rows of windows where one row fits the budget, else parts of a row; then as many rows as
   // fit. Both are evened out, so that no tile is a thin rest.
   const int64_t line = std::max<int64_t>(win.h.reach(1), 1) * channels;
-  const int64_t fit = std::max((kPatch / line - win.w.reach(1)) / win.w.step + 1, kMinColumns);
+  const int64_t fit = std::max((patch / line - win.w.reach(1)) / win.w.step + 1, kMinColumns);
   per_row_ = pieces(width_, fit);
   cols_ = pieces(width_, per_row_);
-  const int64_t lines = kPatch / (channels * std::max<int64_t>(win.w.reach(cols_), 1));
+  const int64_t lines = patch / (channels * std::max<int64_t>(win.w.reach(cols_), 1));
   const int64_t deep =
       std::max<int64_t>(std::min((lines - win.h.reach(1)) / win.h.step + 1, kWindows / cols_), 1);
   per_col_ = pieces(height_, deep);

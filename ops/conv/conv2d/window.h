@@ -24,6 +24,10 @@ struct ConvSizes {
   constexpr int64_t group_inputs() const { return c / groups; }
   constexpr int64_t group_outputs() const { return o / groups; }
   constexpr int64_t taps() const { return kh * kw; }
+  // A result has the pixel in its place alone: the images' pixels are the rows of a matrix.
+  bool is_product() const {
+    return taps() == 1 && groups == 1 && stride == Pair(1) && p == h && q == w;
+  }
   // Every channel for itself. With many filters each, they fill vectors of their own: like any
   // group.
   bool depthwise() const { return groups == c && c > 1 && o > 0 && o <= 4 * c; }
@@ -56,10 +60,10 @@ struct Tile {
   int64_t image, row, col, rows, cols;
 };
 
-// All windows of a batch cut into tiles whose pixels stay in the cache.
+// All windows of a batch cut into tiles whose pixels, about `patch` elements, stay in the cache.
 class Tiles {
  public:
-  Tiles(const Window& win, int64_t images, int64_t channels);
+  Tiles(const Window& win, int64_t images, int64_t channels, int64_t patch = 16384);
   int64_t count() const { return images_ * per_col_ * per_row_; }
   Tile operator[](int64_t number) const;
   int64_t pixels() const { return rows_ * cols_; }  // windows of the largest tile

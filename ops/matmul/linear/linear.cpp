@@ -1,7 +1,6 @@
 #include "ops/matmul/linear/linear.h"
 
 #include "core/cpu/gemm/gemm16.h"
-#include "core/cpu/parallel.h"
 #include "core/cuda/product.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
@@ -42,22 +41,6 @@ int64_t rows_of(const Shape& shape) {
   return rows;
 }
 
-template <class T>
-void fill_rows(const T* row, int64_t rows, int64_t n, T* y) {
-  parallel_for(rows, grain_for(n), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) std::copy_n(row, n, y + r * n);
-  });
-}
-
-// The product is added onto rows that hold the bias already: no further pass over y.
-template <class T>
-void linear_typed(const View& x, const View& w, const View* bias, const View& y) {
-  const int64_t rows = rows_of(x.shape()), inputs = w.shape()[1], outputs = w.shape()[0];
-  if (bias) fill_rows(bias->as<T>(), rows, outputs, y.as<T>());
-  gemm<T>(rows, outputs, inputs, {x.as<T>(), inputs, 1}, {w.as<T>(), 1, inputs}, y.as<T>(), outputs,
-          bias ? Store::accumulate : Store::overwrite);
-}
-
 int64_t linear_workspace(const Call& call) {
   const Shape& w = call.in[1].shape();
   if (call.in[0].device() == Device::cuda)
@@ -68,16 +51,11 @@ int64_t linear_workspace(const Call& call) {
 
 void linear_cpu(const Call& call) {
   const View &x = call.in[0], &w = call.in[1];
-  const View* const bias = call.in.size() == 3 ? &call.in[2] : nullptr;
+  const View bias = call.in.size() == 3 ? call.in[2] : View();
+  const int64_t inputs = w.shape()[1];
   visit_floating("linear", x.dtype(), [&]<class T>() {
-    if constexpr (sizeof(T) == 2) {
-      const int64_t inputs = w.shape()[1];
-      gemm_16_bit<T, T>(rows_of(x.shape()), w.shape()[0], inputs, {x.as<T>(), inputs, 1},
-                        {w.as<T>(), 1, inputs}, bias ? bias->as<T>() : nullptr, call.out[0].as<T>(),
-                        call.workspace.data());
-    } else {
-      linear_typed<T>(x, w, bias, call.out[0]);
-    }
+    multiply<T>(rows_of(x.shape()), w.shape()[0], inputs, {x.as<T>(), inputs, 1},
+                {w.as<T>(), 1, inputs}, bias.as<T>(), call.out[0].as<T>(), call.workspace.data());
   });
 }
 

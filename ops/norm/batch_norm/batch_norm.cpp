@@ -53,23 +53,24 @@ struct Partial {
         second(first + r.channels) {}
 };
 
-// In the order of the chunks.
-template <class S>
-void combine(std::span<std::byte> scratch, const Rows& r, double eps, S* mean, S* variance,
-             S* inverse_std, S* mean_tail) {
+// In the order of the chunks, into the partial vectors of the first one.
+void combine(std::span<std::byte> scratch, const Rows& r) {
+  const Partial all(scratch, r, 0);
   parallel_for(r.channels, 64, [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) {
-      Moments all;
+    by_columns<double>(end - begin, [&]<class V, int W>(int64_t c) {
+      c += begin;
+      Moments<V> moments[W];
       for (int64_t row = 0; row < r.rows; row += chunk_rows(r)) {
         const Partial part(scratch, r, row);
         const auto k = static_cast<double>(std::min(chunk_rows(r), r.rows - row));
-        all.add(k, part.first[c], part.second[c]);
+        for (int w = 0; w < W; ++w)
+          moments[w].add(k, load_column<V>(part.first + c, w), load_column<V>(part.second + c, w));
       }
-      mean[c] = static_cast<S>(all.mean);
-      variance[c] = static_cast<S>(all.m2 / all.n);
-      inverse_std[c] = static_cast<S>(1 / std::sqrt(all.m2 / all.n + eps));
-      mean_tail[c] = static_cast<S>(all.mean - static_cast<double>(mean[c]));
-    }
+      for (int w = 0; w < W; ++w) {
+        store_column(all.first + c, w, moments[w].mean);
+        store_column(all.second + c, w, moments[w].m2);
+      }
+    });
   });
 }
 
@@ -81,12 +82,21 @@ void forward_typed(const Call& call, double eps) {
   const T* x = call.in[0].as<T>();
   const S *gamma = call.in[1].as<S>(), *beta = call.in[2].as<S>();
   T* y = call.out[0].as<T>();
-  S *mean = call.out[1].as<S>(), *inverse_std = call.out[3].as<S>(), *tail = call.out[4].as<S>();
+  S *mean = call.out[1].as<S>(), *variance = call.out[2].as<S>();
+  S *inverse_std = call.out[3].as<S>(), *tail = call.out[4].as<S>();
   parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
     const Partial part(call.workspace, r, begin);
     chunk_statistics(x + begin * channels, end - begin, channels, part.first, part.second);
   });
-  combine(call.workspace, r, eps, mean, call.out[2].as<S>(), inverse_std, tail);
+  combine(call.workspace, r);
+  const Partial all(call.workspace, r, 0);
+  for (int64_t c = 0; c < channels; ++c) {
+    const double v = all.second[c] / static_cast<double>(r.rows);
+    mean[c] = static_cast<S>(all.first[c]);
+    variance[c] = static_cast<S>(v);
+    inverse_std[c] = static_cast<S>(1 / std::sqrt(v + eps));
+    tail[c] = static_cast<S>(all.first[c] - static_cast<double>(mean[c]));
+  }
   parallel_for(r.rows, chunk_rows(r), [=](int64_t begin, int64_t end) {
     by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
       V m[W], t[W], inv[W], scale[W], shift[W];
@@ -147,15 +157,21 @@ void backward_typed(const Call& call) {
     });
   });
   parallel_for(channels, 64, [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) {
-      double sum = 0, weighted = 0;
+    by_columns<double>(end - begin, [&]<class V, int W>(int64_t c) {
+      c += begin;
+      V sum[W] = {}, weighted[W] = {};
       for (int64_t row = 0; row < r.rows; row += chunk_rows(r)) {
-        sum += Partial(workspace, r, row).first[c];
-        weighted += Partial(workspace, r, row).second[c];
+        const Partial part(workspace, r, row);
+        for (int w = 0; w < W; ++w) {
+          sum[w] += load_column<V>(part.first + c, w);
+          weighted[w] += load_column<V>(part.second + c, w);
+        }
       }
-      dbeta[c] = static_cast<S>(sum);
-      dgamma[c] = static_cast<S>(weighted);
-    }
+      for (int w = 0; w < W; ++w) {
+        store_column(dbeta + c, w, sum[w]);
+        store_column(dgamma + c, w, weighted[w]);
+      }
+    });
   });
   const S share = S(1) / static_cast<S>(r.rows);
   parallel_for(r.rows, chunk_rows(r), [=](int64_t begin, int64_t end) {

@@ -43,13 +43,17 @@ void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, 
 
 // Mean and squared deviations of more and more groups: Chan, Golub and LeVeque, "Updating formulae
 // and a pairwise algorithm for computing sample variances", 1979.
+// V: double, or a vector of them.
+template <class V = double>
 struct Moments {
-  double n = 0, mean = 0, m2 = 0;
+  double n = 0;
+  V mean{}, m2{};
 
-  void add(double k, double their_mean, double their_m2) {
-    const double delta = their_mean - mean;
-    mean += delta * k / (n + k);
-    m2 += their_m2 + delta * delta * n * k / (n + k);
+  void add(double k, V their_mean, V their_m2) {
+    const V delta = their_mean - mean;
+    const double share = k / (n + k);
+    mean += delta * share;
+    m2 += their_m2 + delta * delta * (n * share);
     n += k;
   }
 };

@@ -75,25 +75,25 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 
 // Where every pixel is in one window, each window hands its gradient to the pixel that won. As many
 // channels at once as a vector of Compute<T> has: bytes of places alone would make it four times as
-// many, and what remains goes one by one.
+// many, and what remains goes one by one. 16 bits are handed on as they are.
 template <class T, class Place>
 void backward_tiled(const PoolWindows& windows, const T* dy, const Place* places, T* dx) {
-  using C = Compute<T>;
-  constexpr int lanes = kLanes<C>;
-  for_each_block(windows.results(), windows.c, windows.area(),
-                 [&](int64_t result, int64_t first, int64_t n) {
-                   const T* from = dy + result * windows.c + first;
-                   const Place* place = places + result * windows.c + first;
-                   windows.for_each_pixel(result, [&](int64_t k, int64_t pixel) {
-                     T* to = dx + pixel * windows.c + first;
-                     const auto own = static_cast<int32_t>(k);
+  using Bits = std::conditional_t<is_16_bit<T>, uint16_t, T>;
+  constexpr int lanes = kLanes<Compute<T>>;
+  for_each_block(
+      windows.results(), windows.c, windows.area(), [&](int64_t result, int64_t first, int64_t n) {
+        const auto* from = reinterpret_cast<const Bits*>(dy + result * windows.c + first);
+        const Place* place = places + result * windows.c + first;
+        windows.for_each_pixel(result, [&](int64_t k, int64_t pixel) {
+          auto* to = reinterpret_cast<Bits*>(dx + pixel * windows.c + first);
+          const auto own = static_cast<int32_t>(k);
 #pragma omp simd simdlen(lanes)
-                     for (int64_t c = 0; c < n; ++c) {
-                       const C value = static_cast<C>(from[c]);
-                       to[c] = narrow<T>(static_cast<int32_t>(place[c]) == own ? value : C(0));
-                     }
-                   });
-                 });
+          for (int64_t c = 0; c < n; ++c) {
+            const Bits value = from[c];
+            to[c] = static_cast<int32_t>(place[c]) == own ? value : Bits(0);
+          }
+        });
+      });
 }
 
 // Each pixel of the image gathers the gradients of the windows it won.
