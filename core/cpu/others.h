@@ -12,8 +12,8 @@ namespace plimsoll {
 class OthersLoad {
  public:
   OthersLoad();
-  // On average since it was made, by /proc/stat, virtual machines of the same host included. 0 where
-  // there is no such file, and for times too short for its clock of hundredths.
+  // On average since it was made, by /proc/stat, virtual machines of the same host included. 0
+  // where there is no such file, and for times too short for its clock of hundredths.
   double cores() const;
 
  private:
