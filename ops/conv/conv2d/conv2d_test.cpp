@@ -147,6 +147,7 @@ std::vector<OpCase> good_cases() {
   // Larger than a tile in every direction; too large to be gradchecked element by element.
   const std::pair<const char*, Sizes> large[] = {
       {"tiles", {{2, 19, 23, 40}, {34, 3, 3, 40}, {.padding = 1}}},
+      {"product_of_many", {{2, 3, 5, 90}, {92, 1, 1, 90}}},
       {"tiles_in_a_row", {{1, 2, 1700, 40}, {3, 1, 3, 40}, {.stride = {1, 2}}}},
       {"tiles_of_weight_grad", {{2, 21, 40, 80}, {3, 3, 3, 80}, {.padding = 1}}},
       {"tiles_depthwise",
