@@ -182,8 +182,9 @@ ChatTemplate find_template(std::string_view tokenizer_config, const std::string&
   }
   std::array<char, 17> digits{};
   std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
-  fail<DataError>("chat: the chat_template is not known: ", file, " has ", shown(text),
-                  ", of hash 0x", digits.data(), ". Say which of ", template_names(), " it is.");
+  fail<DataError>("chat: the chat_template is not known: ", file,
+                  jinja.empty() ? " has " : " has beside it ", shown(text), ", of hash 0x",
+                  digits.data(), ". Say which of ", template_names(), " it is.");
 }
 
 }  // namespace plimsoll::data

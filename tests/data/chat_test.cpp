@@ -232,6 +232,9 @@ TEST(DataChat, TemplatesMayLieBesideTheConfigOrAmongOthers) {
                 .name,
             "chatml");
   EXPECT_THROW(find_template(R"({"chat_template": [{"name": "default"}, 3]})", "f"), DataError);
+  EXPECT_TRUE(error_of<DataError>([] {
+                find_template("{}", "f", "{{ x }}");
+              }).starts_with("chat: the chat_template is not known: f has beside it {{ x }}"));
 }
 
 }  // namespace

@@ -172,17 +172,15 @@ void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
   });
 }
 
-// A product's units are blocks of dw: where these are few, pieces of the batch are more.
-bool is_product(const ConvSizes& s) {
-  constexpr int64_t kLeast = 8192;  // elements of dw
-  return s.is_product() && s.o * s.c >= kLeast;
-}
+// A product's units are blocks of dw, of 14 x 32 at most: where they are fewer than kUnits, pieces
+// of the batch share the work better.
+bool suits_product(const ConvSizes& s) { return s.is_product() && s.o * s.c >= kUnits * 14 * 32; }
 
 }  // namespace
 
 // As much whether the processor multiplies pairs or not: a plan does not depend on it.
 int64_t dense_weight_grad_workspace(const ConvSizes& s, DType dtype) {
-  if (is_product(s)) return gemm_16_bit_bytes(dtype, s.o, s.c, s.n * s.h * s.w);
+  if (suits_product(s)) return gemm_16_bit_bytes(dtype, s.o, s.c, s.n * s.h * s.w);
   const int64_t direct = visit_floating("conv2d_weight_grad", dtype, [&]<class T>() {
     const Units<Compute<T>> units(s);
     return units.partial_bytes() + slots_bytes(units.count(), units.slot_bytes());
@@ -197,7 +195,7 @@ void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, co
   const auto run = [&]<class T, class E>() {
     weight_grad_typed<E>(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
   };
-  if (is_product(s))
+  if (suits_product(s))
     return visit_floating("conv2d_weight_grad", dw.dtype(), [&]<class T>() {
       multiply<T>(s.o, s.c, s.n * s.h * s.w, {dy.as<T>(), 1, s.o}, {x.as<T>(), s.c, 1}, nullptr,
                   dw.as<T>(), workspace.data());
