@@ -48,12 +48,26 @@ row() {
     "$(grep -E "$pattern" "$logs/$name.log" | tail -n 1 | cut -c1-100)"
 }
 
+# sharded PROGRAM...: a GoogleTest program, its tests dealt to half as many processes as there are
+# cores.
+sharded() {
+  local shards=$((($(nproc) + 1) / 2)) processes=() failed=0 i
+  for ((i = 0; i < shards; ++i)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i "$@" &
+    processes+=($!)
+  done
+  for i in "${processes[@]}"; do wait "$i" || failed=1; done
+  return $failed
+}
+export -f sharded
+
 if ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
   echo 'on_gpu: nvidia-smi finds no GPU. Run this on a machine with one.' >&2
   exit 1
 fi
 echo "libraries: ${PLIMSOLL_CUDA_LIBRARIES:-the toolkit and the system have them}"
-row kernels 'PASSED' "$bin/op_tests" --gtest_brief=1 --gtest_filter='*Cuda*'
+row kernels 'PASSED' bash -c 'sharded "$@"' sharded "$bin/op_tests" --gtest_brief=1 \
+  --gtest_filter='*Cuda*'
 row device 'PASSED' "$bin/unit_tests" --gtest_brief=1 \
   --gtest_filter='CudaDevice.*'
 row steps 'PASSED' "$bin/unit_tests" --gtest_brief=1 --gtest_filter='CudaSteps.*'
@@ -74,8 +88,9 @@ row planned_is_measured 'captured' "$bin/compare_memory" --device cuda --models 
 # This engine's own kernels: they run alone, as without NVIDIA's libraries.
 if command -v compute-sanitizer >/dev/null; then
   for tool in memcheck racecheck initcheck; do
-    row "$tool" 'ERROR SUMMARY' env PLIMSOLL_CUDA_LIBRARIES=none compute-sanitizer --tool $tool \
-      --error-exitcode 1 "$bin/op_tests" --gtest_brief=1 --gtest_filter='Ops/Cuda.*'
+    row "$tool" 'ERROR SUMMARY' env PLIMSOLL_CUDA_LIBRARIES=none bash -c 'sharded "$@"' sharded \
+      compute-sanitizer --tool $tool --error-exitcode 1 "$bin/op_tests" --gtest_brief=1 \
+      --gtest_filter='Ops/Cuda.*'
   done
 fi
 if ! ls "$logs"/*.log >/dev/null 2>&1; then

@@ -69,7 +69,8 @@ std::vector<Known> made_templates() {
                              .system_place = nowhere};
   ChatTemplate mistral_first = mistral, mistral_v1 = mistral, mistral_v3 = mistral;
   mistral_first.name = "mistral-v0.1";
-  mistral_first.between = " ";
+  // Moved, as g++ 12 takes the assignment of one character's literal for an overflow.
+  mistral_first.between = std::string(" ");
   mistral_v1.name = "mistral-v1";
   mistral_v1.system = {"", "\n\n"};
   mistral_v1.user = {" [INST] ", " [/INST]"};
