@@ -7,12 +7,50 @@
 //     for (int64_t i = first_index(); i < n; i += total_threads()) y.set(i, x.get(i) * x.get(i));
 //   }
 //   visit_elements(dtype, [&]<class C>() { launch(square_kernel<C>, ..., elements<C>(x), ...); });
+//
+// Where elements lie side by side, a thread takes a pack of them: a GPU has too few threads to keep
+// its memory busy with 16 bits for each.
 #pragma once
 
 #include "core/cuda/convert.cuh"
 #include "core/cuda/runtime.h"
 
 namespace plimsoll::cuda {
+
+constexpr int kPack = 4;  // neighbours that a thread takes at once
+
+template <class T>
+struct alignas(sizeof(T) * kPack < 16 ? sizeof(T) * kPack : 16) Pack {
+  T of[kPack];
+};
+
+// Elements i to i + kPack - 1 of an array of n, or as many of them as there are.
+template <class T>
+__device__ Pack<T> read_pack(const T* from, int64_t i, int64_t n) {
+  from += i;
+  if (i + kPack <= n && reinterpret_cast<uintptr_t>(from) % alignof(Pack<T>) == 0)
+    return *reinterpret_cast<const Pack<T>*>(from);
+  Pack<T> pack{};
+  for (int j = 0; j < kPack; ++j)
+    if (i + j < n) pack.of[j] = from[j];
+  return pack;
+}
+template <class T>
+__device__ void write_pack(const Pack<T>& pack, T* to, int64_t i, int64_t n) {
+  to += i;
+  if (i + kPack <= n && reinterpret_cast<uintptr_t>(to) % alignof(Pack<T>) == 0) {
+    *reinterpret_cast<Pack<T>*>(to) = pack;
+    return;
+  }
+  for (int j = 0; j < kPack; ++j)
+    if (i + j < n) to[j] = pack.of[j];
+}
+
+// Where the first pack of this thread begins, of a row that its block walks pack by pack. Packs begin
+// at multiples of kPack, so the first one may begin before the row.
+__device__ inline int64_t first_pack(int64_t start_of_row) {
+  return start_of_row - start_of_row % kPack + threadIdx.x * kPack;
+}
 
 template <class C>
 struct Elements {
@@ -44,6 +82,21 @@ struct Elements {
   }
   __device__ void set(int64_t i, C value) const {
     visit([&]<class T>() { reinterpret_cast<T*>(data)[i] = to_memory<T>(value); });
+  }
+
+  // The same of a pack; what is not below n is 0, or is not written.
+  __device__ void get(int64_t i, int64_t n, C (&values)[kPack]) const {
+    visit([&]<class T>() {
+      const Pack<T> pack = read_pack(reinterpret_cast<const T*>(data), i, n);
+      for (int j = 0; j < kPack; ++j) values[j] = to_register<C>(pack.of[j]);
+    });
+  }
+  __device__ void set(int64_t i, int64_t n, const C (&values)[kPack]) const {
+    visit([&]<class T>() {
+      Pack<T> pack;
+      for (int j = 0; j < kPack; ++j) pack.of[j] = to_memory<T>(values[j]);
+      write_pack(pack, reinterpret_cast<T*>(data), i, n);
+    });
   }
 };
 

@@ -1,5 +1,6 @@
 #include "core/cuda/product.h"
 
+#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/walk.cuh"
 
@@ -13,7 +14,7 @@ template <class C>
 struct ProductOperands {
   Walk<2> walk;  // over the batch: where the matrices of a and b start
   Elements<C> a, b, c, bias;
-  int64_t a_row, a_column, b_row, b_column, m, n, k, tiles_down, tiles_across;
+  int64_t a_row, a_column, b_row, b_column, c_row, m, n, k, tiles_down, tiles_across;
   bool accumulate;
 };
 
@@ -38,7 +39,7 @@ __global__ void product_kernel(ProductOperands<C> p) {
     for (int t = 0; t < kTile; ++t) sum += a[down][t] * b[t][across];
   }
   if (i >= p.m || j >= p.n) return;
-  const int64_t at = (matrix * p.m + i) * p.n + j;
+  const int64_t at = (matrix * p.m + i) * p.c_row + j;
   if (p.bias.data) sum += p.bias.get(j);
   p.c.set(at, p.accumulate ? p.c.get(at) + sum : sum);
 }
@@ -48,10 +49,35 @@ Elements<C> elements(const Matrices& x) {
   return {static_cast<std::byte*>(x.data), x.dtype};
 }
 
-}  // namespace
+int64_t distance(const Matrices& x) { return x.column == 1 ? x.row : x.column; }
 
-void product(const Product& p, std::span<std::byte> workspace) {
-  if (product_by_library && product_by_library(p, workspace)) return;
+bool begins_on_boundaries(const Matrices& x) {
+  return size_of(x.dtype) != 2 ||
+         (distance(x) % kAligned == 0 && reinterpret_cast<uintptr_t>(x.data) % 16 == 0);
+}
+
+std::byte* element(const Matrices& x, int64_t i) {
+  return static_cast<std::byte*>(x.data) + i * size_of(x.dtype);
+}
+
+// Copies between matrices of 16 bits of `rows` rows that lie from_row and to_row apart; a block has
+// a piece of one row.
+__global__ void copy_rows_kernel(const uint16_t* from, int64_t from_row, uint16_t* to,
+                                 int64_t to_row, int64_t columns, int64_t blocks) {
+  const int64_t row = blockIdx.x / blocks, start = blockIdx.x % blocks * blockDim.x * kPack;
+  const int64_t i = start + threadIdx.x * kPack;
+  if (i >= columns) return;
+  write_pack(read_pack(from + row * from_row, i, columns), to + row * to_row, i, columns);
+}
+void copy_rows(const void* from, int64_t from_row, void* to, int64_t to_row, int64_t rows,
+               int64_t columns) {
+  const int64_t blocks = pieces(columns, kThreads * kPack);
+  if (rows * blocks == 0) return;
+  launch(copy_rows_kernel, rows * blocks, kThreads, static_cast<const uint16_t*>(from), from_row,
+         static_cast<uint16_t*>(to), to_row, columns, blocks);
+}
+
+void product_by_kernel(const Product& p) {
   const int64_t tiles_down = (p.m + kTile - 1) / kTile, tiles_across = (p.n + kTile - 1) / kTile;
   const int64_t tiles = count(p.batch) * tiles_down * tiles_across;
   if (tiles == 0) return;
@@ -65,6 +91,7 @@ void product(const Product& p, std::span<std::byte> workspace) {
                                       .a_column = p.a.column,
                                       .b_row = p.b.row,
                                       .b_column = p.b.column,
+                                      .c_row = p.c.row,
                                       .m = p.m,
                                       .n = p.n,
                                       .k = p.k,
@@ -73,6 +100,51 @@ void product(const Product& p, std::span<std::byte> workspace) {
                                       .accumulate = p.accumulate};
     launch(product_kernel<C>, tiles, kThreads, operands);
   });
+}
+
+void product_at_once(const Product& p, std::span<std::byte> workspace) {
+  if (!product_by_library || !product_by_library(p, workspace)) product_by_kernel(p);
+}
+
+// With a or c, `most` rows of m at a time, in rows of `padded` that begin on boundaries.
+void product_in_pieces(const Product& p, int64_t most, std::byte* padded,
+                       std::span<std::byte> workspace) {
+  const bool pads_a = !begins_on_boundaries(p.a), turned = pads_a && p.a.column != 1;
+  for (int64_t first = 0; first < p.m; first += most) {
+    Product piece = p;
+    piece.m = std::min(most, p.m - first);
+    piece.a.data = element(p.a, first * p.a.row);
+    piece.c.data = element(p.c, first * p.c.row);
+    const int64_t pitch = up_to_aligned(turned ? piece.m : (pads_a ? p.k : p.n));
+    if (turned) {  // the columns of a lie in rows
+      copy_rows(piece.a.data, p.a.column, padded, pitch, p.k, piece.m);
+      piece.a = {padded, p.a.dtype, 1, pitch};
+    } else if (pads_a) {
+      copy_rows(piece.a.data, p.a.row, padded, pitch, piece.m, p.k);
+      piece.a = {padded, p.a.dtype, pitch, 1};
+    } else {
+      piece.c = {padded, p.c.dtype, pitch, 1};
+    }
+    product_at_once(piece, workspace);
+    if (!pads_a) copy_rows(padded, pitch, element(p.c, first * p.c.row), p.c.row, piece.m, p.n);
+  }
+}
+
+}  // namespace
+
+void product(const Product& p, std::span<std::byte> workspace) {
+  const auto library = static_cast<size_t>(std::min(std::ssize(workspace), kLibraryBytes));
+  const std::span<std::byte> rest = workspace.subspan(library);
+  const bool pads_a = !begins_on_boundaries(p.a), pads_c = !begins_on_boundaries(p.c);
+  const bool turned = pads_a && p.a.column != 1;
+  const int64_t length = up_to_aligned(turned || pads_a ? p.k : p.n);
+  const int64_t most = std::ssize(rest) / 2 / std::max<int64_t>(length, 1) / kAligned * kAligned;
+  const bool possible = pads_a != pads_c && begins_on_boundaries(p.b) &&
+                        (!turned || p.a.row == 1) && !(pads_c && p.accumulate);
+  if (possible && most > 0)
+    product_in_pieces(p, std::min(most, up_to_aligned(p.m)), rest.data(), workspace.first(library));
+  else
+    product_at_once(p, workspace.first(library));
 }
 
 }  // namespace plimsoll::cuda

@@ -35,6 +35,18 @@ struct Walk {
     }
   }
 
+  // Whether the first axis can be walked n elements at once, which lie side by side in every
+  // operand or are one and the same element.
+  bool in_packs(int64_t n) const {
+    bool packs = rank > 0 && size[0] % n == 0;
+    for (size_t k = 0; k < N; ++k) {
+      packs = packs && (step[k][0] == 0 || step[k][0] == 1);
+      for (int axis = 1; axis < rank; ++axis)
+        packs = packs && (step[k][0] == 0 || step[k][axis] % n == 0);
+    }
+    return packs;
+  }
+
   // Where element i of each operand lies.
   __device__ std::array<int64_t, N> offsets(int64_t i) const {
     std::array<int64_t, N> at{};

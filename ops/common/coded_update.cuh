@@ -33,7 +33,9 @@ __global__ void coded_update_kernel(std::array<Elements<C>, 2> of,
   };
   C s[] = {decode(state[K], F::is_signed[K])...};
   const RandomRounding rounding = random_rounding(options, static_cast<double>(*all.counter));
-  if (i < n) set_parameter(of[0], i, step(of[0].get(i), of[1].get(i), s[K]...), rounding);
+  if (i < n)
+    of[0].set(
+        i, rounded_parameter(of[0].dtype, i, step(of[0].get(i), of[1].get(i), s[K]...), rounding));
   const auto encode = [&](const CodedState& slot, float x, bool is_signed) {
     const float largest = over_block(std::abs(x), Larger());
     if (threadIdx.x == 0) slot.scales[blockIdx.x] = largest;

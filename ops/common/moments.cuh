@@ -25,10 +25,16 @@ struct Moments {
   __device__ State start(int64_t, int64_t first) const {
     return {n > 0 ? static_cast<double>(x.get(first)) : 0, 0, 0};
   }
-  __device__ void take(State& s, int64_t at, int64_t) const {
-    const double d = static_cast<double>(x.get(at)) - s.shift;
+  __device__ static void add(State& s, C value) {
+    const double d = static_cast<double>(value) - s.shift;
     s.sum += d;
     s.squares += d * d;
+  }
+  __device__ void take(State& s, int64_t at, int64_t) const { add(s, x.get(at)); }
+  __device__ void take_pack(State (&s)[kPack], int64_t at, int64_t) const {
+    C values[kPack];
+    x.get(at, at + kPack, values);
+    for (int j = 0; j < kPack; ++j) add(s[j], values[j]);
   }
   __device__ void join(State& s, const State& other) const {
     s.sum += other.sum;

@@ -24,14 +24,20 @@ struct SoftmaxSum {
 template <class C>
 __device__ SoftmaxSum<C> online_softmax(const Elements<C>& x, int64_t start, int64_t n) {
   C m = -std::numeric_limits<C>::infinity(), total = 0;
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    const C v = x.get(start + i);
+  const auto take = [&](C v) {
     if (v > m) {
       total = std::fma(total, math::exp_of_negative(m - v), C(1));
       m = v;
     } else {
       total += v == m ? C(1) : math::exp_of_negative(v - m);
     }
+  };
+  const int64_t end = start + n;
+  for (int64_t i = first_pack(start); i < end; i += blockDim.x * kPack) {
+    C values[kPack];
+    x.get(i, end, values);
+    for (int j = 0; j < kPack; ++j)
+      if (i + j >= start && i + j < end) take(values[j]);
   }
   const C highest = over_block(m, Larger());
   total = over_block(m == highest ? total : total * math::exp_of_negative(m - highest), Plus());

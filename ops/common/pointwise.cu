@@ -17,6 +17,7 @@ template <class C, size_t N>
 Mapping<C, N>::Mapping(const Call& call) : walk(call.out[0].shape(), strides_of<N>(call)) {
   operands.of[0] = elements<C>(call.out[0]);
   for (size_t k = 1; k < N; ++k) operands.of[k] = elements<C>(call.in[k - 1]);
+  packed = walk.in_packs(kPack) && walk.step[0][0] == 1;
 }
 
 template struct Mapping<float, 1>;

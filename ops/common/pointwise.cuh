@@ -7,6 +7,7 @@
 // that broadcast to y.
 #pragma once
 
+#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/walk.cuh"
 #include "ops/common/formula.h"
@@ -24,23 +25,49 @@ template <class C, size_t N>
 struct Mapping {
   Walk<N> walk;
   Operands<C, N> operands;
+  bool packed = false;  // operands are read and written pack by pack
 
   // Inputs may be strided and are broadcast to the output's shape. In ops/common/pointwise.cu.
   explicit Mapping(const Call& call);
 };
 
+template <size_t N, class C, class F>
+__device__ C result_of(const F& f, const C* x) {
+  if constexpr (N == 1) return f();
+  if constexpr (N == 2) return f(x[1]);
+  if constexpr (N == 3) return f(x[1], x[2]);
+  if constexpr (N == 4) return f(x[1], x[2], x[3]);
+}
+
 template <class C, size_t N, class F>
 __global__ void map_kernel(Mapping<C, N> mapping, F f) {
-  const auto& [walk, operands] = mapping;
-  for (int64_t i = first_index(); i < walk.count; i += total_threads()) {
+  const auto& [walk, operands, packed] = mapping;
+  if (!packed) {
+    for (int64_t i = first_index(); i < walk.count; i += total_threads()) {
+      const auto at = walk.offsets(i);
+      C x[N];
+      for (size_t k = 1; k < N; ++k) x[k] = operands.of[k].get(at[k]);
+      operands.of[0].set(at[0], result_of<N>(f, x));
+    }
+    return;
+  }
+  for (int64_t i = first_index() * kPack; i < walk.count; i += total_threads() * kPack) {
     const auto at = walk.offsets(i);
-    C x[N], y;
-    for (size_t k = 1; k < N; ++k) x[k] = operands.of[k].get(at[k]);
-    if constexpr (N == 1) y = f();
-    if constexpr (N == 2) y = f(x[1]);
-    if constexpr (N == 3) y = f(x[1], x[2]);
-    if constexpr (N == 4) y = f(x[1], x[2], x[3]);
-    operands.of[0].set(at[0], y);
+    C x[N][kPack], y[kPack];
+    for (size_t k = 1; k < N; ++k) {
+      if (walk.step[k][0] == 1) {
+        operands.of[k].get(at[k], at[k] + kPack, x[k]);
+      } else {
+        const C same = operands.of[k].get(at[k]);
+        for (int j = 0; j < kPack; ++j) x[k][j] = same;
+      }
+    }
+    for (int j = 0; j < kPack; ++j) {
+      C own[N];
+      for (size_t k = 1; k < N; ++k) own[k] = x[k][j];
+      y[j] = result_of<N>(f, own);
+    }
+    operands.of[0].set(at[0], at[0] + kPack, y);
   }
 }
 
@@ -49,7 +76,8 @@ __global__ void map_kernel(Mapping<C, N> mapping, F f) {
 template <class C, size_t Inputs, class F>
 void map(const Call& call, const F& f) {
   const Mapping<C, Inputs + 1> mapping(call);
-  launch(map_kernel<C, Inputs + 1, F>, blocks_for(mapping.walk.count), kThreads, mapping, f);
+  const int64_t work = pieces(mapping.walk.count, mapping.packed ? kPack : 1);
+  launch(map_kernel<C, Inputs + 1, F>, blocks_for(work), kThreads, mapping, f);
 }
 
 }  // namespace cuda

@@ -19,6 +19,9 @@
 //
 //   reduce_then_each(axes, f, call.workspace);
 //
+// With `void take_pack(State (&)[kPack], int64_t at, int64_t m) const`, which takes elements at to
+// at + kPack - 1 for as many outputs, a thread has that many where inner allows it.
+//
 // A block takes neighbouring outputs, with as many threads for each as it has left. Where there are
 // too few outputs to keep a GPU busy, mid is cut into chunks, whose states wait in the workspace
 // for a second kernel. States are joined in an order that depends on nothing but the sizes.
@@ -40,11 +43,17 @@ inline int power_of_2(int64_t n, int64_t most) {
 // Neighbouring columns of one block, where it walks down them with all its threads.
 inline int neighbours_across(int64_t columns) { return power_of_2(columns, kWarp); }
 
+template <class F>
+concept TakesPacks = requires(const F& f, typename F::State (&states)[kPack]) {
+  f.take_pack(states, int64_t{}, int64_t{});
+};
+
 // Joins the states of the `along` threads of one output, which stand `across` apart; the first
 // row's thread gets the whole.
 template <class F, class State>
 __device__ void join_rows(const F& f, State& s, State* shared, int row, int along, int across) {
   const int t = static_cast<int>(threadIdx.x);
+  __syncthreads();  // whoever still reads the states before
   shared[t] = s;
   for (int distance = along / 2; distance > 0; distance /= 2) {
     __syncthreads();
@@ -55,27 +64,36 @@ __device__ void join_rows(const F& f, State& s, State* shared, int row, int alon
   }
 }
 
-// states: where those of chunks go, [chunks, outputs]; nullptr: there is one.
-template <class F>
+// A thread has kColumns neighbouring outputs, and its block `across` times as many. states: where
+// those of chunks go, [chunks, outputs]; nullptr: there is one.
+template <int kColumns, class F>
 __global__ void reduce_kernel(MiddleAxis a, int64_t chunk, int across, F f,
                               typename F::State* states) {
   __shared__ typename F::State shared[kThreads];
   const int t = static_cast<int>(threadIdx.x), row = t / across;
   const int rows = static_cast<int>(blockDim.x) / across;
-  const int64_t outputs = a.outer * a.inner, groups = (outputs + across - 1) / across;
-  const int64_t i = blockIdx.x % groups * across + t % across, number = blockIdx.x / groups;
+  const int64_t outputs = a.outer * a.inner, wide = across * kColumns;
+  const int64_t groups = (outputs + wide - 1) / wide, number = blockIdx.x / groups;
+  const int64_t i = blockIdx.x % groups * wide + t % across * kColumns;
   const bool used = i < outputs;
   const int64_t first = i / a.inner * a.mid * a.inner + i % a.inner, begin = number * chunk;
   const int64_t end = !used ? 0 : (begin + chunk < a.mid ? begin + chunk : a.mid);
-  typename F::State s{};
-  if (used) s = f.start(i, first);
-  for (int64_t m = begin + row; m < end; m += rows) f.take(s, first + m * a.inner, m);
-  join_rows(f, s, shared, row, rows, across);
-  if (row > 0 || !used) return;
-  if (states)
-    states[number * outputs + i] = s;
-  else
-    f.finish(i, s);
+  typename F::State s[kColumns]{};
+  for (int j = 0; used && j < kColumns; ++j) s[j] = f.start(i + j, first + j);
+  for (int64_t m = begin + row; m < end; m += rows) {
+    if constexpr (kColumns > 1)
+      f.take_pack(s, first + m * a.inner, m);
+    else
+      f.take(s[0], first + m * a.inner, m);
+  }
+  for (int j = 0; j < kColumns; ++j) {
+    join_rows(f, s[j], shared, row, rows, across);
+    if (row > 0 || !used) continue;
+    if (states)
+      states[number * outputs + i + j] = s[j];
+    else
+      f.finish(i + j, s[j]);
+  }
 }
 
 // A thread joins the states of all chunks of an output, in order.
@@ -95,12 +113,20 @@ void reduce(const MiddleAxis& a, const F& f, std::span<std::byte> workspace) {
   const int64_t outputs = a.outer * a.inner, chunk = cuda_chunk(a);
   if (outputs == 0) return;
   const int64_t chunks = std::max<int64_t>(1, pieces(a.mid, chunk));
-  const int across = neighbours_across(a.inner);
-  const int along = power_of_2(std::min(a.mid, chunk), kThreads / across);
   auto* const states =
       chunks > 1 ? reinterpret_cast<typename F::State*>(workspace.data()) : nullptr;
-  launch(reduce_kernel<F>, pieces(outputs, across) * chunks, std::max(across * along, kWarp), a,
-         chunk, across, f, states);
+  const auto start = [&](int columns, auto kernel) {
+    const int across = neighbours_across(a.inner / columns);
+    const int along = power_of_2(std::min(a.mid, chunk), kThreads / across);
+    launch(kernel, pieces(outputs, across * columns) * chunks, std::max(across * along, kWarp), a,
+           chunk, across, f, states);
+  };
+  bool packed = false;
+  if constexpr (TakesPacks<F>) {
+    packed = a.inner % kPack == 0;
+    if (packed) start(kPack, reduce_kernel<kPack, F>);
+  }
+  if (!packed) start(1, reduce_kernel<1, F>);
   if (chunks > 1) launch(join_kernel<F>, blocks_for(outputs), kThreads, states, chunks, outputs, f);
 }
 

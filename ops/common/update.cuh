@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/faults.cuh"
 #include "core/cuda/launch.cuh"
@@ -28,14 +29,14 @@ struct UpdateScalars {
   uint64_t* fault;   // for a step below 1
 };
 
+// What is kept of element i of a parameter.
 template <class C>
-__device__ void set_parameter(const Elements<C>& param, int64_t i, C value,
-                              const RandomRounding& rounding) {
+__device__ C rounded_parameter(DType dtype, int64_t i, C value, const RandomRounding& rounding) {
   if constexpr (std::is_same_v<C, float>)
-    if (rounding.key != 0 && param.dtype == DType::bf16)
-      value = rounded_at_random(
+    if (rounding.key != 0 && dtype == DType::bf16)
+      return rounded_at_random(
           value, random_words(rounding.key, rounding.step, static_cast<uint64_t>(i / 4))[i % 4]);
-  param.set(i, value);
+  return value;
 }
 
 // of: the parameter, its gradient, and its slots, of n elements each.
@@ -50,10 +51,16 @@ __global__ void update_kernel(std::array<Elements<C>, 2 + sizeof...(K)> of, int6
   __syncthreads();
   const Step step = *std::launder(reinterpret_cast<const Step*>(memory));
   const RandomRounding rounding = random_rounding(options, static_cast<double>(*all.counter));
-  for (int64_t i = first_index(); i < n; i += total_threads()) {
-    [[maybe_unused]] C s[] = {of[2 + K].get(i)..., C()};
-    set_parameter(of[0], i, step(of[0].get(i), of[1].get(i), s[K]...), rounding);
-    (of[2 + K].set(i, s[K]), ...);
+  for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
+    C p[kPack], g[kPack];
+    [[maybe_unused]] C s[sizeof...(K) + 1][kPack];
+    of[0].get(i, n, p);
+    of[1].get(i, n, g);
+    (of[2 + K].get(i, n, s[K]), ...);
+    for (int j = 0; j < kPack; ++j)
+      p[j] = rounded_parameter(of[0].dtype, i + j, step(p[j], g[j], s[K][j]...), rounding);
+    of[0].set(i, n, p);
+    (of[2 + K].set(i, n, s[K]), ...);
   }
 }
 
@@ -69,7 +76,7 @@ void update_one(const Call& call, std::index_sequence<K...>) {
   visit_floating_elements(in[0].dtype(), [&]<class C>() {
     const std::array<Elements<C>, 2 + sizeof...(K)> of{elements<C>(in[0]), elements<C>(in[1]),
                                                        elements<C>(in[4 + K])...};
-    launch(update_kernel<F, C, K...>, blocks_for(n), kThreads, of, n, all,
+    launch(update_kernel<F, C, K...>, blocks_for(pieces(n, kPack)), kThreads, of, n, all,
            call.attrs.as<typename F::Options>());
   });
 }

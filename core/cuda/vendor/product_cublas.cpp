@@ -308,12 +308,12 @@ bool product_by_library(const Product& p, std::span<std::byte> workspace) {
     }
     part.a.data = at(p.a, a);
     part.b.data = at(p.b, b);
-    part.c.data = at(p.c, run * inner.size * p.m * p.n);
+    part.c.data = at(p.c, run * inner.size * p.m * p.c.row);
     // c' = b' a': what lies in rows is theirs in columns.
     const auto left = transposed(part.b, p.k, p.n, inner.b);
     const auto right = transposed(part.a, p.m, p.k, inner.a);
     if (!left || !right) return false;
-    const Matrix result{*type_of(p.c.dtype),      p.n, p.m, p.n, p.m * p.n, false,
+    const Matrix result{*type_of(p.c.dtype),      p.n, p.m, p.c.row, p.m * p.c.row, false,
                         alignment_of(part.c.data)};
     const Key key{.a = *left,
                   .b = *right,

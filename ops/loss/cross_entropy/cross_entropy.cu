@@ -26,7 +26,7 @@ void cross_entropy_cuda(const Call& call) {
                             attrs.ignore_index, bad_label);
     C* y = call.out[0].as<C>();
     if (rows.count > 0)
-      launch(cross_entropy_kernel<C>, rows.count, row_threads(n), elements<C>(x), rows,
+      launch(cross_entropy_kernel<C>, rows.count, row_threads(n), elements<C>(x), n, rows,
              Smoothing<C>(attrs.label_smoothing, n), 0, losses, none ? y : nullptr,
              reinterpret_cast<LogSum<C>*>(call.out[1].as<C>()));
     if (!none) launch(reduce_losses_kernel<C>, 1, kReduceThreads, rows, losses, mean, y);
@@ -45,7 +45,7 @@ void cross_entropy_grad_cuda(const Call& call) {
     launch(cross_entropy_grad_kernel<C>, rows.count, row_threads(n), call.in[0].as<C>(),
            attrs.reduction == Reduction::none, elements<C>(x), rows,
            Smoothing<C>(attrs.label_smoothing, n),
-           reinterpret_cast<const LogSum<C>*>(call.in[3].as<C>()), divisor, elements<C>(dx), 0);
+           reinterpret_cast<const LogSum<C>*>(call.in[3].as<C>()), divisor, elements<C>(dx), n, 0);
   });
 }
 

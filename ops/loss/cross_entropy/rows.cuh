@@ -1,5 +1,6 @@
 // The losses of rows of logits and their gradients on a GPU, a block for each row: the twin of
-// rows.h. x and dx hold the rows from number `first` on; everything else holds them all.
+// rows.h. x and dx hold the rows from number `first` on, `pitch` apart; everything else holds them
+// all.
 #pragma once
 
 #include "ops/common/online_softmax.cuh"
@@ -29,10 +30,11 @@ __device__ C sum_of_weights(const ClassRows<C>& rows, const Smoothing<C>& smooth
 
 // losses[row] in double for their sum, and each[row] unless `each` is nullptr.
 template <class C>
-__global__ void cross_entropy_kernel(Elements<C> x, ClassRows<C> rows, Smoothing<C> smoothing,
-                                     int64_t first, double* losses, C* each, LogSum<C>* log_sums) {
+__global__ void cross_entropy_kernel(Elements<C> x, int64_t pitch, ClassRows<C> rows,
+                                     Smoothing<C> smoothing, int64_t first, double* losses, C* each,
+                                     LogSum<C>* log_sums) {
   const int64_t row = first + blockIdx.x, n = rows.classes, label = rows.label_of(row);
-  const int64_t start = blockIdx.x * n;
+  const int64_t start = blockIdx.x * pitch;
   const auto [m, total] = online_softmax(x, start, n);
   const LogSum<C> log_sum{m, std::log(total)};
   double loss = 0;
@@ -60,9 +62,10 @@ __global__ void cross_entropy_kernel(Elements<C> x, ClassRows<C> rows, Smoothing
 template <class C>
 __global__ void cross_entropy_grad_kernel(const C* dy, bool each, Elements<C> x, ClassRows<C> rows,
                                           Smoothing<C> smoothing, const LogSum<C>* log_sums,
-                                          const double* divisor, Elements<C> dx, int64_t first) {
+                                          const double* divisor, Elements<C> dx, int64_t pitch,
+                                          int64_t first) {
   const int64_t row = first + blockIdx.x, n = rows.classes, label = rows.label_of(row);
-  const int64_t start = blockIdx.x * n;
+  const int64_t start = blockIdx.x * pitch;
   if (label < 0) {
     for (int64_t c = threadIdx.x; c < n; c += blockDim.x) dx.set(start + c, 0);
     return;
@@ -71,11 +74,24 @@ __global__ void cross_entropy_grad_kernel(const C* dy, bool each, Elements<C> x,
   const C scale = dy[each ? row : 0] / static_cast<C>(*divisor);
   const C own = smoothing.at_label * rows.weight_of(label), everywhere = smoothing.everywhere;
   const C mass = own + everywhere * sum_of_weights(rows, smoothing);
-  for (int64_t c = threadIdx.x; c < n; c += blockDim.x) {
-    const C p = math::exp_of_negative(x.get(start + c) - sum.highest - sum.log_total);
-    const C share = everywhere == 0 ? C(0) : everywhere * rows.weight_of(c);
-    dx.set(start + c,
-           c == label ? (mass * p - own - share) * scale : p * (mass * scale) - share * scale);
+  const int64_t end = start + n;
+  for (int64_t i = first_pack(start); i < end; i += blockDim.x * kPack) {
+    C values[kPack];
+    x.get(i, end, values);
+    for (int j = 0; j < kPack; ++j) {
+      const int64_t c = i + j - start;
+      if (c < 0 || c >= n) continue;
+      const C p = math::exp_of_negative(values[j] - sum.highest - sum.log_total);
+      const C share = everywhere == 0 ? C(0) : everywhere * rows.weight_of(c);
+      values[j] =
+          c == label ? (mass * p - own - share) * scale : p * (mass * scale) - share * scale;
+    }
+    if (i >= start) {
+      dx.set(i, end, values);
+    } else {
+      for (int j = 0; j < kPack; ++j)
+        if (i + j >= start && i + j < end) dx.set(i + j, values[j]);
+    }
   }
 }
 

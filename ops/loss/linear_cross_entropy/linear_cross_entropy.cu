@@ -10,11 +10,11 @@ using namespace linear_cross_entropy_detail;
 
 // sums[c] (+)= sum_r d[r, c]
 template <class C>
-__global__ void add_columns_kernel(Elements<C> d, int64_t rows, int64_t n, bool accumulate,
-                                   double* sums) {
+__global__ void add_columns_kernel(Elements<C> d, int64_t rows, int64_t n, int64_t pitch,
+                                   bool accumulate, double* sums) {
   for (int64_t c = first_index(); c < n; c += total_threads()) {
     double sum = accumulate ? sums[c] : 0;
-    for (int64_t r = 0; r < rows; ++r) sum += static_cast<double>(d.get(r * n + c));
+    for (int64_t r = 0; r < rows; ++r) sum += static_cast<double>(d.get(r * pitch + c));
     sums[c] = sum;
   }
 }
@@ -43,8 +43,8 @@ struct Chunks {
       : call(c),
         attrs(c.attrs.as<FusedAttrs>()),
         s(c.in[kX].meta, c.in[kW].shape(), c.in[kLabels].shape(), gradients),
-        logits{c.workspace.data() + s.logits, {{s.chunk, s.classes}, dtype_of<C>}, {}},
-        d{c.workspace.data() + s.d, {{s.chunk, s.classes}, c.in[kX].dtype()}, {}},
+        logits{c.workspace.data() + s.logits, {{s.chunk, s.pitch}, dtype_of<C>}, {}},
+        d{c.workspace.data() + s.d, {{s.chunk, s.pitch}, c.in[kX].dtype()}, {}},
         doubles(reinterpret_cast<double*>(c.workspace.data())),
         product_space(c.workspace.subspan(static_cast<size_t>(s.product))) {
     if (!attrs.has_bias) return;
@@ -104,7 +104,7 @@ void forward(const Call& call) {
   chunks.for_each([&](int64_t first, int64_t n) {
     if (n > 0)
       launch(cross_entropy_kernel<C>, n, row_threads(chunks.s.classes), elements<C>(chunks.logits),
-             rows, chunks.smoothing(), first, chunks.doubles,
+             chunks.s.pitch, rows, chunks.smoothing(), first, chunks.doubles,
              reduction == Reduction::none ? y : nullptr,
              reinterpret_cast<LogSum<C>*>(call.out[1].as<C>()));
   });
@@ -135,7 +135,7 @@ void backward(const Call& call) {
     if (n > 0)
       launch(cross_entropy_grad_kernel<C>, n, row_threads(s.classes), dy,
              reduction == Reduction::none, elements<C>(chunks.logits), rows, chunks.smoothing(),
-             log_sums, divisor, elements<C>(chunks.d), first);
+             log_sums, divisor, elements<C>(chunks.d), s.pitch, first);
     if (dx)
       product({.m = n,
                .n = s.inputs,
@@ -155,7 +155,7 @@ void backward(const Call& call) {
               chunks.product_space);
     if (db)
       launch(add_columns_kernel<C>, blocks_for(s.classes), kThreads, elements<C>(chunks.d), n,
-             s.classes, first > 0, sums);
+             s.classes, s.pitch, first > 0, sums);
   });
   if (narrow)
     launch(narrow_kernel<C, C>, blocks_for(count(dw->shape())), kThreads, dw_wide,

@@ -17,12 +17,14 @@ struct FusedAttrs {
 };
 constexpr int kX = 0, kW = 1, kLabels = 2, kBias = 3;
 
-// The workspace on a GPU. Chunks of rows are larger than on a CPU: products want many tiles. The
-// gradient of the logits is rounded to the type of x and w, as linear's would be: cuBLAS multiplies
-// operands of one type. In that of f32 and f64 it lies where the logits were.
+// The workspace on a GPU. Chunks of rows are larger than on a CPU: products want many tiles, and
+// each chunk reads and writes all of dw. The gradient of the logits is rounded to the type of x and
+// w, as linear's would be: cuBLAS multiplies operands of one type. In that of f32 and f64 it lies
+// where the logits were.
 struct CudaScratch {
-  static constexpr int64_t kLogits = int64_t{1} << 24, kFewestRows = 256;
+  static constexpr int64_t kLogits = int64_t{1} << 25, kFewestRows = 256;
   int64_t rows, inputs, classes, chunk;
+  int64_t pitch;  // of logits and d: their rows begin on boundaries
   int64_t logits, d, bias, dw, product, bytes;  // where each begins, behind the doubles; the end
 
   // Doubles: a loss for each row; for the gradients the divisor and a sum for each class.
@@ -30,18 +32,23 @@ struct CudaScratch {
       : rows(count(labels)),
         inputs(w[1]),
         classes(w[0]),
-        chunk(std::min(rows, std::max(kFewestRows, kLogits / std::max<int64_t>(1, classes)))) {
+        chunk(std::min(rows,
+                       std::max<int64_t>(1, kLogits / std::max<int64_t>(1, classes) / kFewestRows) *
+                           kFewestRows)),
+        pitch(cuda::up_to_aligned(classes)) {
     const int64_t own = size_of(x.dtype), wide = x.dtype == DType::f64 ? 8 : 4;
     logits = block_bytes((gradients ? 1 + classes : rows) * 8);
-    d = own < wide ? logits + block_bytes(chunk * classes * wide) : logits;
-    bias = d + (own == wide || gradients ? block_bytes(chunk * classes * own) : 0);
+    d = own < wide ? logits + block_bytes(chunk * pitch * wide) : logits;
+    bias = d + (own == wide || gradients ? block_bytes(chunk * pitch * own) : 0);
     dw = bias + (own < wide ? block_bytes(classes * wide) : 0);  // widened
     product = dw + (gradients ? block_bytes(classes * inputs * wide) : 0);
     bytes = product;
+    const auto space = [&](int64_t m, int64_t n, int64_t k) {  // nothing has to be padded
+      return std::min(cuda::kLibraryBytes, cuda::product_bytes(x.dtype, 1, m, n, k));
+    };
     for (const int64_t n : {chunk, chunk > 0 ? rows % chunk : 0})
-      bytes = std::max({bytes, product + cuda::product_bytes(1, n, classes, inputs),
-                        product + cuda::product_bytes(1, n, inputs, classes),
-                        product + cuda::product_bytes(1, classes, inputs, n)});
+      bytes = std::max({bytes, product + space(n, classes, inputs),
+                        product + space(n, inputs, classes), product + space(classes, inputs, n)});
   }
 };
 

@@ -80,7 +80,7 @@ void matmul_16_bit(const View& a, const View& b, const View& out, std::byte* scr
 int64_t matmul_workspace(const Call& call) {
   const Shape& c = call.out[0].shape();
   if (call.in[0].device() == Device::cuda)
-    return cuda::product_bytes(count(batch_of(c)), c[c.rank() - 2], c.back(),
+    return cuda::product_bytes(call.in[0].dtype(), count(batch_of(c)), c[c.rank() - 2], c.back(),
                                call.in[0].shape().back());
   if (count(batch_of(c)) == 1)
     return gemm_16_bit_bytes(call.out[0].dtype(), c[c.rank() - 2], c.back(),

@@ -1,3 +1,4 @@
+#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "ops/common/moments.cuh"
 #include "ops/norm/batch_norm/attrs.h"
@@ -28,18 +29,24 @@ struct ChannelNormal {
   Elements<C> x;
   const C *mean, *inverse, *tail;
   int64_t channels;
-  __device__ C operator()(int64_t at, int64_t) const {
-    const int64_t c = at % channels;
-    return (x.get(at) - mean[c] - tail[c]) * inverse[c];
+  __device__ C of(C value, int64_t c, int64_t) const {
+    return (value - mean[c] - tail[c]) * inverse[c];
   }
 };
+
+// The channel after c.
+__device__ int64_t next(int64_t c, int64_t channels) { return c + 1 < channels ? c + 1 : 0; }
 
 template <class C>
 __global__ void batch_norm_kernel(ChannelNormal<C> normal, const C* gamma, const C* beta,
                                   Elements<C> y, int64_t n) {
-  for (int64_t i = first_index(); i < n; i += total_threads()) {
-    const int64_t c = i % normal.channels;
-    y.set(i, normal(i, 0) * gamma[c] + beta[c]);
+  for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
+    C values[kPack];
+    normal.x.get(i, n, values);
+    int64_t c = i % normal.channels;
+    for (int j = 0; j < kPack; ++j, c = next(c, normal.channels))
+      values[j] = normal.of(values[j], c, 0) * gamma[c] + beta[c];
+    y.set(i, n, values);
   }
 }
 
@@ -48,10 +55,16 @@ template <class C>
 __global__ void batch_norm_grad_kernel(Elements<C> dy, ChannelNormal<C> normal, const C* gamma,
                                        const C* dgamma, const C* dbeta, C share, Elements<C> dx,
                                        int64_t n) {
-  for (int64_t i = first_index(); i < n; i += total_threads()) {
-    const int64_t c = i % normal.channels;
-    const C mean = share * (dbeta[c] + normal(i, 0) * dgamma[c]);
-    dx.set(i, gamma[c] * normal.inverse[c] * (dy.get(i) - mean));
+  for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
+    C values[kPack], d[kPack];
+    normal.x.get(i, n, values);
+    dy.get(i, n, d);
+    int64_t c = i % normal.channels;
+    for (int j = 0; j < kPack; ++j, c = next(c, normal.channels)) {
+      const C mean = share * (dbeta[c] + normal.of(values[j], c, 0) * dgamma[c]);
+      d[j] = gamma[c] * normal.inverse[c] * (d[j] - mean);
+    }
+    dx.set(i, n, d);
   }
 }
 
@@ -86,7 +99,7 @@ void batch_norm_cuda(const Call& call) {
     const ChannelStatistics<C> statistics{
         {elements<C>(x), r}, mean, variance, inverse, tail, call.attrs.as<BatchNormAttrs>().eps};
     reduce({1, r, d}, statistics, call.workspace);
-    launch(batch_norm_kernel<C>, blocks_for(n), kThreads,
+    launch(batch_norm_kernel<C>, blocks_for(pieces(n, kPack)), kThreads,
            ChannelNormal<C>{elements<C>(x), mean, inverse, tail, d}, call.in[1].as<C>(),
            call.in[2].as<C>(), elements<C>(y), n);
   });
@@ -102,9 +115,9 @@ void batch_norm_grad_cuda(const Call& call) {
                                   call.in[5].as<C>(), d};
     C *dgamma = call.out[1].as<C>(), *dbeta = call.out[2].as<C>();
     parameter_gradients(r, d, dy, normal, dgamma, dbeta, call.workspace);
-    launch(batch_norm_grad_kernel<C>, blocks_for(n), kThreads, elements<C>(dy), normal,
-           call.in[2].as<C>(), dgamma, dbeta, C(1) / static_cast<C>(r), elements<C>(call.out[0]),
-           n);
+    launch(batch_norm_grad_kernel<C>, blocks_for(pieces(n, kPack)), kThreads, elements<C>(dy),
+           normal, call.in[2].as<C>(), dgamma, dbeta, C(1) / static_cast<C>(r),
+           elements<C>(call.out[0]), n);
   });
 }
 

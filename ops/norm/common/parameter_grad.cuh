@@ -6,7 +6,7 @@
 
 namespace plimsoll::cuda {
 
-// normal(at, row) is xhat of element `at` of `row`.
+// Normal has the elements x, and of(value, column, row), which is xhat of one.
 template <class C, class Normal>
 struct ParameterGradients {
   struct State {
@@ -14,12 +14,22 @@ struct ParameterGradients {
   };
   Elements<C> dy;
   Normal normal;
+  int64_t columns;
   C *dgamma, *dbeta;  // dbeta may be nullptr
   __device__ State start(int64_t, int64_t) const { return {0, 0}; }
-  __device__ void take(State& s, int64_t at, int64_t row) const {
-    const C d = dy.get(at);
-    s.dgamma += static_cast<double>(d * normal(at, row));
+  __device__ static void add(State& s, C d, C xhat) {
+    s.dgamma += static_cast<double>(d * xhat);
     s.dbeta += static_cast<double>(d);
+  }
+  __device__ void take(State& s, int64_t at, int64_t row) const {
+    add(s, dy.get(at), normal.of(normal.x.get(at), at - row * columns, row));
+  }
+  __device__ void take_pack(State (&s)[kPack], int64_t at, int64_t row) const {
+    C d[kPack], values[kPack];
+    dy.get(at, at + kPack, d);
+    normal.x.get(at, at + kPack, values);
+    for (int j = 0; j < kPack; ++j)
+      add(s[j], d[j], normal.of(values[j], at + j - row * columns, row));
   }
   __device__ void join(State& s, const State& other) const {
     s.dgamma += other.dgamma;
@@ -35,8 +45,8 @@ struct ParameterGradients {
 template <class C, class Normal>
 void parameter_gradients(int64_t rows, int64_t columns, const View& dy, const Normal& normal,
                          C* dgamma, C* dbeta, std::span<std::byte> workspace) {
-  reduce({1, rows, columns}, ParameterGradients<C, Normal>{elements<C>(dy), normal, dgamma, dbeta},
-         workspace);
+  reduce({1, rows, columns},
+         ParameterGradients<C, Normal>{elements<C>(dy), normal, columns, dgamma, dbeta}, workspace);
 }
 
 }  // namespace plimsoll::cuda

@@ -9,6 +9,7 @@
 
 #include <cmath>
 
+#include "core/cpu/parallel.h"
 #include "ops/norm/common/parameter_grad.cuh"
 #include "ops/norm/layer_norm/attrs.h"
 
@@ -20,9 +21,9 @@ struct RowNormal {
   Elements<C> x;
   const double* means;  // nullptr: there are none
   const C* inverses;
-  __device__ C operator()(int64_t at, int64_t row) const {
+  __device__ C of(C value, int64_t, int64_t row) const {
     const layer_norm_detail::Split<C> mean(means ? means[row] : 0.0);
-    return (x.get(at) - mean.high - mean.rest) * inverses[row];
+    return (value - mean.high - mean.rest) * inverses[row];
   }
 };
 
@@ -30,18 +31,30 @@ struct RowNormal {
 template <class C, bool kCentred>
 __global__ void row_gradients_kernel(Elements<C> dy, RowNormal<C> normal, Elements<C> gamma,
                                      Elements<C> dx, int64_t n) {
-  const int64_t row = blockIdx.x, start = row * n;
-  C sum_g = 0, sum_gx = 0;
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    const C g = dy.get(start + i) * gamma.get(i);
-    sum_g += g;
-    sum_gx += g * normal(start + i, row);
+  const int64_t row = blockIdx.x, start = row * n, end = start + n;
+  const int64_t own = start + threadIdx.x * kPack, stride = blockDim.x * kPack;
+  C d[kPack], values[kPack], scale[kPack], sum_g = 0, sum_gx = 0;
+  const auto read = [&](int64_t i) {
+    dy.get(i, end, d);
+    normal.x.get(i, end, values);
+    gamma.get(i - start, n, scale);
+  };
+  for (int64_t i = own; i < end; i += stride) {
+    read(i);  // where there is no element g is 0
+    for (int j = 0; j < kPack; ++j) {
+      const C g = d[j] * scale[j];
+      sum_g += g;
+      sum_gx += g * normal.of(values[j], 0, row);
+    }
   }
   const C mean_g = kCentred ? over_block(sum_g, Plus()) / static_cast<C>(n) : 0;
   const C mean_gx = over_block(sum_gx, Plus()) / static_cast<C>(n);
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    const C g = dy.get(start + i) * gamma.get(i);
-    dx.set(start + i, normal.inverses[row] * (g - mean_g - normal(start + i, row) * mean_gx));
+  for (int64_t i = own; i < end; i += stride) {
+    read(i);
+    for (int j = 0; j < kPack; ++j)
+      d[j] = normal.inverses[row] *
+             (d[j] * scale[j] - mean_g - normal.of(values[j], 0, row) * mean_gx);
+    dx.set(i, end, d);
   }
 }
 
@@ -65,8 +78,8 @@ void row_norm_grad(const RowNormInputs& in, std::span<const View> out,
     parameter_gradients<C>(rows, n, in.dy, normal, out[1].as<C>(),
                            kCentred ? out[2].as<C>() : nullptr, workspace);
     if (rows > 0)
-      launch(row_gradients_kernel<C, kCentred>, rows, row_threads(n), elements<C>(in.dy), normal,
-             elements<C>(in.gamma), elements<C>(dx), n);
+      launch(row_gradients_kernel<C, kCentred>, rows, row_threads(pieces(n, kPack)),
+             elements<C>(in.dy), normal, elements<C>(in.gamma), elements<C>(dx), n);
   });
 }
 

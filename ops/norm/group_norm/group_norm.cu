@@ -30,11 +30,14 @@ struct GroupNormal {
   const double* means;
   const C* inverses;
   Sizes s;
-  __device__ C operator()(int64_t at, int64_t row) const {
-    const int64_t channel = at % s.channels, image = row / s.positions;
+  __device__ C of(C value, int64_t channel, int64_t row) const {
+    const int64_t image = row / s.positions;
     const int64_t group = image * s.groups + channel / (s.channels / s.groups);
     const Split<C> mean(means[group]);
-    return (x.get(at) - mean.high - mean.rest) * inverses[group];
+    return (value - mean.high - mean.rest) * inverses[group];
+  }
+  __device__ C operator()(int64_t at) const {
+    return of(x.get(at), at % s.channels, at / s.channels);
   }
 };
 
@@ -76,7 +79,7 @@ __global__ void group_norm_grad_kernel(Elements<C> dy, GroupNormal<C> normal, co
     const int64_t at = group.at(e);
     const C g = gamma[group.channel(e)] * dy.get(at);
     sum_g += static_cast<double>(g);
-    sum_gn += static_cast<double>(g * normal(at, at / group.channels));
+    sum_gn += static_cast<double>(g * normal(at));
   }
   const auto n = static_cast<double>(group.n);
   const C mean_g = static_cast<C>(over_block(sum_g, Plus()) / n);
@@ -84,8 +87,7 @@ __global__ void group_norm_grad_kernel(Elements<C> dy, GroupNormal<C> normal, co
   for (int64_t e = threadIdx.x; e < group.n; e += blockDim.x) {
     const int64_t at = group.at(e);
     const C g = gamma[group.channel(e)] * dy.get(at);
-    dx.set(at,
-           normal.inverses[blockIdx.x] * (g - mean_g - normal(at, at / group.channels) * mean_gn));
+    dx.set(at, normal.inverses[blockIdx.x] * (g - mean_g - normal(at) * mean_gn));
   }
 }
 

@@ -1,3 +1,4 @@
+#include "core/cpu/parallel.h"
 #include "core/engine/op.h"
 #include "ops/norm/common/row_norm_grad.cuh"
 #include "ops/norm/layer_norm/attrs.h"
@@ -15,13 +16,20 @@ template <class C>
 __global__ void layer_norm_kernel(Elements<C> x, Elements<C> gamma, Elements<C> beta, Elements<C> y,
                                   double* means, C* inverses, int64_t n, double eps) {
   const int64_t start = blockIdx.x * n;
-  C sum = 0, first = 0, second = 0;
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += x.get(start + i);
+  const int64_t end = start + n, own = start + threadIdx.x * kPack, stride = blockDim.x * kPack;
+  C sum = 0, first = 0, second = 0, values[kPack];
+  for (int64_t i = own; i < end; i += stride) {
+    x.get(i, end, values);
+    for (const C value : values) sum += value;
+  }
   const C about = over_block(sum, Plus()) / static_cast<C>(n);
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    const C d = x.get(start + i) - about;
-    first += d;
-    second = std::fma(d, d, second);
+  for (int64_t i = own; i < end; i += stride) {
+    x.get(i, end, values);
+    for (int j = 0; j < kPack; ++j) {
+      const C d = i + j < end ? values[j] - about : C(0);
+      first += d;
+      second = std::fma(d, d, second);
+    }
   }
   const auto count = static_cast<double>(n);
   const double correction = static_cast<double>(over_block(first, Plus())) / count;
@@ -34,9 +42,14 @@ __global__ void layer_norm_kernel(Elements<C> x, Elements<C> gamma, Elements<C> 
     means[blockIdx.x] = mean;
     inverses[blockIdx.x] = inverse;
   }
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    const C normal = (x.get(start + i) - split.high - split.rest) * inverse;
-    y.set(start + i, normal * gamma.get(i) + beta.get(i));
+  for (int64_t i = own; i < end; i += stride) {
+    C scale[kPack], shift[kPack];
+    x.get(i, end, values);
+    gamma.get(i - start, n, scale);
+    beta.get(i - start, n, shift);
+    for (int j = 0; j < kPack; ++j)
+      values[j] = (values[j] - split.high - split.rest) * inverse * scale[j] + shift[j];
+    y.set(i, end, values);
   }
 }
 
@@ -53,9 +66,9 @@ void layer_norm_cuda(const Call& call) {
     return;
   }
   visit_floating_elements(x.dtype(), [&]<class C>() {
-    launch(layer_norm_kernel<C>, rows, row_threads(n), elements<C>(x), elements<C>(call.in[1]),
-           elements<C>(call.in[2]), elements<C>(y), call.out[1].as<double>(), call.out[2].as<C>(),
-           n, call.attrs.as<LayerNormAttrs>().eps);
+    launch(layer_norm_kernel<C>, rows, row_threads(pieces(n, kPack)), elements<C>(x),
+           elements<C>(call.in[1]), elements<C>(call.in[2]), elements<C>(y),
+           call.out[1].as<double>(), call.out[2].as<C>(), n, call.attrs.as<LayerNormAttrs>().eps);
   });
 }
 

@@ -10,17 +10,22 @@ using namespace cuda;
 template <class C>
 __global__ void rms_norm_kernel(Elements<C> x, Elements<C> gamma, Elements<C> y, C* inverses,
                                 int64_t n, double eps) {
-  const int64_t start = blockIdx.x * n;
-  C squares = 0;
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    const C v = x.get(start + i);
-    squares = std::fma(v, v, squares);
+  const int64_t start = blockIdx.x * n, end = start + n;
+  const int64_t own = start + threadIdx.x * kPack, stride = blockDim.x * kPack;
+  C squares = 0, values[kPack], scale[kPack];
+  for (int64_t i = own; i < end; i += stride) {
+    x.get(i, end, values);
+    for (const C v : values) squares = std::fma(v, v, squares);
   }
   const double mean = static_cast<double>(over_block(squares, Plus())) / static_cast<double>(n);
   const C inverse = static_cast<C>(1 / std::sqrt(mean + eps));
   if (threadIdx.x == 0) inverses[blockIdx.x] = inverse;
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
-    y.set(start + i, x.get(start + i) * inverse * gamma.get(i));
+  for (int64_t i = own; i < end; i += stride) {
+    x.get(i, end, values);
+    gamma.get(i - start, n, scale);
+    for (int j = 0; j < kPack; ++j) values[j] = values[j] * inverse * scale[j];
+    y.set(i, end, values);
+  }
 }
 
 }  // namespace
@@ -33,8 +38,9 @@ void rms_norm_cuda(const Call& call) {
         cudaMemsetAsync(inverses.data, 0, static_cast<size_t>(bytes_of(inverses.meta)), stream()),
         "cudaMemsetAsync");
   visit_floating_elements(x.dtype(), [&]<class C>() {
-    launch(rms_norm_kernel<C>, rows, row_threads(n), elements<C>(x), elements<C>(gamma),
-           elements<C>(y), inverses.as<C>(), n, call.attrs.as<RmsNormAttrs>().eps);
+    launch(rms_norm_kernel<C>, rows, row_threads(pieces(n, kPack)), elements<C>(x),
+           elements<C>(gamma), elements<C>(y), inverses.as<C>(), n,
+           call.attrs.as<RmsNormAttrs>().eps);
   });
 }
 

@@ -1,5 +1,6 @@
 #include "core/cuda/copy.h"
 
+#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
@@ -11,8 +12,15 @@ namespace {
 
 template <class C>
 __global__ void cast_kernel(Elements<C> x, std::byte* y, DType to, int64_t n) {
-  for (int64_t i = first_index(); i < n; i += total_threads())
-    visit_any(to, [&]<class T>() { reinterpret_cast<T*>(y)[i] = converted<T>(x.get(i)); });
+  for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
+    C values[kPack];
+    x.get(i, n, values);
+    visit_any(to, [&]<class T>() {
+      Pack<T> pack;
+      for (int j = 0; j < kPack; ++j) pack.of[j] = converted<T>(values[j]);
+      write_pack(pack, reinterpret_cast<T*>(y), i, n);
+    });
+  }
 }
 
 }  // namespace
@@ -24,8 +32,8 @@ void cast_cuda(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
   const int64_t n = count(y.shape());
   cuda::visit_elements(x.dtype(), [&]<class C>() {
-    cuda::launch(cuda::cast_kernel<C>, cuda::blocks_for(n), cuda::kThreads, cuda::elements<C>(x),
-                 y.as<std::byte>(), y.dtype(), n);
+    cuda::launch(cuda::cast_kernel<C>, cuda::blocks_for(pieces(n, cuda::kPack)), cuda::kThreads,
+                 cuda::elements<C>(x), y.as<std::byte>(), y.dtype(), n);
   });
 }
 

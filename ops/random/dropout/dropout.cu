@@ -15,11 +15,13 @@ __global__ void dropout_kernel(Elements<C> x, const int64_t* key, DropoutAttrs a
                                int64_t n) {
   const DropoutBits bits(attrs.p, attrs.site, key);
   const C scale = static_cast<C>(1 / (1 - attrs.p));
-  // A thread has four neighbours, which take one block of random words.
-  for (int64_t i = first_index() * 4; i < n; i += total_threads() * 4) {
+  static_assert(kPack == 4);  // which take one block of random words
+  for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
     const auto words = bits.words(i / 4);
-    for (int j = 0; j < 4 && i + j < n; ++j)
-      y.set(i + j, bits.keeps(words[j]) ? x.get(i + j) * scale : C(0));
+    C values[kPack];
+    x.get(i, n, values);
+    for (int j = 0; j < kPack; ++j) values[j] = bits.keeps(words[j]) ? values[j] * scale : C(0);
+    y.set(i, n, values);
   }
 }
 
@@ -29,7 +31,7 @@ void dropout_cuda(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
   const int64_t n = count(y.shape());
   visit_floating_elements(y.dtype(), [&]<class C>() {
-    launch(dropout_kernel<C>, blocks_for(pieces(n, 4)), kThreads, elements<C>(x),
+    launch(dropout_kernel<C>, blocks_for(pieces(n, kPack)), kThreads, elements<C>(x),
            call.in[1].as<int64_t>(), call.attrs.as<DropoutAttrs>(), elements<C>(y), n);
   });
 }

@@ -12,6 +12,11 @@ struct Sum {
   State divisor;
   __device__ State start(int64_t, int64_t) const { return 0; }
   __device__ void take(State& s, int64_t at, int64_t) const { s += static_cast<State>(x.get(at)); }
+  __device__ void take_pack(State (&s)[kPack], int64_t at, int64_t) const {
+    C values[kPack];
+    x.get(at, at + kPack, values);
+    for (int j = 0; j < kPack; ++j) s[j] += static_cast<State>(values[j]);
+  }
   __device__ void join(State& s, State other) const { s += other; }
   __device__ void finish(int64_t i, State s) const { y.set(i, static_cast<C>(s / divisor)); }
 };

@@ -1,5 +1,6 @@
 #include "ops/update/accumulate/accumulate.h"
 
+#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
@@ -15,9 +16,12 @@ __global__ void accumulate_kernel(Elements<C> total, Elements<C> x, int64_t n, c
   const double all = (options.first ? 0 : *weights) + *weight;
   const bool counts = *weight != 0, adds = !options.first;
   const C w = static_cast<C>(*weight), divisor = static_cast<C>(options.last && all != 0 ? all : 1);
-  for (int64_t i = first_index(); i < n; i += total_threads()) {
-    const C before = adds ? total.get(i) : C(0), own = counts ? w * x.get(i) : C(0);
-    total.set(i, (before + own) / divisor);
+  for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
+    C sum[kPack] = {}, own[kPack] = {};
+    if (adds) total.get(i, n, sum);
+    if (counts) x.get(i, n, own);
+    for (int j = 0; j < kPack; ++j) sum[j] = (sum[j] + (counts ? w * own[j] : C(0))) / divisor;
+    total.set(i, n, sum);
   }
 }
 
@@ -28,7 +32,7 @@ void accumulate_cuda(const Call& call) {
   const View& total = call.in[0];
   const int64_t n = count(total.shape());
   visit_floating_elements(total.dtype(), [&]<class C>() {
-    launch(accumulate_kernel<C>, blocks_for(n), kThreads, elements<C>(total),
+    launch(accumulate_kernel<C>, blocks_for(pieces(n, kPack)), kThreads, elements<C>(total),
            elements<C>(call.in[1]), n, call.in[2].as<double>(), call.in[3].as<double>(),
            call.attrs.as<Accumulate>());
   });

@@ -1,3 +1,4 @@
+#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
@@ -14,9 +15,10 @@ template <class C>
 __global__ void squares_kernel(Elements<C> x, int64_t n, double* partial) {
   const int64_t begin = blockIdx.x * kChunk, end = n < begin + kChunk ? n : begin + kChunk;
   double total = 0;
-  for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-    const auto v = static_cast<double>(x.get(i));
-    total += v * v;
+  for (int64_t i = begin + threadIdx.x * kPack; i < end; i += blockDim.x * kPack) {
+    C values[kPack];
+    x.get(i, end, values);  // 0 from `end` on
+    for (const C value : values) total += static_cast<double>(value) * static_cast<double>(value);
   }
   total = over_block(total, Plus());
   if (threadIdx.x == 0) partial[blockIdx.x] = total;
@@ -37,7 +39,12 @@ __global__ void scale_kernel(Elements<C> x, Elements<C> y, int64_t n, Scalar nor
                              double max_norm) {
   const double limit = max_norm / (norm.get() + 1e-6);
   const C scale = static_cast<C>(limit > 1 ? 1 : limit);
-  for (int64_t i = first_index(); i < n; i += total_threads()) y.set(i, x.get(i) * scale);
+  for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
+    C values[kPack];
+    x.get(i, n, values);
+    for (C& value : values) value *= scale;
+    y.set(i, n, values);
+  }
 }
 
 }  // namespace
@@ -62,8 +69,8 @@ void scale_to_norm_cuda(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
   const int64_t n = count(y.shape());
   visit_floating_elements(y.dtype(), [&]<class C>() {
-    launch(scale_kernel<C>, blocks_for(n), kThreads, elements<C>(x), elements<C>(y), n,
-           scalar(call.in[1]), call.attrs.as<ScaleAttrs>().max_norm);
+    launch(scale_kernel<C>, blocks_for(pieces(n, kPack)), kThreads, elements<C>(x), elements<C>(y),
+           n, scalar(call.in[1]), call.attrs.as<ScaleAttrs>().max_norm);
   });
 }
 
