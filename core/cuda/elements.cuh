@@ -46,8 +46,8 @@ __device__ void write_pack(const Pack<T>& pack, T* to, int64_t i, int64_t n) {
     if (i + j < n) to[j] = pack.of[j];
 }
 
-// Where the first pack of this thread begins, of a row that its block walks pack by pack. Packs begin
-// at multiples of kPack, so the first one may begin before the row.
+// Where the first pack of this thread begins, of a row that its block walks pack by pack. Packs
+// begin at multiples of kPack, so the first one may begin before the row.
 __device__ inline int64_t first_pack(int64_t start_of_row) {
   return start_of_row - start_of_row % kPack + threadIdx.x * kPack;
 }

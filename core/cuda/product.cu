@@ -106,6 +106,46 @@ void product_at_once(const Product& p, std::span<std::byte> workspace) {
   if (!product_by_library || !product_by_library(p, workspace)) product_by_kernel(p);
 }
 
+// Where sizes are no multiples of kAligned, what is left of each axis by itself: for odd sizes
+// cuBLAS has algorithms of ten times the time alone. What is left of k goes first, so that the sum
+// of the others is added to it before it is rounded for the last time.
+void product_in_parts(Product p, std::span<std::byte> workspace) {
+  const auto rest = [](int64_t n) { return n > kAligned ? n % kAligned : 0; };
+  if (const int64_t n = rest(p.k); n > 0) {
+    Product part = p;
+    part.k = n;
+    p.k -= n;
+    part.a.data = element(p.a, p.k * p.a.column);
+    part.b.data = element(p.b, p.k * p.b.row);
+    part.bias = nullptr;
+    product_at_once(part, workspace);
+    p.accumulate = true;
+  }
+  if (const int64_t n = rest(p.n); n > 0) {
+    Product part = p;
+    part.n = n;
+    p.n -= n;
+    part.b.data = element(p.b, p.n * p.b.column);
+    part.c.data = element(p.c, p.n);
+    View bias;
+    if (p.bias) {
+      bias = *p.bias;
+      bias.data = bias.as<std::byte>() + p.n * size_of(bias.dtype());
+      part.bias = &bias;
+    }
+    product_at_once(part, workspace);
+  }
+  if (const int64_t n = rest(p.m); n > 0) {
+    Product part = p;
+    part.m = n;
+    p.m -= n;
+    part.a.data = element(p.a, p.m * p.a.row);
+    part.c.data = element(p.c, p.m * p.c.row);
+    product_at_once(part, workspace);
+  }
+  product_at_once(p, workspace);
+}
+
 // With a or c, `most` rows of m at a time, in rows of `padded` that begin on boundaries.
 void product_in_pieces(const Product& p, int64_t most, std::byte* padded,
                        std::span<std::byte> workspace) {
@@ -125,7 +165,7 @@ void product_in_pieces(const Product& p, int64_t most, std::byte* padded,
     } else {
       piece.c = {padded, p.c.dtype, pitch, 1};
     }
-    product_at_once(piece, workspace);
+    product_in_parts(piece, workspace);
     if (!pads_a) copy_rows(padded, pitch, element(p.c, first * p.c.row), p.c.row, piece.m, p.n);
   }
 }
@@ -134,17 +174,18 @@ void product_in_pieces(const Product& p, int64_t most, std::byte* padded,
 
 void product(const Product& p, std::span<std::byte> workspace) {
   const auto library = static_cast<size_t>(std::min(std::ssize(workspace), kLibraryBytes));
-  const std::span<std::byte> rest = workspace.subspan(library);
-  const bool pads_a = !begins_on_boundaries(p.a), pads_c = !begins_on_boundaries(p.c);
-  const bool turned = pads_a && p.a.column != 1;
-  const int64_t length = up_to_aligned(turned || pads_a ? p.k : p.n);
-  const int64_t most = std::ssize(rest) / 2 / std::max<int64_t>(length, 1) / kAligned * kAligned;
-  const bool possible = pads_a != pads_c && begins_on_boundaries(p.b) &&
-                        (!turned || p.a.row == 1) && !(pads_c && p.accumulate);
-  if (possible && most > 0)
-    product_in_pieces(p, std::min(most, up_to_aligned(p.m)), rest.data(), workspace.first(library));
-  else
-    product_at_once(p, workspace.first(library));
+  const std::span<std::byte> own = workspace.first(library), rest = workspace.subspan(library);
+  if (size_of(p.a.dtype) != 2 || count(p.batch) != 1 || !is_large(1, p.m, p.n, p.k))
+    return product_at_once(p, own);
+  const bool pads_a = !begins_on_boundaries(p.a), pads_b = !begins_on_boundaries(p.b);
+  const bool pads_c = !begins_on_boundaries(p.c), turned = pads_a && p.a.column != 1;
+  if (!pads_a && !pads_b && !pads_c) return product_in_parts(p, own);
+  const int64_t length = up_to_aligned(pads_a ? p.k : p.n);
+  const int64_t most = std::ssize(rest) / 2 / length / kAligned * kAligned;
+  const bool possible = most > 0 && pads_a != pads_c && !pads_b && (!turned || p.a.row == 1) &&
+                        !(pads_c && p.accumulate);
+  if (!possible) return product_at_once(p, own);
+  product_in_pieces(p, std::min(most, up_to_aligned(p.m)), rest.data(), own);
 }
 
 }  // namespace plimsoll::cuda

@@ -37,7 +37,12 @@ constexpr int64_t kAligned = 8;  // elements
 constexpr int64_t up_to_aligned(int64_t n) { return (n + kAligned - 1) / kAligned * kAligned; }
 
 constexpr int64_t kLibraryBytes = int64_t{32} << 20;  // as the makers of cuBLAS advise
-constexpr double kLargeProduct = 1e9;                 // terms
+constexpr double terms_of(int64_t batch, int64_t m, int64_t n, int64_t k) {
+  return static_cast<double>(batch * m) * static_cast<double>(n * k);
+}
+constexpr bool is_large(int64_t batch, int64_t m, int64_t n, int64_t k) {
+  return terms_of(batch, m, n, k) >= 1e9;
+}
 
 // Room for pieces of the operand whose rows may have to be padded.
 constexpr int64_t padded_bytes(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k) {
@@ -51,15 +56,14 @@ constexpr int64_t padded_bytes(DType dtype, int64_t batch, int64_t m, int64_t n,
 // Workspace of product(). It is bounded by the type and the size of the product alone, so that
 // plans are the same whether cuBLAS is there or not.
 constexpr int64_t product_bytes(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k) {
-  const double terms = static_cast<double>(batch * m) * static_cast<double>(n * k);
-  if (terms >= kLargeProduct) return kLibraryBytes + padded_bytes(dtype, batch, m, n, k);
-  return terms < 1e6 ? 0 : int64_t{1} << 20;
+  if (is_large(batch, m, n, k)) return kLibraryBytes + padded_bytes(dtype, batch, m, n, k);
+  return terms_of(batch, m, n, k) < 1e6 ? 0 : int64_t{1} << 20;
 }
 
 // By cuBLAS where it is there and takes such operands, else by a kernel of this engine. f32 is not
-// rounded to TF32 unless PLIMSOLL_TF32=1. A large a or c of 16 bits whose rows do not all begin on a
-// boundary of 16 bytes (50257 logits) passes through rows that do, a piece after another: without,
-// cuBLAS takes five times as long on an H100.
+// rounded to TF32 unless PLIMSOLL_TF32=1. A large product of 16 bits whose sizes are no multiples
+// of 8, as with 50257 logits, is cut so that nearly all of it is one of such sizes, and an a or c
+// whose rows do not begin on boundaries passes, a piece after another, through rows that do.
 void product(const Product& product, std::span<std::byte> workspace);
 
 // By cuBLAS alone, by the algorithm that its heuristic prefers; false: not by it. Null where the

@@ -31,7 +31,7 @@ struct Moments {
     s.squares += d * d;
   }
   __device__ void take(State& s, int64_t at, int64_t) const { add(s, x.get(at)); }
-  __device__ void take_pack(State (&s)[kPack], int64_t at, int64_t) const {
+  __device__ void take_pack(State (&s)[kPack], int64_t, int64_t at, int64_t) const {
     C values[kPack];
     x.get(at, at + kPack, values);
     for (int j = 0; j < kPack; ++j) add(s[j], values[j]);

@@ -19,8 +19,9 @@
 //
 //   reduce_then_each(axes, f, call.workspace);
 //
-// With `void take_pack(State (&)[kPack], int64_t at, int64_t m) const`, which takes elements at to
-// at + kPack - 1 for as many outputs, a thread has that many where inner allows it.
+// A reduction may have `void take_pack(State (&)[kPack], int64_t i, int64_t at, int64_t m) const`
+// too, which takes elements at to at + kPack - 1 for outputs i and the next: a thread then has that
+// many where inner allows it.
 //
 // A block takes neighbouring outputs, with as many threads for each as it has left. Where there are
 // too few outputs to keep a GPU busy, mid is cut into chunks, whose states wait in the workspace
@@ -40,12 +41,15 @@ inline int power_of_2(int64_t n, int64_t most) {
   return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(n, 1, most))));
 }
 
-// Neighbouring columns of one block, where it walks down them with all its threads.
-inline int neighbours_across(int64_t columns) { return power_of_2(columns, kWarp); }
+// Threads of one block that have neighbouring columns, so many each, where it walks down them with
+// all its threads.
+inline int neighbours_across(int64_t columns, int each = 1) {
+  return power_of_2(columns / each, kWarp / each);
+}
 
 template <class F>
 concept TakesPacks = requires(const F& f, typename F::State (&states)[kPack]) {
-  f.take_pack(states, int64_t{}, int64_t{});
+  f.take_pack(states, int64_t{}, int64_t{}, int64_t{});
 };
 
 // Joins the states of the `along` threads of one output, which stand `across` apart; the first
@@ -82,7 +86,7 @@ __global__ void reduce_kernel(MiddleAxis a, int64_t chunk, int across, F f,
   for (int j = 0; used && j < kColumns; ++j) s[j] = f.start(i + j, first + j);
   for (int64_t m = begin + row; m < end; m += rows) {
     if constexpr (kColumns > 1)
-      f.take_pack(s, first + m * a.inner, m);
+      f.take_pack(s, i, first + m * a.inner, m);
     else
       f.take(s[0], first + m * a.inner, m);
   }
@@ -101,6 +105,7 @@ template <class F>
 __global__ void join_kernel(const typename F::State* states, int64_t chunks, int64_t outputs, F f) {
   for (int64_t i = first_index(); i < outputs; i += total_threads()) {
     typename F::State s = states[i];
+#pragma unroll 8  // so that many are read at once
     for (int64_t c = 1; c < chunks; ++c) f.join(s, states[c * outputs + i]);
     f.finish(i, s);
   }
@@ -116,7 +121,7 @@ void reduce(const MiddleAxis& a, const F& f, std::span<std::byte> workspace) {
   auto* const states =
       chunks > 1 ? reinterpret_cast<typename F::State*>(workspace.data()) : nullptr;
   const auto start = [&](int columns, auto kernel) {
-    const int across = neighbours_across(a.inner / columns);
+    const int across = neighbours_across(a.inner, columns);
     const int along = power_of_2(std::min(a.mid, chunk), kThreads / across);
     launch(kernel, pieces(outputs, across * columns) * chunks, std::max(across * along, kWarp), a,
            chunk, across, f, states);

@@ -118,6 +118,49 @@ TEST_F(CublasProducts, TheFirstAlgorithmIsTakenAndKept) {
   EXPECT_EQ(now.asked - before.asked, 1);
 }
 
+// Sizes that are no multiples of 8, of the results, of the sums, and of the rows of a transposed a:
+// rows are padded and the rest is multiplied by itself. The results are compared in places.
+TEST_F(CublasProducts, OddSizesAreCutAndPadded) {
+  constexpr DType dtype = DType::f16;
+  struct Case {
+    int64_t m, n, k;
+    bool turn_a, turn_b, with_bias;
+    int products;
+  };
+  // Of the first two 1,600,000 bytes are padded at a time.
+  for (const Case& s :
+       {Case{1600, 1001, 640, false, true, true, 4}, Case{1600, 64, 10001, false, false, false, 40},
+        Case{1001, 64, 16000, true, false, false, 2}}) {
+    SCOPED_TRACE(cat(s.m, " x ", s.n, " x ", s.k));
+    const auto a = numbers(s.m * s.k, dtype, 1), b = numbers(s.k * s.n, dtype, 2),
+               c = numbers(s.m * s.n, dtype, 3), bias = numbers(s.n, dtype, 4);
+    const View bias_view{bias->data(), {{s.n}, dtype, Device::cuda}, {1}};
+    const Product p{.m = s.m,
+                    .n = s.n,
+                    .k = s.k,
+                    .a = {a->data(), dtype, s.turn_a ? 1 : s.k, s.turn_a ? s.m : 1},
+                    .b = {b->data(), dtype, s.turn_b ? 1 : s.n, s.turn_b ? s.k : 1},
+                    .c = {c->data(), dtype, s.n, 1},
+                    .bias = s.with_bias ? &bias_view : nullptr};
+    const int64_t bytes = cuda::product_bytes(dtype, 1, s.m, s.n, s.k);
+    EXPECT_GT(bytes, cuda::kLibraryBytes);
+    const int64_t given = cuda::kLibraryBytes + std::min(bytes - cuda::kLibraryBytes,
+                                                         s.turn_a ? bytes : int64_t{1'600'000});
+    const auto scratch = Storage::allocate(Device::cuda, given, MemoryClass::workspace, "test");
+    const int before = counts().products;
+    product(p, {scratch->data(), static_cast<size_t>(given)});
+    cuda_api().synchronize();
+    EXPECT_EQ(counts().products - before, s.products);
+    for (int64_t place = 0; place < s.m * s.n; place += 37) {
+      const int64_t i = place / s.n, j = place % s.n;
+      double sum = s.with_bias ? at({bias->data(), dtype}, j) : 0;
+      for (int64_t k = 0; k < s.k; ++k)
+        sum += at(p.a, i * p.a.row + k * p.a.column) * at(p.b, k * p.b.row + j * p.b.column);
+      EXPECT_NEAR(at(p.c, place), sum, std::abs(sum) * 2e-3 + 0.01) << i << " " << j;
+    }
+  }
+}
+
 // What the library may use is what the call was given, but for its boundary.
 TEST_F(CublasProducts, AlgorithmsKeepWithinTheWorkspace) {
   for (const int64_t bytes : {0, 255, 256, 1000, 4096}) {

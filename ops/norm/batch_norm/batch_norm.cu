@@ -34,18 +34,38 @@ struct ChannelNormal {
   }
 };
 
-// The channel after c.
-__device__ int64_t next(int64_t c, int64_t channels) { return c + 1 < channels ? c + 1 : 0; }
+// What the channels of the elements of a pack have in `of`; the pack begins with element i.
+template <class C>
+__device__ void by_channel(const C* of, int64_t i, int64_t channels, C (&values)[kPack]) {
+  if (channels % kPack == 0) {
+    const Pack<C> pack = read_pack(of, i % channels, channels);
+    for (int j = 0; j < kPack; ++j) values[j] = pack.of[j];
+  } else {
+    for (int j = 0; j < kPack; ++j) values[j] = of[(i + j) % channels];
+  }
+}
+
+// xhat of a pack of elements.
+template <class C>
+__device__ void normalise(const ChannelNormal<C>& normal, int64_t i, int64_t n,
+                          const C (&inverse)[kPack], C (&values)[kPack]) {
+  C mean[kPack], tail[kPack];
+  by_channel(normal.mean, i, normal.channels, mean);
+  by_channel(normal.tail, i, normal.channels, tail);
+  normal.x.get(i, n, values);
+  for (int j = 0; j < kPack; ++j) values[j] = (values[j] - mean[j] - tail[j]) * inverse[j];
+}
 
 template <class C>
 __global__ void batch_norm_kernel(ChannelNormal<C> normal, const C* gamma, const C* beta,
                                   Elements<C> y, int64_t n) {
   for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
-    C values[kPack];
-    normal.x.get(i, n, values);
-    int64_t c = i % normal.channels;
-    for (int j = 0; j < kPack; ++j, c = next(c, normal.channels))
-      values[j] = normal.of(values[j], c, 0) * gamma[c] + beta[c];
+    C values[kPack], inverse[kPack], scale[kPack], shift[kPack];
+    by_channel(normal.inverse, i, normal.channels, inverse);
+    by_channel(gamma, i, normal.channels, scale);
+    by_channel(beta, i, normal.channels, shift);
+    normalise(normal, i, n, inverse, values);
+    for (int j = 0; j < kPack; ++j) values[j] = values[j] * scale[j] + shift[j];
     y.set(i, n, values);
   }
 }
@@ -56,14 +76,15 @@ __global__ void batch_norm_grad_kernel(Elements<C> dy, ChannelNormal<C> normal, 
                                        const C* dgamma, const C* dbeta, C share, Elements<C> dx,
                                        int64_t n) {
   for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
-    C values[kPack], d[kPack];
-    normal.x.get(i, n, values);
+    C values[kPack], d[kPack], inverse[kPack], scale[kPack], of_gamma[kPack], of_beta[kPack];
+    by_channel(normal.inverse, i, normal.channels, inverse);
+    by_channel(gamma, i, normal.channels, scale);
+    by_channel(dgamma, i, normal.channels, of_gamma);
+    by_channel(dbeta, i, normal.channels, of_beta);
+    normalise(normal, i, n, inverse, values);
     dy.get(i, n, d);
-    int64_t c = i % normal.channels;
-    for (int j = 0; j < kPack; ++j, c = next(c, normal.channels)) {
-      const C mean = share * (dbeta[c] + normal.of(values[j], c, 0) * dgamma[c]);
-      d[j] = gamma[c] * normal.inverse[c] * (d[j] - mean);
-    }
+    for (int j = 0; j < kPack; ++j)
+      d[j] = scale[j] * inverse[j] * (d[j] - share * (of_beta[j] + values[j] * of_gamma[j]));
     dx.set(i, n, d);
   }
 }

@@ -24,12 +24,11 @@ struct ParameterGradients {
   __device__ void take(State& s, int64_t at, int64_t row) const {
     add(s, dy.get(at), normal.of(normal.x.get(at), at - row * columns, row));
   }
-  __device__ void take_pack(State (&s)[kPack], int64_t at, int64_t row) const {
+  __device__ void take_pack(State (&s)[kPack], int64_t i, int64_t at, int64_t row) const {
     C d[kPack], values[kPack];
     dy.get(at, at + kPack, d);
     normal.x.get(at, at + kPack, values);
-    for (int j = 0; j < kPack; ++j)
-      add(s[j], d[j], normal.of(values[j], at + j - row * columns, row));
+    for (int j = 0; j < kPack; ++j) add(s[j], d[j], normal.of(values[j], i + j, row));
   }
   __device__ void join(State& s, const State& other) const {
     s.dgamma += other.dgamma;

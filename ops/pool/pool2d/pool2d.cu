@@ -24,37 +24,41 @@ struct Places {
 };
 Places places_in(const View& view) { return {view.data, view.dtype() == DType::u8}; }
 
-// The neighbouring channels of a window or a pixel that a thread has.
-struct Channels {
-  int64_t owner, first, all;  // which window or pixel; of how many channels
-
-  // Pack number p of all.
-  __device__ Channels(int64_t p, int64_t channels) : all(channels) {
-    const int64_t packs = (channels + kPack - 1) / kPack;
-    owner = p / packs;
-    first = p % packs * kPack;
-  }
-  __device__ int64_t at(int64_t other) const { return other * all + first; }
-  __device__ int64_t end(int64_t other) const { return (other + 1) * all; }
+// A pack of neighbouring channels of a pixel, or of a window, in a row of an image or of a result.
+struct Place {
+  int64_t image, row, column, first, channels;
+  __device__ int64_t at(int64_t pixel) const { return pixel * channels + first; }
+  __device__ int64_t end(int64_t pixel) const { return (pixel + 1) * channels; }
 };
-int64_t packs_of(const View& x) {
-  const int64_t channels = x.shape().back();
-  return channels == 0 ? 0 : count(x.shape()) / channels * pieces(channels, kPack);
+
+// f(place) for those of a row, which a block has to itself.
+template <class F>
+__device__ void for_each_place(int64_t rows, int64_t columns, int64_t channels, const F& f) {
+  const int64_t packs = (channels + kPack - 1) / kPack, row = blockIdx.x % rows;
+  for (int64_t p = threadIdx.x; p < columns * packs; p += blockDim.x) {
+    const int64_t column = p / packs;
+    f(Place{blockIdx.x / rows, row, column, (p - column * packs) * kPack, channels});
+  }
+}
+
+template <class... Parameters, class... Arguments>
+void launch_rows(void (*kernel)(Parameters...), const View& x, Arguments... arguments) {
+  const Shape& s = x.shape();  // [n, rows, columns, channels]
+  if (count(s) > 0)
+    launch(kernel, s[0] * s[1], row_threads(s[2] * pieces(s[3], kPack)), arguments...);
 }
 
 // The place in a window without pixels is -1, in the type of `places`.
 template <class C>
-__global__ void max_kernel(PoolWindows windows, Elements<C> x, Elements<C> y, Places places,
-                           int64_t packs) {
-  for (int64_t p = first_index(); p < packs; p += total_threads()) {
-    const Channels own(p, windows.c);
+__global__ void max_kernel(PoolWindows windows, Elements<C> x, Elements<C> y, Places places) {
+  for_each_place(windows.h.out, windows.w.out, windows.c, [&](const Place& own) {
     C best[kPack], values[kPack];
     int32_t place[kPack];
     for (int j = 0; j < kPack; ++j) {
       best[j] = -std::numeric_limits<C>::infinity();
       place[j] = -1;
     }
-    windows.for_each_pixel(own.owner, [&](int64_t k, int64_t pixel) {
+    windows.for_each_pixel(own.image, own.row, own.column, [&](int64_t k, int64_t pixel) {
       x.get(own.at(pixel), own.end(pixel), values);
       for (int j = 0; j < kPack; ++j) {
         // A window of nothing but -infinity still has a first element.
@@ -64,58 +68,56 @@ __global__ void max_kernel(PoolWindows windows, Elements<C> x, Elements<C> y, Pl
         }
       }
     });
-    const int64_t at = own.at(own.owner), end = own.end(own.owner);
-    y.set(at, end, best);
-    for (int j = 0; j < kPack; ++j)
-      if (at + j < end) places.set(at + j, place[j]);
-  }
+    const int64_t window = windows.window(own.image, own.row, own.column);
+    y.set(own.at(window), own.end(window), best);
+    for (int j = 0; j < kPack && own.first + j < windows.c; ++j)
+      places.set(own.at(window) + j, place[j]);
+  });
 }
 
 // Each pixel of the image gathers the gradients of the windows it won.
 template <class C>
-__global__ void max_grad_kernel(PoolWindows windows, Elements<C> dy, Places places, Elements<C> dx,
-                                int64_t packs) {
-  for (int64_t p = first_index(); p < packs; p += total_threads()) {
-    const Channels own(p, windows.c);
+__global__ void max_grad_kernel(PoolWindows windows, Elements<C> dy, Places places,
+                                Elements<C> dx) {
+  for_each_place(windows.h.in, windows.w.in, windows.c, [&](const Place& own) {
     C sum[kPack] = {}, values[kPack];
-    windows.for_each_window(own.owner, [&](int64_t k, int64_t window) {
-      const int64_t at = own.at(window), end = own.end(window);
-      dy.get(at, end, values);
+    windows.for_each_window(own.image, own.row, own.column, [&](int64_t k, int64_t window) {
+      dy.get(own.at(window), own.end(window), values);
       for (int j = 0; j < kPack; ++j)
-        if (at + j < end && places.get(at + j) == k) sum[j] += values[j];
+        if (own.first + j < windows.c && places.get(own.at(window) + j) == k) sum[j] += values[j];
     });
-    dx.set(own.at(own.owner), own.end(own.owner), sum);
-  }
+    const int64_t pixel = windows.pixel(own.image, own.row, own.column);
+    dx.set(own.at(pixel), own.end(pixel), sum);
+  });
 }
 
 template <class C>
-__global__ void avg_kernel(PoolWindows windows, Elements<C> x, Elements<C> y, int64_t packs) {
-  for (int64_t p = first_index(); p < packs; p += total_threads()) {
-    const Channels own(p, windows.c);
+__global__ void avg_kernel(PoolWindows windows, Elements<C> x, Elements<C> y) {
+  for_each_place(windows.h.out, windows.w.out, windows.c, [&](const Place& own) {
     C sum[kPack] = {}, values[kPack];
-    windows.for_each_pixel(own.owner, [&](int64_t, int64_t pixel) {
+    windows.for_each_pixel(own.image, own.row, own.column, [&](int64_t, int64_t pixel) {
       x.get(own.at(pixel), own.end(pixel), values);
       for (int j = 0; j < kPack; ++j) sum[j] += values[j];
     });
-    for (C& s : sum) s /= static_cast<C>(windows.counted(own.owner));
-    y.set(own.at(own.owner), own.end(own.owner), sum);
-  }
+    const int64_t window = windows.window(own.image, own.row, own.column);
+    for (C& s : sum) s /= static_cast<C>(windows.counted(window));
+    y.set(own.at(window), own.end(window), sum);
+  });
 }
 
 // Each pixel of the image gathers its share of the windows it is in.
 template <class C>
-__global__ void avg_grad_kernel(PoolWindows windows, Elements<C> dy, Elements<C> dx,
-                                int64_t packs) {
-  for (int64_t p = first_index(); p < packs; p += total_threads()) {
-    const Channels own(p, windows.c);
+__global__ void avg_grad_kernel(PoolWindows windows, Elements<C> dy, Elements<C> dx) {
+  for_each_place(windows.h.in, windows.w.in, windows.c, [&](const Place& own) {
     C sum[kPack] = {}, values[kPack];
-    windows.for_each_window(own.owner, [&](int64_t, int64_t window) {
+    windows.for_each_window(own.image, own.row, own.column, [&](int64_t, int64_t window) {
       const C share = C(1) / static_cast<C>(windows.counted(window));
       dy.get(own.at(window), own.end(window), values);
       for (int j = 0; j < kPack; ++j) sum[j] += values[j] * share;
     });
-    dx.set(own.at(own.owner), own.end(own.owner), sum);
-  }
+    const int64_t pixel = windows.pixel(own.image, own.row, own.column);
+    dx.set(own.at(pixel), own.end(pixel), sum);
+  });
 }
 
 }  // namespace
@@ -123,40 +125,33 @@ __global__ void avg_grad_kernel(PoolWindows windows, Elements<C> dy, Elements<C>
 void max_pool2d_cuda(const Call& call) {
   const View &x = call.in[0], &y = call.out[0], &places = call.out[1];
   const PoolWindows windows(x.shape(), y.shape(), call.attrs.as<PoolSpec>());
-  const int64_t packs = packs_of(y);
   visit_floating_elements(y.dtype(), [&]<class C>() {
-    launch(max_kernel<C>, blocks_for(packs), kThreads, windows, elements<C>(x), elements<C>(y),
-           places_in(places), packs);
+    launch_rows(max_kernel<C>, y, windows, elements<C>(x), elements<C>(y), places_in(places));
   });
 }
 
 void max_pool2d_grad_cuda(const Call& call) {
   const View &dy = call.in[0], &places = call.in[1], &dx = call.out[0];
   const PoolWindows windows(dx.shape(), dy.shape(), call.attrs.as<PoolGradAttrs>().spec);
-  const int64_t packs = packs_of(dx);
   visit_floating_elements(dx.dtype(), [&]<class C>() {
-    launch(max_grad_kernel<C>, blocks_for(packs), kThreads, windows, elements<C>(dy),
-           places_in(places), elements<C>(dx), packs);
+    launch_rows(max_grad_kernel<C>, dx, windows, elements<C>(dy), places_in(places),
+                elements<C>(dx));
   });
 }
 
 void avg_pool2d_cuda(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
   const PoolWindows windows(x.shape(), y.shape(), call.attrs.as<PoolSpec>());
-  const int64_t packs = packs_of(y);
   visit_floating_elements(y.dtype(), [&]<class C>() {
-    launch(avg_kernel<C>, blocks_for(packs), kThreads, windows, elements<C>(x), elements<C>(y),
-           packs);
+    launch_rows(avg_kernel<C>, y, windows, elements<C>(x), elements<C>(y));
   });
 }
 
 void avg_pool2d_grad_cuda(const Call& call) {
   const View &dy = call.in[0], &dx = call.out[0];
   const PoolWindows windows(dx.shape(), dy.shape(), call.attrs.as<PoolGradAttrs>().spec);
-  const int64_t packs = packs_of(dx);
   visit_floating_elements(dx.dtype(), [&]<class C>() {
-    launch(avg_grad_kernel<C>, blocks_for(packs), kThreads, windows, elements<C>(dy),
-           elements<C>(dx), packs);
+    launch_rows(avg_grad_kernel<C>, dx, windows, elements<C>(dy), elements<C>(dx));
   });
 }
 

@@ -78,6 +78,12 @@ struct PoolWindows {
 
   constexpr int64_t area() const { return h.window * w.window; }
   constexpr int64_t pixels() const { return n * h.in * w.in; }
+  constexpr int64_t pixel(int64_t image, int64_t y, int64_t x) const {
+    return (image * h.in + y) * w.in + x;
+  }
+  constexpr int64_t window(int64_t image, int64_t i, int64_t j) const {
+    return (image * h.out + i) * w.out + j;
+  }
   constexpr int64_t results() const { return n * h.out * w.out; }
   // What the sum over window number `result` (of all images) is divided by.
   constexpr int64_t counted(int64_t result) const {
@@ -91,7 +97,10 @@ struct PoolWindows {
   // order.
   template <class F>
   constexpr void for_each_pixel(int64_t result, F&& f) const {
-    const int64_t j = result % w.out, i = result / w.out % h.out, image = result / w.out / h.out;
+    for_each_pixel(result / w.out / h.out, result / w.out % h.out, result % w.out, f);
+  }
+  template <class F>
+  constexpr void for_each_pixel(int64_t image, int64_t i, int64_t j, F&& f) const {
     const int64_t top = h.first(i), left = w.first(j);
     const int64_t rows = h.end(i, h.in), columns = w.end(j, w.in), begin = w.begin(j);
     for (int64_t r = h.begin(i); r < rows; ++r) {
@@ -103,10 +112,12 @@ struct PoolWindows {
   // f(place in the window, window number) for the windows that pixel number `pixel` is in.
   template <class F>
   constexpr void for_each_window(int64_t pixel, F&& f) const {
-    const int64_t x = pixel % w.in, y = pixel / w.in % h.in, image = pixel / w.in / h.in;
+    for_each_window(pixel / w.in / h.in, pixel / w.in % h.in, pixel % w.in, f);
+  }
+  template <class F>
+  constexpr void for_each_window(int64_t image, int64_t y, int64_t x, F&& f) const {
     h.for_each_window(y, [&](int64_t r, int64_t i) {
-      w.for_each_window(
-          x, [&](int64_t s, int64_t j) { f(r * w.window + s, (image * h.out + i) * w.out + j); });
+      w.for_each_window(x, [&](int64_t s, int64_t j) { f(r * w.window + s, window(image, i, j)); });
     });
   }
 };

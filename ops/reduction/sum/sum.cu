@@ -12,7 +12,7 @@ struct Sum {
   State divisor;
   __device__ State start(int64_t, int64_t) const { return 0; }
   __device__ void take(State& s, int64_t at, int64_t) const { s += static_cast<State>(x.get(at)); }
-  __device__ void take_pack(State (&s)[kPack], int64_t at, int64_t) const {
+  __device__ void take_pack(State (&s)[kPack], int64_t, int64_t at, int64_t) const {
     C values[kPack];
     x.get(at, at + kPack, values);
     for (int j = 0; j < kPack; ++j) s[j] += static_cast<State>(values[j]);
