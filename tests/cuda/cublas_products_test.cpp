@@ -129,7 +129,7 @@ TEST_F(CublasProducts, OddSizesAreCutAndPadded) {
   };
   // Of the first two 1,600,000 bytes are padded at a time.
   for (const Case& s :
-       {Case{1600, 1001, 640, false, true, true, 4}, Case{1600, 64, 10001, false, false, false, 40},
+       {Case{1600, 1001, 640, false, true, true, 6}, Case{1600, 64, 10001, false, false, false, 46},
         Case{1001, 64, 16000, true, false, false, 2}}) {
     SCOPED_TRACE(cat(s.m, " x ", s.n, " x ", s.k));
     const auto a = numbers(s.m * s.k, dtype, 1), b = numbers(s.k * s.n, dtype, 2),

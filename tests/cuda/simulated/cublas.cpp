@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 
 #include <cstring>
+#include <vector>
 
 #include "core/base/half.h"
 
@@ -168,19 +169,31 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
   simulated::queue(stream, [=, matmul = *desc, x = *a_layout, y = *b_layout, z = *d_layout] {
     const bool turn_x = matmul.turned[0] == CUBLAS_OP_T, turn_y = matmul.turned[1] == CUBLAS_OP_T;
     const auto depth = static_cast<int64_t>(turn_x ? x.rows : x.columns);
-    for (int64_t matrix = 0; matrix < z.batch; ++matrix)
-      for (int64_t j = 0; j < static_cast<int64_t>(z.columns); ++j)
-        for (int64_t i = 0; i < static_cast<int64_t>(z.rows); ++i) {
+    const auto rows = static_cast<int64_t>(z.rows), columns = static_cast<int64_t>(z.columns);
+    // The rows of one and the columns of the other, dense.
+    std::vector<double> left(static_cast<size_t>(rows * depth)),
+        right(static_cast<size_t>(columns * depth));
+    for (int64_t matrix = 0; matrix < z.batch; ++matrix) {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t i = 0; i < rows; ++i)
+          left[static_cast<size_t>(i * depth + k)] = get(a, x.type, place(x, i, k, turn_x, matrix));
+        for (int64_t j = 0; j < columns; ++j)
+          right[static_cast<size_t>(j * depth + k)] =
+              get(b, y.type, place(y, k, j, turn_y, matrix));
+      }
+      for (int64_t j = 0; j < columns; ++j)
+        for (int64_t i = 0; i < rows; ++i) {
+          const double* const from = left.data() + i * depth;
+          const double* const by_column = right.data() + j * depth;
           double sum = 0;
-          for (int64_t k = 0; k < depth; ++k)
-            sum += get(a, x.type, place(x, i, k, turn_x, matrix)) *
-                   get(b, y.type, place(y, k, j, turn_y, matrix));
+          for (int64_t k = 0; k < depth; ++k) sum += from[k] * by_column[k];
           const int64_t at = place(z, i, j, false, matrix);
           sum *= by;
           if (keep != 0) sum += keep * get(d, z.type, at);
           if (matmul.epilogue == CUBLASLT_EPILOGUE_BIAS) sum += get(matmul.bias, z.type, i);
           set(d, z.type, at, sum);
         }
+    }
   });
   return CUBLAS_STATUS_SUCCESS;
 }
