@@ -25,7 +25,7 @@ struct Places {
 Places places_in(const View& view) { return {view.data, view.dtype() == DType::u8}; }
 
 // A pack of neighbouring channels of a pixel, or of a window, in a row of an image or of a result.
-struct Place {
+struct PoolPlace {
   int64_t image, row, column, first, channels;
   __device__ int64_t at(int64_t pixel) const { return pixel * channels + first; }
   __device__ int64_t end(int64_t pixel) const { return (pixel + 1) * channels; }
@@ -37,7 +37,7 @@ __device__ void for_each_place(int64_t rows, int64_t columns, int64_t channels, 
   const int64_t packs = (channels + kPack - 1) / kPack, row = blockIdx.x % rows;
   for (int64_t p = threadIdx.x; p < columns * packs; p += blockDim.x) {
     const int64_t column = p / packs;
-    f(Place{blockIdx.x / rows, row, column, (p - column * packs) * kPack, channels});
+    f(PoolPlace{blockIdx.x / rows, row, column, (p - column * packs) * kPack, channels});
   }
 }
 
@@ -51,7 +51,7 @@ void launch_rows(void (*kernel)(Parameters...), const View& x, Arguments... argu
 // The place in a window without pixels is -1, in the type of `places`.
 template <class C>
 __global__ void max_kernel(PoolWindows windows, Elements<C> x, Elements<C> y, Places places) {
-  for_each_place(windows.h.out, windows.w.out, windows.c, [&](const Place& own) {
+  for_each_place(windows.h.out, windows.w.out, windows.c, [&](const PoolPlace& own) {
     C best[kPack], values[kPack];
     int32_t place[kPack];
     for (int j = 0; j < kPack; ++j) {
@@ -79,7 +79,7 @@ __global__ void max_kernel(PoolWindows windows, Elements<C> x, Elements<C> y, Pl
 template <class C>
 __global__ void max_grad_kernel(PoolWindows windows, Elements<C> dy, Places places,
                                 Elements<C> dx) {
-  for_each_place(windows.h.in, windows.w.in, windows.c, [&](const Place& own) {
+  for_each_place(windows.h.in, windows.w.in, windows.c, [&](const PoolPlace& own) {
     C sum[kPack] = {}, values[kPack];
     windows.for_each_window(own.image, own.row, own.column, [&](int64_t k, int64_t window) {
       dy.get(own.at(window), own.end(window), values);
@@ -93,7 +93,7 @@ __global__ void max_grad_kernel(PoolWindows windows, Elements<C> dy, Places plac
 
 template <class C>
 __global__ void avg_kernel(PoolWindows windows, Elements<C> x, Elements<C> y) {
-  for_each_place(windows.h.out, windows.w.out, windows.c, [&](const Place& own) {
+  for_each_place(windows.h.out, windows.w.out, windows.c, [&](const PoolPlace& own) {
     C sum[kPack] = {}, values[kPack];
     windows.for_each_pixel(own.image, own.row, own.column, [&](int64_t, int64_t pixel) {
       x.get(own.at(pixel), own.end(pixel), values);
@@ -108,7 +108,7 @@ __global__ void avg_kernel(PoolWindows windows, Elements<C> x, Elements<C> y) {
 // Each pixel of the image gathers its share of the windows it is in.
 template <class C>
 __global__ void avg_grad_kernel(PoolWindows windows, Elements<C> dy, Elements<C> dx) {
-  for_each_place(windows.h.in, windows.w.in, windows.c, [&](const Place& own) {
+  for_each_place(windows.h.in, windows.w.in, windows.c, [&](const PoolPlace& own) {
     C sum[kPack] = {}, values[kPack];
     windows.for_each_window(own.image, own.row, own.column, [&](int64_t, int64_t window) {
       const C share = C(1) / static_cast<C>(windows.counted(window));
