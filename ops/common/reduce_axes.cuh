@@ -100,15 +100,17 @@ __global__ void reduce_kernel(MiddleAxis a, int64_t chunk, int across, F f,
   }
 }
 
-// A thread joins the states of all chunks of an output, in order.
+// A block joins the states of all chunks of kWarp outputs.
 template <class F>
-__global__ void join_kernel(const typename F::State* states, int64_t chunks, int64_t outputs, F f) {
-  for (int64_t i = first_index(); i < outputs; i += total_threads()) {
-    typename F::State s = states[i];
-#pragma unroll 8  // so that many are read at once
-    for (int64_t c = 1; c < chunks; ++c) f.join(s, states[c * outputs + i]);
-    f.finish(i, s);
-  }
+__global__ void join_kernel(MiddleAxis a, const typename F::State* states, int64_t chunks, F f) {
+  __shared__ typename F::State shared[kThreads];
+  const int t = static_cast<int>(threadIdx.x), row = t / kWarp, rows = kThreads / kWarp;
+  const int64_t outputs = a.outer * a.inner, i = int64_t{blockIdx.x} * kWarp + t % kWarp;
+  typename F::State s{};
+  if (i < outputs) s = f.start(i, i / a.inner * a.mid * a.inner + i % a.inner);
+  for (int64_t c = row; i < outputs && c < chunks; c += rows) f.join(s, states[c * outputs + i]);
+  join_rows(f, s, shared, row, rows, kWarp);
+  if (row == 0 && i < outputs) f.finish(i, s);
 }
 
 // The workspace has cuda_reduce_bytes() of the same axes.
@@ -132,7 +134,7 @@ void reduce(const MiddleAxis& a, const F& f, std::span<std::byte> workspace) {
     if (packed) start(kPack, reduce_kernel<kPack, F>);
   }
   if (!packed) start(1, reduce_kernel<1, F>);
-  if (chunks > 1) launch(join_kernel<F>, blocks_for(outputs), kThreads, states, chunks, outputs, f);
+  if (chunks > 1) launch(join_kernel<F>, pieces(outputs, kWarp), kThreads, a, states, chunks, f);
 }
 
 // The reduction of a gradient, whose results are lines.

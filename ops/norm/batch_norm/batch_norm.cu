@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "ops/common/moments.cuh"
@@ -45,29 +47,39 @@ __device__ void by_channel(const C* of, int64_t i, int64_t channels, C (&values)
   }
 }
 
-// xhat of a pack of elements.
-template <class C>
-__device__ void normalise(const ChannelNormal<C>& normal, int64_t i, int64_t n,
-                          const C (&inverse)[kPack], C (&values)[kPack]) {
-  C mean[kPack], tail[kPack];
-  by_channel(normal.mean, i, normal.channels, mean);
-  by_channel(normal.tail, i, normal.channels, tail);
-  normal.x.get(i, n, values);
-  for (int j = 0; j < kPack; ++j) values[j] = (values[j] - mean[j] - tail[j]) * inverse[j];
+// f(i, all of `of` for a pack) for the packs of n elements that are this thread's. Where its steps
+// are whole rows, what its channels have is read once.
+template <class C, size_t N, class F>
+__device__ void for_each_pack(const C* const (&of)[N], int64_t channels, int64_t n, const F& f) {
+  const int64_t step = total_threads() * kPack;
+  const bool once = step % channels == 0;
+  C own[N][kPack];
+  for (int64_t i = first_index() * kPack; i < n; i += step) {
+    if (!once || i < step)
+      for (size_t k = 0; k < N; ++k) by_channel(of[k], i, channels, own[k]);
+    f(i, own);
+  }
+}
+
+// Blocks for n elements, whose steps are whole rows where that is possible.
+int64_t blocks_of_rows(int64_t n, int64_t channels) {
+  const int64_t even = channels / std::gcd(channels, int64_t{kThreads} * kPack);
+  const int64_t blocks = blocks_for(pieces(n, kPack));
+  return even < kMostBlocks ? pieces(blocks, even) * even : blocks;
 }
 
 template <class C>
 __global__ void batch_norm_kernel(ChannelNormal<C> normal, const C* gamma, const C* beta,
                                   Elements<C> y, int64_t n) {
-  for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
-    C values[kPack], inverse[kPack], scale[kPack], shift[kPack];
-    by_channel(normal.inverse, i, normal.channels, inverse);
-    by_channel(gamma, i, normal.channels, scale);
-    by_channel(beta, i, normal.channels, shift);
-    normalise(normal, i, n, inverse, values);
-    for (int j = 0; j < kPack; ++j) values[j] = values[j] * scale[j] + shift[j];
+  const C* const of[] = {normal.mean, normal.tail, normal.inverse, gamma, beta};
+  for_each_pack(of, normal.channels, n, [&](int64_t i, const C(&own)[5][kPack]) {
+    const auto& [mean, tail, inverse, scale, shift] = own;
+    C values[kPack];
+    normal.x.get(i, n, values);
+    for (int j = 0; j < kPack; ++j)
+      values[j] = (values[j] - mean[j] - tail[j]) * inverse[j] * scale[j] + shift[j];
     y.set(i, n, values);
-  }
+  });
 }
 
 // share: 1 / R
@@ -75,18 +87,18 @@ template <class C>
 __global__ void batch_norm_grad_kernel(Elements<C> dy, ChannelNormal<C> normal, const C* gamma,
                                        const C* dgamma, const C* dbeta, C share, Elements<C> dx,
                                        int64_t n) {
-  for (int64_t i = first_index() * kPack; i < n; i += total_threads() * kPack) {
-    C values[kPack], d[kPack], inverse[kPack], scale[kPack], of_gamma[kPack], of_beta[kPack];
-    by_channel(normal.inverse, i, normal.channels, inverse);
-    by_channel(gamma, i, normal.channels, scale);
-    by_channel(dgamma, i, normal.channels, of_gamma);
-    by_channel(dbeta, i, normal.channels, of_beta);
-    normalise(normal, i, n, inverse, values);
+  const C* const of[] = {normal.mean, normal.tail, normal.inverse, gamma, dgamma, dbeta};
+  for_each_pack(of, normal.channels, n, [&](int64_t i, const C(&own)[6][kPack]) {
+    const auto& [mean, tail, inverse, scale, of_gamma, of_beta] = own;
+    C values[kPack], d[kPack];
+    normal.x.get(i, n, values);
     dy.get(i, n, d);
-    for (int j = 0; j < kPack; ++j)
-      d[j] = scale[j] * inverse[j] * (d[j] - share * (of_beta[j] + values[j] * of_gamma[j]));
+    for (int j = 0; j < kPack; ++j) {
+      const C xhat = (values[j] - mean[j] - tail[j]) * inverse[j];
+      d[j] = scale[j] * inverse[j] * (d[j] - share * (of_beta[j] + xhat * of_gamma[j]));
+    }
     dx.set(i, n, d);
-  }
+  });
 }
 
 template <class C>
@@ -120,7 +132,7 @@ void batch_norm_cuda(const Call& call) {
     const ChannelStatistics<C> statistics{
         {elements<C>(x), r}, mean, variance, inverse, tail, call.attrs.as<BatchNormAttrs>().eps};
     reduce({1, r, d}, statistics, call.workspace);
-    launch(batch_norm_kernel<C>, blocks_for(pieces(n, kPack)), kThreads,
+    launch(batch_norm_kernel<C>, blocks_of_rows(n, d), kThreads,
            ChannelNormal<C>{elements<C>(x), mean, inverse, tail, d}, call.in[1].as<C>(),
            call.in[2].as<C>(), elements<C>(y), n);
   });
@@ -136,9 +148,9 @@ void batch_norm_grad_cuda(const Call& call) {
                                   call.in[5].as<C>(), d};
     C *dgamma = call.out[1].as<C>(), *dbeta = call.out[2].as<C>();
     parameter_gradients(r, d, dy, normal, dgamma, dbeta, call.workspace);
-    launch(batch_norm_grad_kernel<C>, blocks_for(pieces(n, kPack)), kThreads, elements<C>(dy),
-           normal, call.in[2].as<C>(), dgamma, dbeta, C(1) / static_cast<C>(r),
-           elements<C>(call.out[0]), n);
+    launch(batch_norm_grad_kernel<C>, blocks_of_rows(n, d), kThreads, elements<C>(dy), normal,
+           call.in[2].as<C>(), dgamma, dbeta, C(1) / static_cast<C>(r), elements<C>(call.out[0]),
+           n);
   });
 }
 

@@ -15,6 +15,10 @@
 
 namespace plimsoll::cuda {
 
+// Threads of a block that has a row of n elements: with four packs for each more rows are under way
+// at once.
+inline int norm_threads(int64_t n) { return row_threads(pieces(n, 4 * kPack)); }
+
 // xhat of elements. Without a mean that is x inverse, exactly.
 template <class C>
 struct RowNormal {
@@ -78,8 +82,8 @@ void row_norm_grad(const RowNormInputs& in, std::span<const View> out,
     parameter_gradients<C>(rows, n, in.dy, normal, out[1].as<C>(),
                            kCentred ? out[2].as<C>() : nullptr, workspace);
     if (rows > 0)
-      launch(row_gradients_kernel<C, kCentred>, rows, row_threads(pieces(n, kPack)),
-             elements<C>(in.dy), normal, elements<C>(in.gamma), elements<C>(dx), n);
+      launch(row_gradients_kernel<C, kCentred>, rows, norm_threads(n), elements<C>(in.dy), normal,
+             elements<C>(in.gamma), elements<C>(dx), n);
   });
 }
 

@@ -66,9 +66,9 @@ void layer_norm_cuda(const Call& call) {
     return;
   }
   visit_floating_elements(x.dtype(), [&]<class C>() {
-    launch(layer_norm_kernel<C>, rows, row_threads(pieces(n, kPack)), elements<C>(x),
-           elements<C>(call.in[1]), elements<C>(call.in[2]), elements<C>(y),
-           call.out[1].as<double>(), call.out[2].as<C>(), n, call.attrs.as<LayerNormAttrs>().eps);
+    launch(layer_norm_kernel<C>, rows, norm_threads(n), elements<C>(x), elements<C>(call.in[1]),
+           elements<C>(call.in[2]), elements<C>(y), call.out[1].as<double>(), call.out[2].as<C>(),
+           n, call.attrs.as<LayerNormAttrs>().eps);
   });
 }
 

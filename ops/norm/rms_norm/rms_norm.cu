@@ -38,9 +38,8 @@ void rms_norm_cuda(const Call& call) {
         cudaMemsetAsync(inverses.data, 0, static_cast<size_t>(bytes_of(inverses.meta)), stream()),
         "cudaMemsetAsync");
   visit_floating_elements(x.dtype(), [&]<class C>() {
-    launch(rms_norm_kernel<C>, rows, row_threads(pieces(n, kPack)), elements<C>(x),
-           elements<C>(gamma), elements<C>(y), inverses.as<C>(), n,
-           call.attrs.as<RmsNormAttrs>().eps);
+    launch(rms_norm_kernel<C>, rows, norm_threads(n), elements<C>(x), elements<C>(gamma),
+           elements<C>(y), inverses.as<C>(), n, call.attrs.as<RmsNormAttrs>().eps);
   });
 }
 

@@ -12,8 +12,15 @@ using namespace cuda;
 struct Places {
   void* data;
   bool bytes;
-  __device__ int64_t get(int64_t i) const {
-    return bytes ? static_cast<uint8_t*>(data)[i] : static_cast<int32_t*>(data)[i];
+  // Those of a pack of channels.
+  __device__ void get(int64_t i, int64_t n, int64_t (&places)[kPack]) const {
+    const auto read = [&](auto pack) {
+      for (int j = 0; j < kPack; ++j) places[j] = pack.of[j];
+    };
+    if (bytes)
+      read(read_pack(static_cast<const uint8_t*>(data), i, n));
+    else
+      read(read_pack(static_cast<const int32_t*>(data), i, n));
   }
   __device__ void set(int64_t i, int32_t place) const {
     if (bytes)
@@ -81,10 +88,12 @@ __global__ void max_grad_kernel(PoolWindows windows, Elements<C> dy, Places plac
                                 Elements<C> dx) {
   for_each_place(windows.h.in, windows.w.in, windows.c, [&](const PoolPlace& own) {
     C sum[kPack] = {}, values[kPack];
+    int64_t winners[kPack];
     windows.for_each_window(own.image, own.row, own.column, [&](int64_t k, int64_t window) {
       dy.get(own.at(window), own.end(window), values);
+      places.get(own.at(window), own.end(window), winners);
       for (int j = 0; j < kPack; ++j)
-        if (own.first + j < windows.c && places.get(own.at(window) + j) == k) sum[j] += values[j];
+        if (winners[j] == k) sum[j] += values[j];
     });
     const int64_t pixel = windows.pixel(own.image, own.row, own.column);
     dx.set(own.at(pixel), own.end(pixel), sum);

@@ -10,7 +10,8 @@ namespace {
 
 using namespace cuda;
 
-// A block for each chunk.
+// A block for each chunk: many threads, as chunks are few.
+constexpr int kSquareThreads = 1024;
 template <class C>
 __global__ void squares_kernel(Elements<C> x, int64_t n, double* partial) {
   const int64_t begin = blockIdx.x * kChunk, end = n < begin + kChunk ? n : begin + kChunk;
@@ -56,7 +57,8 @@ void global_norm_cuda(const Call& call) {
     const int64_t chunks = chunks_of(x.meta);
     if (chunks == 0) continue;
     visit_floating_elements(x.dtype(), [&]<class C>() {
-      launch(squares_kernel<C>, chunks, kThreads, elements<C>(x), count(x.shape()), partial + used);
+      launch(squares_kernel<C>, chunks, kSquareThreads, elements<C>(x), count(x.shape()),
+             partial + used);
     });
     used += chunks;
   }
