@@ -133,7 +133,8 @@ Measured measure_here(const Case& c, Device device, int steps, uint64_t seed) {
               .count());
       row.digest = digest(loss, row.digest);
     }
-    row.process_bytes = peak_resident() - resident_before;
+    // Memory of a GPU is not the process's own.
+    if (device == Device::cpu) row.process_bytes = peak_resident() - resident_before;
     row.measured_bytes = pool->stats().peak.bytes;
     if (!c.captured) row.at_peak = pool->stats().peak.by_class;
     if (steps > 1) milliseconds.erase(milliseconds.begin());  // it meets memory for the first time
