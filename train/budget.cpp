@@ -126,7 +126,7 @@ void Budget::refuse(const std::vector<Program>& programs,
   const int64_t smallest = smallest_for(programs, options_.planning);
   fail<UsageError>(
       "train: the budget is too small: ", bytes_, " bytes, and the smallest plan found takes ",
-      smallest + host_share() + cut_,
+      smallest + host_share() + cut_, " with the results of the run before",
       host_share() > 0 ? cat(", of which ", bytes_text(host_bytes_), " for batches in preparation")
                        : "",
       ". Allow that many, or search longer.",

@@ -209,7 +209,8 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
   check<BudgetError>(
       smallest() <= budget, "step: the budget is too small: ", asked,
       " bytes, and the smallest plan found takes ", smallest() + elsewhere,
-      ". Allow that many, search longer, or take a smaller batch or 16-bit precision.");
+      " with the results of the run before. Allow that many, search longer, or take a smaller batch "
+      "or 16-bit precision.");
   auto [best, best_point] = cheapest(budget);
   // What is lost between buffers when a plan is placed will be lost of better ones too.
   const int64_t gaps = best->estimate(best_point).arena_bytes - best->points[best_point].peak;

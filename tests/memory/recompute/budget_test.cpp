@@ -121,7 +121,8 @@ TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
         [&] { planner.plan_within(least - kGranule); },
         cat("step: the budget is too small: ", least - kGranule,
             " bytes, and the smallest plan found takes ", least,
-            ". Allow that many, search longer, or take a smaller batch or 16-bit precision."));
+            " with the results of the run before. Allow that many, search longer, or take a smaller "
+            "batch or 16-bit precision."));
   }
 }
 
