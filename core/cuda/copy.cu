@@ -1,6 +1,5 @@
 #include "core/cuda/copy.h"
 
-#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/walk.cuh"
 
@@ -34,7 +33,7 @@ void copy_strided(const View& from, const View& to) {
   const bool packed = walk.in_packs(kPack) && walk.step[0][0] == 1 && walk.step[1][0] == 1;
   visit_width(size_of(from.dtype()), [&]<class T>() {
     if (packed)
-      return launch(copy_packs_kernel<T>, blocks_for(pieces(n, kPack)), kThreads, from.as<T>(),
+      return launch(copy_packs_kernel<T>, blocks_for(packs_in(n)), kThreads, from.as<T>(),
                     to.as<T>(), walk);
     launch(copy_kernel<T>, blocks_for(n), kThreads, from.as<T>(), to.as<T>(), walk);
   });

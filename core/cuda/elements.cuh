@@ -18,6 +18,7 @@
 namespace plimsoll::cuda {
 
 constexpr int kPack = 4;  // neighbours that a thread takes at once
+constexpr int64_t packs_in(int64_t n) { return (n + kPack - 1) / kPack; }
 
 template <class T>
 struct alignas(sizeof(T) * kPack < 16 ? sizeof(T) * kPack : 16) Pack {

@@ -1,6 +1,5 @@
 #include "core/cuda/product.h"
 
-#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/walk.cuh"
 
@@ -71,7 +70,7 @@ __global__ void copy_rows_kernel(const uint16_t* from, int64_t from_row, uint16_
 }
 void copy_rows(const void* from, int64_t from_row, void* to, int64_t to_row, int64_t rows,
                int64_t columns) {
-  const int64_t blocks = pieces(columns, kThreads * kPack);
+  const int64_t blocks = (packs_in(columns) + kThreads - 1) / kThreads;
   if (rows * blocks == 0) return;
   launch(copy_rows_kernel, rows * blocks, kThreads, static_cast<const uint16_t*>(from), from_row,
          static_cast<uint16_t*>(to), to_row, columns, blocks);

@@ -7,7 +7,6 @@
 // that broadcast to y.
 #pragma once
 
-#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/walk.cuh"
 #include "ops/common/formula.h"
@@ -76,7 +75,7 @@ __global__ void map_kernel(Mapping<C, N> mapping, F f) {
 template <class C, size_t Inputs, class F>
 void map(const Call& call, const F& f) {
   const Mapping<C, Inputs + 1> mapping(call);
-  const int64_t work = pieces(mapping.walk.count, mapping.packed ? kPack : 1);
+  const int64_t work = mapping.packed ? packs_in(mapping.walk.count) : mapping.walk.count;
   launch(map_kernel<C, Inputs + 1, F>, blocks_for(work), kThreads, mapping, f);
 }
 

@@ -10,7 +10,6 @@
 #include <new>
 #include <utility>
 
-#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/faults.cuh"
 #include "core/cuda/launch.cuh"
@@ -76,7 +75,7 @@ void update_one(const Call& call, std::index_sequence<K...>) {
   visit_floating_elements(in[0].dtype(), [&]<class C>() {
     const std::array<Elements<C>, 2 + sizeof...(K)> of{elements<C>(in[0]), elements<C>(in[1]),
                                                        elements<C>(in[4 + K])...};
-    launch(update_kernel<F, C, K...>, blocks_for(pieces(n, kPack)), kThreads, of, n, all,
+    launch(update_kernel<F, C, K...>, blocks_for(packs_in(n)), kThreads, of, n, all,
            call.attrs.as<typename F::Options>());
   });
 }

@@ -9,7 +9,6 @@
 
 #include <cmath>
 
-#include "core/cpu/parallel.h"
 #include "ops/norm/common/parameter_grad.cuh"
 #include "ops/norm/layer_norm/attrs.h"
 
@@ -17,7 +16,7 @@ namespace plimsoll::cuda {
 
 // Threads of a block that has a row of n elements: with four packs for each more rows are under way
 // at once.
-inline int norm_threads(int64_t n) { return row_threads(pieces(n, 4 * kPack)); }
+inline int norm_threads(int64_t n) { return row_threads(packs_in(n) / 4); }
 
 // xhat of elements. Without a mean that is x inverse, exactly.
 template <class C>

@@ -1,4 +1,3 @@
-#include "core/cpu/parallel.h"
 #include "core/engine/op.h"
 #include "ops/norm/common/row_norm_grad.cuh"
 #include "ops/norm/layer_norm/attrs.h"

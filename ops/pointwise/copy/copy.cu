@@ -1,6 +1,5 @@
 #include "core/cuda/copy.h"
 
-#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
@@ -32,7 +31,7 @@ void cast_cuda(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
   const int64_t n = count(y.shape());
   cuda::visit_elements(x.dtype(), [&]<class C>() {
-    cuda::launch(cuda::cast_kernel<C>, cuda::blocks_for(pieces(n, cuda::kPack)), cuda::kThreads,
+    cuda::launch(cuda::cast_kernel<C>, cuda::blocks_for(cuda::packs_in(n)), cuda::kThreads,
                  cuda::elements<C>(x), y.as<std::byte>(), y.dtype(), n);
   });
 }

@@ -41,7 +41,7 @@ struct PoolPlace {
 // f(place) for those of a row, which a block has to itself.
 template <class F>
 __device__ void for_each_place(int64_t rows, int64_t columns, int64_t channels, const F& f) {
-  const int64_t packs = (channels + kPack - 1) / kPack, row = blockIdx.x % rows;
+  const int64_t packs = packs_in(channels), row = blockIdx.x % rows;
   for (int64_t p = threadIdx.x; p < columns * packs; p += blockDim.x) {
     const int64_t column = p / packs;
     f(PoolPlace{blockIdx.x / rows, row, column, (p - column * packs) * kPack, channels});
@@ -51,8 +51,7 @@ __device__ void for_each_place(int64_t rows, int64_t columns, int64_t channels, 
 template <class... Parameters, class... Arguments>
 void launch_rows(void (*kernel)(Parameters...), const View& x, Arguments... arguments) {
   const Shape& s = x.shape();  // [n, rows, columns, channels]
-  if (count(s) > 0)
-    launch(kernel, s[0] * s[1], row_threads(s[2] * pieces(s[3], kPack)), arguments...);
+  if (count(s) > 0) launch(kernel, s[0] * s[1], row_threads(s[2] * packs_in(s[3])), arguments...);
 }
 
 // The place in a window without pixels is -1, in the type of `places`.

@@ -31,7 +31,7 @@ void dropout_cuda(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
   const int64_t n = count(y.shape());
   visit_floating_elements(y.dtype(), [&]<class C>() {
-    launch(dropout_kernel<C>, blocks_for(pieces(n, kPack)), kThreads, elements<C>(x),
+    launch(dropout_kernel<C>, blocks_for(packs_in(n)), kThreads, elements<C>(x),
            call.in[1].as<int64_t>(), call.attrs.as<DropoutAttrs>(), elements<C>(y), n);
   });
 }

@@ -1,6 +1,5 @@
 #include "ops/update/accumulate/accumulate.h"
 
-#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
@@ -32,7 +31,7 @@ void accumulate_cuda(const Call& call) {
   const View& total = call.in[0];
   const int64_t n = count(total.shape());
   visit_floating_elements(total.dtype(), [&]<class C>() {
-    launch(accumulate_kernel<C>, blocks_for(pieces(n, kPack)), kThreads, elements<C>(total),
+    launch(accumulate_kernel<C>, blocks_for(packs_in(n)), kThreads, elements<C>(total),
            elements<C>(call.in[1]), n, call.in[2].as<double>(), call.in[3].as<double>(),
            call.attrs.as<Accumulate>());
   });

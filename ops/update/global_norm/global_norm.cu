@@ -1,4 +1,3 @@
-#include "core/cpu/parallel.h"
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 #include "core/engine/op.h"
@@ -71,8 +70,8 @@ void scale_to_norm_cuda(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
   const int64_t n = count(y.shape());
   visit_floating_elements(y.dtype(), [&]<class C>() {
-    launch(scale_kernel<C>, blocks_for(pieces(n, kPack)), kThreads, elements<C>(x), elements<C>(y),
-           n, scalar(call.in[1]), call.attrs.as<ScaleAttrs>().max_norm);
+    launch(scale_kernel<C>, blocks_for(packs_in(n)), kThreads, elements<C>(x), elements<C>(y), n,
+           scalar(call.in[1]), call.attrs.as<ScaleAttrs>().max_norm);
   });
 }
 
