@@ -49,14 +49,18 @@ row() {
 }
 
 # sharded PROGRAM...: a GoogleTest program, its tests dealt to half as many processes as there are
-# cores.
+# cores. What they printed, and the sum of their tests.
 sharded() {
-  local shards=$((($(nproc) + 1) / 2)) processes=() failed=0 i
+  local shards=$((($(nproc) + 1) / 2)) processes=() failed=0 i folder
+  folder=$(mktemp -d)
   for ((i = 0; i < shards; ++i)); do
-    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i "$@" &
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i "$@" >"$folder/$i" 2>&1 &
     processes+=($!)
   done
   for i in "${processes[@]}"; do wait "$i" || failed=1; done
+  cat "$folder"/*
+  awk '/PASSED/ { n += $4 } END { print "PASSED in all", n, "tests" }' "$folder"/*
+  rm -r "$folder"
   return $failed
 }
 export -f sharded

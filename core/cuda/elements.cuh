@@ -48,7 +48,9 @@ __device__ void write_pack(const Pack<T>& pack, T* to, int64_t i, int64_t n) {
 }
 
 // Where the first pack of this thread begins, of a row that its block walks pack by pack. Packs
-// begin at multiples of kPack, so the first one may begin before the row.
+// begin at multiples of kPack, so the first one may begin before the row: what it reads there
+// another block may be writing, and is not used. In which order a row is added up depends on where
+// it begins.
 __device__ inline int64_t first_pack(int64_t start_of_row) {
   return start_of_row - start_of_row % kPack + threadIdx.x * kPack;
 }

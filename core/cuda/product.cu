@@ -157,10 +157,10 @@ void product_in_pieces(const Product& p, int64_t most, std::byte* padded,
     const int64_t pitch = up_to_aligned(turned ? piece.m : (pads_a ? p.k : p.n));
     if (turned) {  // the columns of a lie in rows
       copy_rows(piece.a.data, p.a.column, padded, pitch, p.k, piece.m);
-      piece.a = {padded, p.a.dtype, 1, pitch};
+      piece.a = {padded, p.a.dtype, 1, pitch, p.a.batch};
     } else if (pads_a) {
       copy_rows(piece.a.data, p.a.row, padded, pitch, piece.m, p.k);
-      piece.a = {padded, p.a.dtype, pitch, 1};
+      piece.a = {padded, p.a.dtype, pitch, 1, p.a.batch};
     } else {
       piece.c = {padded, p.c.dtype, pitch, 1};
     }
@@ -173,18 +173,19 @@ void product_in_pieces(const Product& p, int64_t most, std::byte* padded,
 
 void product(const Product& p, std::span<std::byte> workspace) {
   const auto library = static_cast<size_t>(std::min(std::ssize(workspace), kLibraryBytes));
-  const std::span<std::byte> own = workspace.first(library), rest = workspace.subspan(library);
+  const std::span<std::byte> scratch = workspace.first(library);
+  const std::span<std::byte> padded = workspace.subspan(library);
   if (size_of(p.a.dtype) != 2 || count(p.batch) != 1 || !is_large(1, p.m, p.n, p.k))
-    return product_at_once(p, own);
+    return product_at_once(p, scratch);
   const bool pads_a = !begins_on_boundaries(p.a), pads_b = !begins_on_boundaries(p.b);
   const bool pads_c = !begins_on_boundaries(p.c), turned = pads_a && p.a.column != 1;
-  if (!pads_a && !pads_b && !pads_c) return product_in_parts(p, own);
+  if (!pads_a && !pads_b && !pads_c) return product_in_parts(p, scratch);
   const int64_t length = up_to_aligned(pads_a ? p.k : p.n);
-  const int64_t most = std::ssize(rest) / 2 / length / kAligned * kAligned;
-  const bool possible = most > 0 && pads_a != pads_c && !pads_b && (!turned || p.a.row == 1) &&
-                        !(pads_c && p.accumulate);
-  if (!possible) return product_at_once(p, own);
-  product_in_pieces(p, std::min(most, up_to_aligned(p.m)), rest.data(), own);
+  const int64_t most = std::ssize(padded) / 2 / length / kAligned * kAligned;
+  const bool possible = most > 0 && cuts(p.m, p.n, p.k) && pads_a != pads_c && !pads_b &&
+                        (!turned || p.a.row == 1) && !(pads_c && p.accumulate);
+  if (!possible) return product_at_once(p, scratch);
+  product_in_pieces(p, std::min(most, up_to_aligned(p.m)), padded.data(), scratch);
 }
 
 }  // namespace plimsoll::cuda

@@ -5,7 +5,9 @@
 //            .b = {w.data, w.dtype(), 1, inputs}, .c = {y.data, y.dtype(), outputs, 1}},
 //           call.workspace);
 //
-// Sums are made in f32, in f64 for f64, in an order that depends on the sizes alone.
+// Sums are made in f32, in f64 for f64, in an order that depends on sizes, strides and whether
+// operands begin on boundaries of 16 bytes. Where what is left of k is a product by itself, its sum
+// is rounded to c's type before the other is added.
 #pragma once
 
 #include <algorithm>
@@ -44,19 +46,26 @@ constexpr bool is_large(int64_t batch, int64_t m, int64_t n, int64_t k) {
   return terms_of(batch, m, n, k) >= 1e9;
 }
 
+// Whether cutting such a product is of use: to nearly nothing of a size there is nothing left.
+constexpr bool cuts(int64_t m, int64_t n, int64_t k) { return std::min({m, n, k}) > kAligned; }
+
 // Room for pieces of the operand whose rows may have to be padded.
-constexpr int64_t padded_bytes(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k) {
+constexpr int64_t padded_bytes(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k,
+                               bool pads_a) {
   constexpr int64_t kFewest = int64_t{64} << 20, kMostPieces = 16;
-  if ((dtype != DType::f16 && dtype != DType::bf16) || batch != 1) return 0;
-  const int64_t of_a = m % kAligned || k % kAligned ? up_to_aligned(m) * up_to_aligned(k) : 0;
+  if ((dtype != DType::f16 && dtype != DType::bf16) || batch != 1 || !cuts(m, n, k)) return 0;
+  const bool odd_a = pads_a && (m % kAligned != 0 || k % kAligned != 0);
+  const int64_t of_a = odd_a ? up_to_aligned(m) * up_to_aligned(k) : 0;
   const int64_t of_c = n % kAligned ? m * up_to_aligned(n) : 0, most = 2 * std::max(of_a, of_c);
   return std::min(most, std::max(kFewest, most / kMostPieces));
 }
 
 // Workspace of product(). It is bounded by the type and the size of the product alone, so that
-// plans are the same whether cuBLAS is there or not.
-constexpr int64_t product_bytes(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k) {
-  if (is_large(batch, m, n, k)) return kLibraryBytes + padded_bytes(dtype, batch, m, n, k);
+// plans are the same whether cuBLAS is there or not. pads_a: false where rows of a are as long as
+// those of b, so that either needs no padding or none is possible.
+constexpr int64_t product_bytes(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k,
+                                bool pads_a = true) {
+  if (is_large(batch, m, n, k)) return kLibraryBytes + padded_bytes(dtype, batch, m, n, k, pads_a);
   return terms_of(batch, m, n, k) < 1e6 ? 0 : int64_t{1} << 20;
 }
 

@@ -124,16 +124,17 @@ TEST_F(CublasProducts, OddSizesAreCutAndPadded) {
   constexpr DType dtype = DType::f16;
   struct Case {
     int64_t m, n, k;
-    bool turn_a, turn_b, with_bias;
+    bool turn_a, turn_b, with_bias, accumulate;
     int products;
   };
   // Of the first two 1,600,000 bytes are padded at a time.
-  for (const Case& s :
-       {Case{1600, 1001, 640, false, true, true, 6}, Case{1600, 64, 10001, false, false, false, 46},
-        Case{1001, 64, 16000, true, false, false, 2}}) {
+  for (const Case& s : {Case{1600, 1001, 640, false, true, true, false, 6},
+                        Case{1600, 64, 10001, false, false, true, true, 46},
+                        Case{1001, 64, 16000, true, false, false, true, 2}}) {
     SCOPED_TRACE(cat(s.m, " x ", s.n, " x ", s.k));
     const auto a = numbers(s.m * s.k, dtype, 1), b = numbers(s.k * s.n, dtype, 2),
-               c = numbers(s.m * s.n, dtype, 3), bias = numbers(s.n, dtype, 4);
+               c = numbers(s.m * s.n, dtype, 3), bias = numbers(s.n, dtype, 4),
+               before = numbers(s.m * s.n, dtype, 3);
     const View bias_view{bias->data(), {{s.n}, dtype, Device::cuda}, {1}};
     const Product p{.m = s.m,
                     .n = s.n,
@@ -141,7 +142,8 @@ TEST_F(CublasProducts, OddSizesAreCutAndPadded) {
                     .a = {a->data(), dtype, s.turn_a ? 1 : s.k, s.turn_a ? s.m : 1},
                     .b = {b->data(), dtype, s.turn_b ? 1 : s.n, s.turn_b ? s.k : 1},
                     .c = {c->data(), dtype, s.n, 1},
-                    .bias = s.with_bias ? &bias_view : nullptr};
+                    .bias = s.with_bias ? &bias_view : nullptr,
+                    .accumulate = s.accumulate};
     const int64_t bytes = cuda::product_bytes(dtype, 1, s.m, s.n, s.k);
     EXPECT_GT(bytes, cuda::kLibraryBytes);
     const int64_t given = cuda::kLibraryBytes + std::min(bytes - cuda::kLibraryBytes,
@@ -154,6 +156,7 @@ TEST_F(CublasProducts, OddSizesAreCutAndPadded) {
     for (int64_t place = 0; place < s.m * s.n; place += 37) {
       const int64_t i = place / s.n, j = place % s.n;
       double sum = s.with_bias ? at({bias->data(), dtype}, j) : 0;
+      if (s.accumulate) sum += at({before->data(), dtype}, place);
       for (int64_t k = 0; k < s.k; ++k)
         sum += at(p.a, i * p.a.row + k * p.a.column) * at(p.b, k * p.b.row + j * p.b.column);
       EXPECT_NEAR(at(p.c, place), sum, std::abs(sum) * 2e-3 + 0.01) << i << " " << j;

@@ -26,8 +26,8 @@ void cross_entropy_cuda(const Call& call) {
                             attrs.ignore_index, bad_label);
     C* y = call.out[0].as<C>();
     if (rows.count > 0)
-      launch(cross_entropy_kernel<C>, rows.count, row_threads(n), elements<C>(x), n, rows,
-             Smoothing<C>(attrs.label_smoothing, n), 0, losses, none ? y : nullptr,
+      launch(cross_entropy_kernel<C>, rows.count, row_threads(packs_in(n) + 1), elements<C>(x), n,
+             rows, Smoothing<C>(attrs.label_smoothing, n), 0, losses, none ? y : nullptr,
              reinterpret_cast<LogSum<C>*>(call.out[1].as<C>()));
     if (!none) launch(reduce_losses_kernel<C>, 1, kReduceThreads, rows, losses, mean, y);
   });
@@ -42,8 +42,8 @@ void cross_entropy_grad_cuda(const Call& call) {
     const ClassRows<C> rows(labels, call.in.size() == 5 ? &call.in[4] : nullptr, n,
                             attrs.ignore_index, bad_label_grad);
     launch(divisor_kernel<C>, 1, kReduceThreads, rows, attrs.reduction == Reduction::mean, divisor);
-    launch(cross_entropy_grad_kernel<C>, rows.count, row_threads(n), call.in[0].as<C>(),
-           attrs.reduction == Reduction::none, elements<C>(x), rows,
+    launch(cross_entropy_grad_kernel<C>, rows.count, row_threads(packs_in(n) + 1),
+           call.in[0].as<C>(), attrs.reduction == Reduction::none, elements<C>(x), rows,
            Smoothing<C>(attrs.label_smoothing, n),
            reinterpret_cast<const LogSum<C>*>(call.in[3].as<C>()), divisor, elements<C>(dx), n, 0);
   });

@@ -103,9 +103,9 @@ void forward(const Call& call) {
   C* const y = call.out[0].as<C>();
   chunks.for_each([&](int64_t first, int64_t n) {
     if (n > 0)
-      launch(cross_entropy_kernel<C>, n, row_threads(chunks.s.classes), elements<C>(chunks.logits),
-             chunks.s.pitch, rows, chunks.smoothing(), first, chunks.doubles,
-             reduction == Reduction::none ? y : nullptr,
+      launch(cross_entropy_kernel<C>, n, row_threads(packs_in(chunks.s.classes)),
+             elements<C>(chunks.logits), chunks.s.pitch, rows, chunks.smoothing(), first,
+             chunks.doubles, reduction == Reduction::none ? y : nullptr,
              reinterpret_cast<LogSum<C>*>(call.out[1].as<C>()));
   });
   if (reduction != Reduction::none)
@@ -133,7 +133,7 @@ void backward(const Call& call) {
   launch(divisor_kernel<C>, 1, kReduceThreads, rows, reduction == Reduction::mean, divisor);
   chunks.for_each([&](int64_t first, int64_t n) {
     if (n > 0)
-      launch(cross_entropy_grad_kernel<C>, n, row_threads(s.classes), dy,
+      launch(cross_entropy_grad_kernel<C>, n, row_threads(packs_in(s.classes)), dy,
              reduction == Reduction::none, elements<C>(chunks.logits), rows, chunks.smoothing(),
              log_sums, divisor, elements<C>(chunks.d), s.pitch, first);
     if (dx)

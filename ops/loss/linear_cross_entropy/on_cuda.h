@@ -24,7 +24,7 @@ constexpr int kX = 0, kW = 1, kLabels = 2, kBias = 3;
 struct CudaScratch {
   static constexpr int64_t kLogits = int64_t{1} << 25, kFewestRows = 256;
   int64_t rows, inputs, classes, chunk;
-  int64_t pitch;  // of logits and d: their rows begin on boundaries
+  int64_t pitch;                                // of logits and d: their rows begin on boundaries
   int64_t logits, d, bias, dw, product, bytes;  // where each begins, behind the doubles; the end
 
   // Doubles: a loss for each row; for the gradients the divisor and a sum for each class.
@@ -43,7 +43,7 @@ struct CudaScratch {
     dw = bias + (own < wide ? block_bytes(classes * wide) : 0);  // widened
     product = dw + (gradients ? block_bytes(classes * inputs * wide) : 0);
     bytes = product;
-    const auto space = [&](int64_t m, int64_t n, int64_t k) {  // nothing has to be padded
+    const auto space = [&](int64_t m, int64_t n, int64_t k) {  // nothing can be padded
       return std::min(cuda::kLibraryBytes, cuda::product_bytes(x.dtype, 1, m, n, k));
     };
     for (const int64_t n : {chunk, chunk > 0 ? rows % chunk : 0})

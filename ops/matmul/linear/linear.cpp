@@ -44,7 +44,8 @@ int64_t rows_of(const Shape& shape) {
 int64_t linear_workspace(const Call& call) {
   const Shape& w = call.in[1].shape();
   if (call.in[0].device() == Device::cuda)
-    return cuda::product_bytes(call.in[0].dtype(), 1, rows_of(call.in[0].shape()), w[0], w[1]);
+    return cuda::product_bytes(call.in[0].dtype(), 1, rows_of(call.in[0].shape()), w[0], w[1],
+                               /*pads_a=*/false);
   const int64_t rows = rows_of(call.in[0].shape());
   return rows == 1 ? 0 : gemm_16_bit_bytes(call.in[0].dtype(), rows, w[0], w[1]);  // gemv()
 }

@@ -61,11 +61,12 @@ __device__ void for_each_pack(const C* const (&of)[N], int64_t channels, int64_t
   }
 }
 
-// Blocks for n elements, whose steps are whole rows where that is possible.
+// Blocks for n elements: where each thread has several packs, so many that its steps are whole rows
+// if that takes no more than twice as many.
 int64_t blocks_of_rows(int64_t n, int64_t channels) {
   const int64_t even = channels / std::gcd(channels, int64_t{kThreads} * kPack);
   const int64_t blocks = blocks_for(packs_in(n));
-  return even < kMostBlocks ? pieces(blocks, even) * even : blocks;
+  return blocks == kMostBlocks && even < kMostBlocks ? pieces(blocks, even) * even : blocks;
 }
 
 template <class C>

@@ -43,8 +43,8 @@ __global__ void row_gradients_kernel(Elements<C> dy, RowNormal<C> normal, Elemen
     gamma.get(i - start, n, scale);
   };
   for (int64_t i = own; i < end; i += stride) {
-    read(i);  // where there is no element g is 0
-    for (int j = 0; j < kPack; ++j) {
+    read(i);
+    for (int j = 0; j < kPack && i + j < end; ++j) {
       const C g = d[j] * scale[j];
       sum_g += g;
       sum_gx += g * normal.of(values[j], 0, row);

@@ -52,8 +52,9 @@ int64_t quantised_linear_workspace(const Call& call) {
   const auto& w = call.attrs.as<QuantisedLinearAttrs>().weight;
   const Sizes s(call);
   if (call.in[0].device() == Device::cuda)
-    return whole_weight_bytes(w.shape, call.in[0].dtype()) +
-           cuda::product_bytes(call.in[0].dtype(), 1, s.m, s.n, s.k);
+    return whole_weight_bytes(w.shape, call.in[0].dtype()) + cuda::product_bytes(call.in[0].dtype(),
+                                                                                 1, s.m, s.n, s.k,
+                                                                                 /*pads_a=*/false);
   return s.pieces(call.in[0].dtype()).bytes(size_of(call.in[0].dtype()));
 }
 
