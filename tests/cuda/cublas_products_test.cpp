@@ -149,10 +149,10 @@ TEST_F(CublasProducts, OddSizesAreCutAndPadded) {
     const int64_t given = cuda::kLibraryBytes + std::min(bytes - cuda::kLibraryBytes,
                                                          s.turn_a ? bytes : int64_t{1'600'000});
     const auto scratch = Storage::allocate(Device::cuda, given, MemoryClass::workspace, "test");
-    const int before = counts().products;
+    const int products = counts().products;
     product(p, {scratch->data(), static_cast<size_t>(given)});
     cuda_api().synchronize();
-    EXPECT_EQ(counts().products - before, s.products);
+    EXPECT_EQ(counts().products - products, s.products);
     for (int64_t place = 0; place < s.m * s.n; place += 37) {
       const int64_t i = place / s.n, j = place % s.n;
       double sum = s.with_bias ? at({bias->data(), dtype}, j) : 0;
