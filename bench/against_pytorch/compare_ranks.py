@@ -1,11 +1,13 @@
-"""Training by several processes, of Plimsoll and of PyTorch (DistributedDataParallel, gloo).
+"""Training by several processes, of Plimsoll and of PyTorch: in stage 0 beside
+DistributedDataParallel, in stage 3 beside FSDP2, both over gloo.
 
     compare_ranks.py --train-steps build/bin/train_steps [--mpirun mpirun] [--ranks 2]
                      [--models lenet,gpt] [--rounds 7]
 
 Each process has one thread and a batch of its own, so that N ranks do N times the work of one in
 the same time at best; needs as many cores. All are alive at the same time and take turns, as in
-compare.py: one process and N ranks of either side. Memory is the peak of one process.
+compare.py: one process and N ranks in each stage, of either side. Memory is the peak of one
+process.
 """
 import argparse
 import os
@@ -22,8 +24,10 @@ OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"
             "OMP_WAIT_POLICY": "passive"}
 
 
-def torch_ranks(command, n, folder):
-    meet = os.path.join(folder, "meet")
+STAGES = (0, 3)
+
+
+def torch_ranks(command, n, meet):
     ranks = [Runner("PyTorch", command + ["--ranks", str(n), "--rank", str(r), "--meet", meet],
                     MALLOC) for r in range(n)]
     ranks[0].others = [other.process for other in ranks[1:]]
@@ -38,10 +42,12 @@ def compare(model, options):
         ours += ["--read", folder]
         torch = [sys.executable, os.path.join(os.path.dirname(__file__), "torch_steps.py"),
                  "--model", model, "--read", folder, "--threads", "1"]
-        runners = [Runner("Plimsoll", ours),
-                   Runner("Plimsoll", [options.mpirun, "-n", str(n), *ours, "--ranks", str(n)],
-                          OPEN_MPI),
-                   Runner("PyTorch", torch, MALLOC), torch_ranks(torch, n, folder)]
+        ranks = [options.mpirun, "-n", str(n), *ours, "--ranks", str(n), "--shard"]
+        runners = [Runner("Plimsoll", ours)]
+        runners += [Runner("Plimsoll", ranks + [str(stage)], OPEN_MPI) for stage in STAGES]
+        runners.append(Runner("PyTorch", torch, MALLOC))
+        runners += [torch_ranks(torch + ["--shard"] * (stage > 0), n,
+                                os.path.join(folder, f"meet{stage}")) for stage in STAGES]
         steps = []
         for runner in runners:
             runner.run(COMPARED_STEPS, timed=False)
@@ -52,18 +58,20 @@ def compare(model, options):
                 runner.run(some)
         for runner in runners:
             runner.end()
-    for a, b in zip(runners[:2], runners[2:]):
+    half = len(runners) // 2
+    for a, b in zip(runners[:half], runners[half:]):
         for i in range(COMPARED_STEPS):
             # Adam's first steps go by the sign of what may be a sum of opposites.
             if not abs(a.losses[i] - b.losses[i]) <= 10 * LOSS_TOLERANCE[model] * abs(b.losses[i]):
                 sys.exit(f"compare_ranks: {model}: the losses of step {i + 1} differ: "
                          f"{a.losses[i]} and {b.losses[i]}.")
-    one, several, torch_one, torch_several = runners
-    print(f"{model:10} {one.median():8.1f} {several.median():8.1f}"
-          f"{one.median() / several.median():7.2f}  {torch_one.median():8.1f}"
-          f" {torch_several.median():8.1f}{torch_one.median() / torch_several.median():7.2f}"
-          f"  {several.median() / torch_several.median():6.2f}   {several.peak:6.0f}"
-          f" {torch_several.peak:6.0f} {several.peak / torch_several.peak:6.2f}", flush=True)
+    one, torch_one = runners[0], runners[half]
+    for stage, several, other in zip(STAGES, runners[1:half], runners[half + 1:]):
+        print(f"{model:10}{stage:6}  {one.median():8.1f} {several.median():8.1f}"
+              f"{one.median() / several.median():7.2f}  {torch_one.median():8.1f}"
+              f" {other.median():8.1f}{torch_one.median() / other.median():7.2f}"
+              f"  {several.median() / other.median():6.2f}   {several.peak:6.0f}"
+              f" {other.peak:6.0f} {several.peak / other.peak:6.2f}", flush=True)
 
 
 def main():
@@ -75,7 +83,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     n = options.ranks
-    print(f"ms a step  Plimsoll: 1 rank, {n}, ratio     PyTorch: 1, {n}, ratio     ours/its"
+    print(f"ms a step   stage  Plimsoll: 1 rank, {n}, ratio   PyTorch: 1, {n}, ratio   ours/its"
           "   MiB of a process: ours, its, ratio")
     for model in options.models.split(","):
         compare(model, options)

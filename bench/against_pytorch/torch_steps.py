@@ -1,14 +1,14 @@
 """Whole training steps of the example models in PyTorch: the other side of the comparison.
 
     torch_steps.py --model gpt --read F [--threads 2] [--channels-last] [--compile [MODE]]
-                   [--device cuda] [--precision bf16] [--ranks 2 --rank 0 --meet FILE]
+                   [--device cuda] [--precision bf16] [--ranks 2 --rank 0 --meet FILE [--shard]]
 
 Reads the folder that train_steps wrote, then answers each number n on a line of stdin with one line
 of JSON, as train_steps does. Filters lie as [out, kh, kw, in] in the folder, and images as NHWC. On
 a GPU steps are timed by its own events, and nothing waits for them before all n are made; memory is
 what the allocator had given out at most. With --ranks so many of them, which meet by a file that is
-not there before, train a batch each (DistributedDataParallel over gloo); rank 0 is asked and
-answers.
+not there before, train a batch each (DistributedDataParallel over gloo; with --shard FSDP2, which
+gathers a block's parameters where they are needed); rank 0 is asked and answers.
 """
 import argparse
 import json
@@ -19,6 +19,7 @@ import time
 import numpy as np
 import torch
 import torch.distributed
+import torch.distributed.fsdp
 import torch.nn.functional as F
 from torch import nn
 
@@ -247,6 +248,15 @@ MODELS = {"lenet": lenet, "resnet8": resnet8, "vgg": vgg, "gpt": Gpt, "textcls":
 TEXT = ("gpt", "gpt2-124M", "textcls")
 
 
+def shared_out(model):
+    """FSDP2 as its guides have it: each block by itself, then what is left."""
+    mesh = torch.distributed.init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+    for block in getattr(model, "blocks", model):
+        if next(block.parameters(), None) is not None:
+            torch.distributed.fsdp.fully_shard(block, mesh=mesh)
+    return torch.distributed.fsdp.fully_shard(model, mesh=mesh)
+
+
 def timed_on_gpu(n, step):
     """Milliseconds and losses of n steps, by the GPU's clock."""
     events = [torch.cuda.Event(enable_timing=True) for _ in range(n + 1)]
@@ -291,6 +301,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--meet")
+    parser.add_argument("--shard", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.backends.cudnn.benchmark = True
@@ -310,6 +321,11 @@ def main():
         batches.append((x.to(device), folder[f"y{i}"].to(device)))
     if options.channels_last:
         model = model.to(memory_format=torch.channels_last)
+    if options.ranks > 1:
+        torch.distributed.init_process_group("gloo", init_method=f"file://{options.meet}",
+                                             rank=options.rank, world_size=options.ranks)
+        model = shared_out(model) if options.shard else \
+            nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(parameters, 1e-3, weight_decay=0.1, fused=True) if text \
         else torch.optim.Adam(parameters, 1e-3, fused=True)
@@ -321,10 +337,6 @@ def main():
             logits = model(x)
             return F.cross_entropy(logits.flatten(0, -2), y.flatten())
 
-    if options.ranks > 1:
-        torch.distributed.init_process_group("gloo", init_method=f"file://{options.meet}",
-                                             rank=options.rank, world_size=options.ranks)
-        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     if options.compile:
         forward = torch.compile(forward, mode=options.compile)
     made = 0

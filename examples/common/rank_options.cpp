@@ -23,6 +23,10 @@ std::string launched() {
 
 }  // namespace
 
+int64_t launched_processes() {
+  return std::max<int64_t>(1, std::strtoll(launched().c_str(), nullptr, 10));
+}
+
 void add_rank_options(CommandLine& app, Options& options) {
   app.add_option("--ranks", options.ranks,
                  "Processes that train together, started by mpirun -n N or srun; their number must "

@@ -18,6 +18,9 @@ namespace plimsoll::examples {
 // --ranks, --shard and --comm-timeout.
 void add_rank_options(CommandLine& app, Options& options);
 
+// How many processes a launcher started, as it says: 1 without one.
+int64_t launched_processes();
+
 // The ranks of this process, which outlive whatever is thrown.
 class Launched {
  public:

@@ -5,13 +5,10 @@
 #include <numeric>
 #include <optional>
 
-#include "autograd/gradients.h"
 #include "examples/common/options.h"
 #include "memory/passes/dead_code.h"
 #include "memory/step/passes.h"
 #include "nn/decoder/packed.h"
-#include "ops/ops.h"
-#include "optim/clip.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -43,9 +40,14 @@ std::unique_ptr<nn::Module> make_model(const FitModel& model, Device device) {
   return make_cnn(model.name, model.image, /*checkpoint=*/false, init);
 }
 
-optim::LossScaler scaler_for(Precision precision, Device device) {
-  return precision == Precision::f16 ? optim::LossScaler::dynamic({}, device)
-                                     : optim::LossScaler::none();
+// A folder's model makes the loss without logits.
+train::Objective objective_of(const nn::Module& model) {
+  train::Objective objective = train::classification();
+  if (const auto* packed = dynamic_cast<const nn::Packed*>(&model))
+    objective.loss = [packed](const Tensor& y, const Tensor& labels) {
+      return packed->decoder().loss(y, labels);
+    };
+  return objective;
 }
 
 // Plans of one training step, each made once.
@@ -139,38 +141,26 @@ class Plans {
 }  // namespace
 
 TrainingStep::TrainingStep(const FitModel& model, Precision precision, Device device)
-    : choice_(model),
-      precision_(precision),
-      device_(device),
-      model_(make_model(model, device)),
-      parameters_(model_->parameters()),
-      scaler_(scaler_for(precision, device)) {
-  if (!is_text(model)) {
-    optimizers_.push_back(optim::Adam(parameters_));
-    groups_.emplace(optimizers_[0]);
-  } else {
-    std::vector<Tensor> matrices, vectors;
-    for (const Tensor& p : parameters_) (p.rank() >= 2 ? matrices : vectors).push_back(p);
-    std::vector<optim::ParameterGroup> groups;
-    optimizers_.reserve(2);  // groups refer to them
-    const auto add = [&](const char* name, std::vector<Tensor> some, double decay) {
-      if (some.empty()) return;
-      optimizers_.push_back(optim::AdamW(std::move(some), {.weight_decay = decay}));
-      groups.push_back({name, optimizers_.back()});
-    };
-    add("matrices", std::move(matrices), 0.1);
-    add("vectors", std::move(vectors), 0);
-    groups_.emplace(std::move(groups), parameters_);
+    : choice_(model), device_(device), model_(make_model(model, device)) {
+  options_.optimizer = is_text(model) ? "adamw" : "adam";
+  options_.weight_decay = is_text(model) ? 0.1 : 0;
+  recipe_.emplace(*model_, options_);
+  optimizer_.emplace(recipe_->optimizer());
+  options_.objective = objective_of(*model_);
+  options_.precision = precision;
+  options_.clip_norm = is_text(model) ? 1 : 0;
+  options_.shard = model.shard;
+  if (model.ranks > 0) {
+    Ranks* const here = device == Device::null ? nullptr : Ranks::current();
+    ranks_ = here && here->size() == model.ranks ? here : &planned_.emplace(0, model.ranks);
   }
-  if (model.ranks == 0) return;
-  ranks_.emplace(0, model.ranks);
-  window_.emplace(parameters_, model.accumulate, 0, model.ranks, groups_->group_of_each(),
-                  model.shard);
-  const auto& shared = window_->shared();
-  if (!shared) return;
-  statistics_.emplace(*model_, *shared);
-  window_->at(shared->most_runs() - 1, shared->most_runs());
-  shards_.emplace(parameters_, *groups_, *shared, 0, model.ranks, model.shard);
+  step_.emplace(*model_, *optimizer_, options_,
+                train::Windows{.most = ranks_ ? model.accumulate : 1},
+                /*updates=*/0, ranks_);
+  const auto& shared = step_->window().shared();
+  const int64_t runs = shared ? shared->most_runs() : 1;
+  step_->window().at(runs - 1, runs);
+  function_ = step_->train(precision);
 }
 
 Metas TrainingStep::inputs(int64_t batch) const {
@@ -188,33 +178,8 @@ Metas TrainingStep::inputs(int64_t batch) const {
 }
 
 std::vector<Tensor> TrainingStep::operator()(std::span<const Tensor> in) const {
-  const RanksScope ranks(ranks_ ? &*ranks_ : nullptr);
-  auto [loss, sums] = add_batch(in);
-  if (statistics_) statistics_->apply();
-  const double clip_norm = is_text(choice_) ? 1 : 0;
-  if (shards_) {
-    scaler_.update(shards_->update(std::move(sums), scaler_, clip_norm).skip);
-    return {loss};
-  }
-  const auto [grads, skip] = scaler_.unscale(std::move(sums));
-  groups_->update(clip_norm > 0 ? optim::clip_by_global_norm(grads, clip_norm).grads : grads, skip);
-  scaler_.update(skip);
-  return {loss};
-}
-
-// Its loss, and what its window then gives.
-std::pair<Tensor, std::vector<Tensor>> TrainingStep::add_batch(std::span<const Tensor> in) const {
-  const optim::Shards::Gathered gathered(shards_);
-  const Autocast scope(precision_);
-  nn::Mode mode = nn::training(in[2]);
-  if (statistics_) mode.statistics = &*statistics_;
-  const Tensor output = (*model_)(in[0], mode);
-  const auto* packed = dynamic_cast<const nn::Packed*>(model_.get());
-  const Tensor loss = packed ? packed->decoder().loss(output, in[1]) : cross_entropy(output, in[1]);
-  const Tensor weight = window_ ? window_->weight(optim::counted(in[1])) : Tensor();
-  std::vector<Tensor> sums = gradients(scaler_.scale(loss), parameters_);
-  if (window_) sums = window_->add(std::move(sums), weight);
-  return {loss, std::move(sums)};
+  const RanksScope ranks(ranks_);
+  return function_(in);
 }
 
 Lanes predicted(const Program& program, const FitOptions& options) {

@@ -12,16 +12,13 @@
 #include "autograd/autocast.h"
 #include "core/engine/trace.h"
 #include "core/ranks/planned_ranks.h"
+#include "examples/common/recipe.h"
 #include "examples/models/cnn_models.h"
 #include "examples/models/transformer_models.h"
 #include "examples/models/tuning.h"
 #include "memory/recompute/budget.h"
 #include "memory/step/lanes.h"
-#include "optim/accumulation.h"
-#include "optim/adam.h"
-#include "optim/loss_scaler.h"
-#include "optim/ranks/shards.h"
-#include "train/ranks/statistics.h"
+#include "train/training_step.h"
 
 namespace plimsoll::examples {
 
@@ -38,7 +35,8 @@ struct FitModel {
 
 // What train_cnn and train_transformer do with a batch: loss, gradients, update; with loss scaling
 // for f16. Weights and optimizer state lie on `device`. Of ranks it is what each of them does with
-// the last batch of its share, which takes most.
+// the last batch of its share, which takes most: with bytes those of this thread, if there are so
+// many.
 class TrainingStep {
  public:
   TrainingStep(const FitModel& model, Precision precision, Device device = Device::null);
@@ -48,21 +46,20 @@ class TrainingStep {
   std::vector<Tensor> operator()(std::span<const Tensor> in) const;
   int64_t parameter_count() const { return model_->parameter_count(); }
 
- private:
-  std::pair<Tensor, std::vector<Tensor>> add_batch(std::span<const Tensor> in) const;
+  // The trainer's own, for other batches of a window.
+  train::TrainingStep& step() { return *step_; }
 
+ private:
   FitModel choice_;
-  Precision precision_;
   Device device_;
   std::unique_ptr<nn::Module> model_;
-  std::vector<Tensor> parameters_;
-  std::vector<optim::Optimizer> optimizers_;  // one for all, or for matrices and vectors
-  mutable std::optional<optim::ParameterGroups> groups_;
-  optim::LossScaler scaler_;
-  mutable std::optional<PlannedRanks> ranks_;
-  std::optional<optim::Accumulation> window_;
-  std::optional<optim::Shards> shards_;
-  std::optional<train::RankStatistics> statistics_;
+  Options options_;
+  std::optional<Recipe> recipe_;
+  std::optional<optim::ParameterGroups> optimizer_;
+  std::optional<PlannedRanks> planned_;
+  Ranks* ranks_ = nullptr;
+  std::optional<train::TrainingStep> step_;
+  StepFunction function_;
 };
 
 enum class Recomputing { none, up_to_a_tenth, smallest };

@@ -8,7 +8,7 @@
 #include <regex>
 #include <thread>
 
-#include "core/ranks/mpi.h"
+#include "tests/campaign/launch.h"
 #include "tests/data/testing.h"
 #include "tests/examples/small_data.h"
 #include "tests/examples/testing.h"
@@ -20,21 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using data::TemporaryFolder;
 using Json = nlohmann::json;
-
-#define SKIP_WITHOUT_MPI() \
-  if (!open_mpi_backend) GTEST_SKIP() << "this build has no MPI"
-
-// More ranks than cores, as root too.
-std::string launch(const std::string& ranks_and_programs) {
-  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-         "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none "
-         "OMPI_MCA_mpi_yield_when_idle=1 " PLIMSOLL_MPIEXEC " " +
-         ranks_and_programs;
-}
-
-std::string program(const std::string& arguments) {
-  return std::string(PLIMSOLL_BIN_DIR) + "/" + arguments;
-}
 
 // Weights, optimizer, statistics and log of a run, and the figures of each rank.
 struct Left {
@@ -346,6 +331,14 @@ TEST(PlannedRankPrograms, FitSaysWhatEachOfThemTakes) {
   ASSERT_EQ(batch.size(), 3U);
   EXPECT_LT(batch[1], batch[2]);  // fewer sets of gradients, but something to exchange
   EXPECT_LT(batch[2], batch[8]);
+}
+
+// Batch norm, whose statistics ranks gather.
+TEST(PlannedRankPrograms, FitKnowsNetsWithBatchNorm) {
+  const Outcome outcome =
+      run("fit --model resnet8 --vram 16MiB --precisions f32 --ranks 2 --shard 0,3 --plan-seconds "
+          "0.01");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
 }
 
 // Each stage takes less than the one before; and what they hold is said by its class.
