@@ -105,9 +105,17 @@ void product_at_once(const Product& p, std::span<std::byte> workspace) {
   if (!product_by_library || !product_by_library(p, workspace)) product_by_kernel(p);
 }
 
+// Rows `first` to first + m - 1 of it.
+Product rows_of(Product p, int64_t first, int64_t m) {
+  p.m = m;
+  p.a.data = element(p.a, first * p.a.row);
+  p.c.data = element(p.c, first * p.c.row);
+  return p;
+}
+
 // Where sizes are no multiples of kAligned, what is left of each axis by itself: for odd sizes
-// cuBLAS has algorithms of ten times the time alone. What is left of k goes first, so that the sum
-// of the others is added to it before it is rounded for the last time.
+// cuBLAS has slow algorithms alone. What is left of k goes first, so that the sum of the others is
+// added to it before it is rounded for the last time.
 void product_in_parts(Product p, std::span<std::byte> workspace) {
   const auto rest = [](int64_t n) { return n > kAligned ? n % kAligned : 0; };
   if (const int64_t n = rest(p.k); n > 0) {
@@ -135,12 +143,8 @@ void product_in_parts(Product p, std::span<std::byte> workspace) {
     product_at_once(part, workspace);
   }
   if (const int64_t n = rest(p.m); n > 0) {
-    Product part = p;
-    part.m = n;
     p.m -= n;
-    part.a.data = element(p.a, p.m * p.a.row);
-    part.c.data = element(p.c, p.m * p.c.row);
-    product_at_once(part, workspace);
+    product_at_once(rows_of(p, p.m, n), workspace);
   }
   product_at_once(p, workspace);
 }
@@ -150,10 +154,8 @@ void product_in_pieces(const Product& p, int64_t most, std::byte* padded,
                        std::span<std::byte> workspace) {
   const bool pads_a = !begins_on_boundaries(p.a), turned = pads_a && p.a.column != 1;
   for (int64_t first = 0; first < p.m; first += most) {
-    Product piece = p;
-    piece.m = std::min(most, p.m - first);
-    piece.a.data = element(p.a, first * p.a.row);
-    piece.c.data = element(p.c, first * p.c.row);
+    Product piece = rows_of(p, first, std::min(most, p.m - first));
+    void* const rows_of_c = piece.c.data;
     const int64_t pitch = up_to_aligned(turned ? piece.m : (pads_a ? p.k : p.n));
     if (turned) {  // the columns of a lie in rows
       copy_rows(piece.a.data, p.a.column, padded, pitch, p.k, piece.m);
@@ -165,7 +167,7 @@ void product_in_pieces(const Product& p, int64_t most, std::byte* padded,
       piece.c = {padded, p.c.dtype, pitch, 1};
     }
     product_in_parts(piece, workspace);
-    if (!pads_a) copy_rows(padded, pitch, element(p.c, first * p.c.row), p.c.row, piece.m, p.n);
+    if (!pads_a) copy_rows(padded, pitch, rows_of_c, p.c.row, piece.m, p.n);
   }
 }
 

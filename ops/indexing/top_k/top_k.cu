@@ -42,7 +42,6 @@ __global__ void top_k_kernel(Elements<C> x, Elements<C> values, int64_t* indices
     join_rows(first, best, shared, row, rows, across);
     __syncthreads();
     found = shared[t % across];
-    __syncthreads();
     if (row == 0 && end > 0) {
       const int64_t to = (outer * k + n) * a.inner + column;
       values.set(to, found.value);

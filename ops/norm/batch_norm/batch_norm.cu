@@ -25,6 +25,12 @@ struct ChannelStatistics : Moments<C> {
   }
 };
 
+// xhat of an element; tail is what the rounding of mean left out.
+template <class C>
+__device__ C normalised(C value, C mean, C tail, C inverse) {
+  return (value - mean - tail) * inverse;
+}
+
 // (x - mean) inverse of elements, whose channels lie side by side.
 template <class C>
 struct ChannelNormal {
@@ -32,7 +38,7 @@ struct ChannelNormal {
   const C *mean, *inverse, *tail;
   int64_t channels;
   __device__ C of(C value, int64_t c, int64_t) const {
-    return (value - mean[c] - tail[c]) * inverse[c];
+    return normalised(value, mean[c], tail[c], inverse[c]);
   }
 };
 
@@ -78,7 +84,7 @@ __global__ void batch_norm_kernel(ChannelNormal<C> normal, const C* gamma, const
     C values[kPack];
     normal.x.get(i, n, values);
     for (int j = 0; j < kPack; ++j)
-      values[j] = (values[j] - mean[j] - tail[j]) * inverse[j] * scale[j] + shift[j];
+      values[j] = normalised(values[j], mean[j], tail[j], inverse[j]) * scale[j] + shift[j];
     y.set(i, n, values);
   });
 }
@@ -95,7 +101,7 @@ __global__ void batch_norm_grad_kernel(Elements<C> dy, ChannelNormal<C> normal, 
     normal.x.get(i, n, values);
     dy.get(i, n, d);
     for (int j = 0; j < kPack; ++j) {
-      const C xhat = (values[j] - mean[j] - tail[j]) * inverse[j];
+      const C xhat = normalised(values[j], mean[j], tail[j], inverse[j]);
       d[j] = scale[j] * inverse[j] * (d[j] - share * (of_beta[j] + xhat * of_gamma[j]));
     }
     dx.set(i, n, d);
