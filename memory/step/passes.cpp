@@ -30,6 +30,31 @@ PlannedProgram exchanging_beside(const PlannedProgram& planned, Program program)
   return beside;
 }
 
+bool writes_parameter(const Program& program, const Instruction& instruction) {
+  for (size_t k = 0; k < instruction.in.size(); ++k)
+    if (has(instruction.op->mutates, static_cast<int>(k)) &&
+        program.buffers[instruction.in[k].buffer].memory_class == MemoryClass::parameter)
+      return true;
+  return false;
+}
+
+// Whether all updates come when nothing else is left to do, as where a norm of all gradients is
+// awaited: then to update as it was captured leaves no more that can be made again.
+bool updates_last(const Program& program) {
+  std::vector<bool> is_read(program.buffers.size());  // by what is no update
+  for (const Instruction& instruction : program.instructions)
+    if (!instruction.op->mutates)
+      for (const Operand& operand : instruction.in) is_read[operand.buffer] = true;
+  bool updates = false;
+  for (const Instruction& instruction : program.instructions) {
+    updates = updates || writes_parameter(program, instruction);
+    if (!updates || instruction.op->mutates) continue;
+    for (const Operand& operand : instruction.out)
+      if (is_read[operand.buffer]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Program capture_live(const StepFunction& function, const Metas& inputs) {
@@ -43,8 +68,10 @@ BudgetPlanner budget_planner(Program captured, BudgetOptions options, const Budg
   captured = gather_late(std::move(captured));
   Program early = update_early(captured);
   std::vector<Program> orders{talk_early(early)};
+  const bool as_captured = !updates_last(early);
   for (Program* other : {&early, &captured, &again})
-    if (std::ranges::none_of(orders, [&](const Program& known) {
+    if ((other != &captured || as_captured) &&
+        std::ranges::none_of(orders, [&](const Program& known) {
           return known.instructions == other->instructions;
         }))
       orders.push_back(std::move(*other));
