@@ -97,8 +97,9 @@ void fit(Asked asked) {
                   static_cast<long long>(asked.model.ranks),
                   static_cast<long long>(asked.model.accumulate),
                   static_cast<long long>(asked.model.shard));
+    FitSearch search(step, asked.options);
     for (const Way& way : kWays) {
-      const Fit found = largest_batch(step, bytes, way.recomputing, asked.options);
+      const Fit found = search.largest_batch(bytes, way.recomputing);
       rows.push_back(print_fit(precision, way, found, asked.options.most));
       if (asked.model.ranks > 0) {
         rows.back()["ranks"] = asked.model.ranks;

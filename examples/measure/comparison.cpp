@@ -112,7 +112,7 @@ Measured measure_here(const Case& c, Device device, int steps, uint64_t seed) {
     const BudgetPlanner planner = budget_planner(remove_dead(capture(train, metas)), kPlanning);
     row.budget_bytes =
         c.share == kSmallest ? planner.smallest() : planner.largest() / 100 * c.share;
-    row.refused = planner.smallest() > row.budget_bytes;
+    row.refused = !planner.possible(row.budget_bytes);
     if (row.refused) return row;
   }
   {

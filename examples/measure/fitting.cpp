@@ -1,22 +1,22 @@
 #include "examples/measure/fitting.h"
 
 #include <algorithm>
-#include <map>
+#include <cmath>
 #include <numeric>
 #include <optional>
 
 #include "examples/common/options.h"
-#include "memory/passes/dead_code.h"
 #include "memory/step/passes.h"
 #include "nn/decoder/packed.h"
 
 namespace plimsoll::examples {
 namespace {
 
-constexpr double kSecondsEach = 2e-4;  // of a search from scratch, for each instruction
-constexpr double kMostTimes = 2;       // the step without recompute: more is not worth its memory
-constexpr double kPart = 0.2;          // of them, for a batch like another,
-constexpr int64_t kAnother = 8;        // up to so many times as large
+constexpr double kSecondsEach = 2e-4;   // of a search from scratch, for each instruction
+constexpr double kMostTimes = 2;        // the step without recompute: more is not worth its memory
+constexpr double kPart = 0.2;           // of them, for a batch like another,
+constexpr int64_t kManyExamples = 256;  // of which one more or less is no matter
+constexpr double kAnother = 8;          // up to so many times as large
 
 bool is_text(const FitModel& model) {
   return model.tuning.config ||
@@ -49,94 +49,6 @@ train::Objective objective_of(const nn::Module& model) {
     };
   return objective;
 }
-
-// Plans of one training step, each made once.
-class Plans {
- public:
-  Plans(const TrainingStep& step, Recomputing recomputing, const FitOptions& options)
-      : step_(step), recomputing_(recomputing), options_(options) {}
-
-  // The batch's plan within so many bytes, if it is one that is asked for.
-  std::optional<Fit> fit(int64_t batch, int64_t bytes) {
-    if (recomputing_ == Recomputing::none) {
-      const PlannedProgram& planned = without_budget(batch);
-      const Fit fit = fit_of(planned, batch, predicted(planned.program, options_));
-      return fit.bytes > bytes ? std::nullopt : std::optional(fit);
-    }
-    const BudgetPlanner& planner = planner_for(batch);
-    if (planner.largest() > bytes && planner.smallest() > bytes) return std::nullopt;
-    const PlannedProgram planned = plan_within(planner, bytes);
-    const Recompute& recompute = planned.plan.recompute;
-    const Lanes lanes = predicted(planned.program, options_);
-    const double kept = predicted(program_for(batch), options_).computing;
-    if (recomputing_ == Recomputing::up_to_a_tenth && lanes.computing > 1.1 * kept)
-      return std::nullopt;
-    if (batch > 1 && lanes.computing > kMostTimes * kept) return std::nullopt;
-    Fit fit = fit_of(planned, batch, lanes);
-    if (recompute.repetitions > 0) fit.added_seconds = lanes.computing - kept;
-    return fit;
-  }
-
-  // About what a batch takes in this way.
-  int64_t guess(int64_t batch) {
-    if (recomputing_ == Recomputing::none) return fit_of(without_budget(batch), batch, {}).bytes;
-    return planner_for(batch).smallest();
-  }
-
-  // What it takes at least; within a tenth plan by plan, downwards from the one that makes nothing
-  // again.
-  int64_t least(int64_t batch) {
-    if (recomputing_ != Recomputing::up_to_a_tenth) return guess(batch);
-    int64_t bytes = planner_for(batch).largest();
-    while (const auto smaller = fit(batch, bytes - 1)) bytes = smaller->bytes;
-    return bytes;
-  }
-
- private:
-  static Fit fit_of(const PlannedProgram& planned, int64_t batch, const Lanes& lanes) {
-    return {.batch = batch,
-            .bytes = planned.plan.total_bytes() + planned.plan.result_bytes,
-            .seconds = lanes.seconds,
-            .lanes = lanes,
-            .at_peak = planned.plan.at_peak};
-  }
-  const PlannedProgram& without_budget(int64_t batch) {
-    const auto found = plans_.find(batch);
-    if (found != plans_.end()) return found->second;
-    return plans_.emplace(batch, plan_step(program_for(batch), {})).first->second;
-  }
-  const Program& program_for(int64_t batch) {
-    const auto [entry, is_new] = programs_.try_emplace(batch);
-    if (is_new)
-      entry->second = remove_dead(capture([&](auto in) { return step_(in); }, step_.inputs(batch)));
-    return entry->second;
-  }
-  const BudgetPlanner& planner_for(int64_t batch) {
-    if (const auto found = planners_.find(batch); found != planners_.end()) return found->second;
-    const Program& program = program_for(batch);
-    BudgetOptions planning{CostModel::model, options_.search_seconds};
-    const bool by_program = planning.search_seconds == 0;
-    if (by_program)
-      planning.search_seconds = kSecondsEach * static_cast<double>(program.instructions.size());
-    const BudgetPlanner* like = nullptr;
-    if (by_program && searched_ > 0 && batch < kAnother * searched_ &&
-        searched_ < kAnother * batch) {
-      like = &planners_.at(searched_);
-      planning.search_seconds *= kPart;
-    } else {
-      searched_ = batch;
-    }
-    return planners_.try_emplace(batch, budget_planner(program, planning, like)).first->second;
-  }
-
-  const TrainingStep& step_;
-  Recomputing recomputing_;
-  const FitOptions& options_;
-  std::map<int64_t, Program> programs_;
-  std::map<int64_t, PlannedProgram> plans_;
-  std::map<int64_t, BudgetPlanner> planners_;
-  int64_t searched_ = 0;  // the last batch that was searched from scratch
-};
 
 }  // namespace
 
@@ -189,30 +101,105 @@ Lanes predicted(const Program& program, const FitOptions& options) {
   return two_lanes(program, seconds, options.link);
 }
 
-Fit largest_batch(const TrainingStep& step, int64_t bytes, Recomputing recomputing,
-                  const FitOptions& options) {
-  Plans plans(step, recomputing, options);
-  std::optional<Fit> best = plans.fit(1, bytes);
-  if (!best) return {.least_bytes = plans.least(1)};
-  // Memory is nearly a line over the batch: a first guess, then steps that grow until one batch
-  // fits and a larger one does not, then halves.
-  const int64_t one = plans.guess(1), slope = std::max<int64_t>(1, (plans.guess(9) - one) / 8);
-  int64_t probe = std::min(std::max<int64_t>(2, 1 + (bytes - one) / slope), options.most);
-  int64_t too_large = options.most + 1;
-  for (int64_t stride = std::max<int64_t>(1, probe / 64); too_large - best->batch > 1;) {
-    if (auto found = plans.fit(probe, bytes)) {
+Fit FitSearch::fit_of(const PlannedProgram& planned, int64_t batch, const Lanes& lanes) const {
+  return {.batch = batch,
+          .bytes = planned.plan.total_bytes() + planned.plan.result_bytes,
+          .seconds = lanes.seconds,
+          .lanes = lanes,
+          .at_peak = planned.plan.at_peak};
+}
+
+const Program& FitSearch::program_for(int64_t batch) {
+  const auto [entry, is_new] = programs_.try_emplace(batch);
+  if (is_new) entry->second = capture_live([&](auto in) { return step_(in); }, step_.inputs(batch));
+  return entry->second;
+}
+
+const PlannedProgram& FitSearch::without_budget(int64_t batch) {
+  const auto found = plans_.find(batch);
+  if (found != plans_.end()) return found->second;
+  return plans_.emplace(batch, plan_step(program_for(batch), {})).first->second;
+}
+
+const BudgetPlanner& FitSearch::planner_for(int64_t batch) {
+  if (const auto found = planners_.find(batch); found != planners_.end()) return found->second;
+  const Program& program = program_for(batch);
+  BudgetOptions planning{CostModel::model, options_.search_seconds};
+  const bool by_program = planning.search_seconds == 0;
+  if (by_program)
+    planning.search_seconds = kSecondsEach * static_cast<double>(program.instructions.size());
+  const BudgetPlanner* like = nullptr;
+  if (by_program && !planners_.empty()) {
+    const auto distance = [&](const auto& planned) {
+      return std::abs(std::log(static_cast<double>(planned.first) / static_cast<double>(batch)));
+    };
+    const auto nearest = std::ranges::min_element(planners_, {}, distance);
+    if (distance(*nearest) < std::log(kAnother)) {
+      like = &nearest->second;
+      planning.search_seconds *= kPart;
+    }
+  }
+  return planners_.try_emplace(batch, budget_planner(program, planning, like)).first->second;
+}
+
+// The batch's plan within so many bytes, if it is one that is asked for.
+std::optional<Fit> FitSearch::fit(int64_t batch, int64_t bytes, Recomputing recomputing) {
+  if (recomputing == Recomputing::none) {
+    const PlannedProgram& planned = without_budget(batch);
+    const Fit fit = fit_of(planned, batch, predicted(planned.program, options_));
+    return fit.bytes > bytes ? std::nullopt : std::optional(fit);
+  }
+  const BudgetPlanner& planner = planner_for(batch);
+  if (!planner.possible(bytes)) return std::nullopt;
+  const PlannedProgram planned = plan_within(planner, bytes);
+  const Lanes lanes = predicted(planned.program, options_);
+  const double kept = predicted(program_for(batch), options_).computing;
+  if (recomputing == Recomputing::up_to_a_tenth && lanes.computing > 1.1 * kept)
+    return std::nullopt;
+  if (batch > 1 && lanes.computing > kMostTimes * kept) return std::nullopt;
+  Fit fit = fit_of(planned, batch, lanes);
+  if (planned.plan.recompute.repetitions > 0) fit.added_seconds = lanes.computing - kept;
+  return fit;
+}
+
+// Within a tenth plan by plan, downwards from the one that makes nothing again.
+int64_t FitSearch::least_bytes(Recomputing recomputing) {
+  if (recomputing == Recomputing::none) return fit_of(without_budget(1), 1, {}).bytes;
+  if (recomputing == Recomputing::smallest) return planner_for(1).smallest();
+  int64_t bytes = planner_for(1).largest();
+  while (const auto smaller = fit(1, bytes - 1, recomputing)) bytes = smaller->bytes;
+  return bytes;
+}
+
+// Without recompute memory is nearly a line over the batch: a first guess, then steps that grow
+// until one batch fits and a larger one does not, then halves. With recompute the steps begin at
+// what fits without.
+Fit FitSearch::largest_batch(int64_t bytes, Recomputing recomputing) {
+  const bool keeps = recomputing == Recomputing::none;
+  std::optional<Fit> best;
+  if (!keeps) best = largest_batch(bytes, Recomputing::none);
+  if (!best || best->batch == 0) best = fit(1, bytes, recomputing);
+  if (!best) return {.least_bytes = least_bytes(recomputing)};
+  int64_t probe = 2 * best->batch, stride = probe, too_large = options_.most + 1;
+  if (keeps) {
+    const int64_t slope = (fit_of(without_budget(9), 9, {}).bytes - best->bytes) / 8;
+    probe = std::max<int64_t>(2, 1 + (bytes - best->bytes) / std::max<int64_t>(1, slope));
+    stride = std::max<int64_t>(1, probe / 64);
+  }
+  probe = std::min(probe, options_.most);
+  const auto is_close = [&] {
+    return too_large - best->batch <= (keeps ? 1 : 1 + best->batch / kManyExamples);
+  };
+  for (; !is_close(); stride *= 2) {
+    if (auto found = fit(probe, bytes, recomputing)) {
       best = std::move(found);
-      if (too_large <= options.most) {
-        probe = std::midpoint(best->batch, too_large);
-        continue;
-      }
-      probe = std::min(best->batch + stride, options.most);
+      probe = too_large > options_.most ? std::min(best->batch + stride, options_.most)
+                                        : std::midpoint(best->batch, too_large);
     } else {
       too_large = probe;
       probe = best->batch > 1 || stride > too_large / 2 ? std::midpoint(best->batch, too_large)
                                                         : too_large - stride;
     }
-    stride *= 2;
   }
   return *best;
 }

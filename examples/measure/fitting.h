@@ -2,10 +2,12 @@
 // device without bytes: nothing is allocated but the plans.
 //
 //   const TrainingStep step(FitModel{.name = "gpt"}, Precision::bf16);
-//   const Fit fit = largest_batch(step, int64_t{8} << 30, Recomputing::up_to_a_tenth, {});
+//   FitSearch search(step);
+//   const Fit fit = search.largest_batch(int64_t{8} << 30, Recomputing::up_to_a_tenth);
 //   fit.batch                          // 0: not even one example fits
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -86,14 +88,35 @@ struct Fit {
 // them what is exchanged.
 Lanes predicted(const Program& program, const FitOptions& options);
 
-// The largest batch within `bytes` whose plan is the one without a budget, makes again what costs
-// up to a tenth of the step, or is the smallest that is found and does not double it. One example
-// more was tried, and so short a search found no plan for it. What fits, a Step runs with
-// {.budget = bytes, .planning = {CostModel::model, search_seconds}} where these are given, else
-// with a search that is as long as it takes to find as good a plan: plans are searched for the
-// speed of CostModel::model, and those found are judged at `speed`. For a device of other
-// proportions another plan might cost less.
-Fit largest_batch(const TrainingStep& step, int64_t bytes, Recomputing recomputing,
-                  const FitOptions& options);
+// Largest batches of one step. What was planned for one way of recompute, or one number of bytes,
+// is not planned again for another. The step must outlive it.
+class FitSearch {
+ public:
+  explicit FitSearch(const TrainingStep& step, const FitOptions& options = {})
+      : step_(step), options_(options) {}
+
+  // The largest batch within `bytes` whose plan is the one without a budget, makes again what costs
+  // up to a tenth of the step, or is the smallest that is found and does not double it. One example
+  // more (with recompute one in 256 more) was tried, and so short a search found no plan for it.
+  // What fits, a Step runs with {.budget = bytes, .planning = {CostModel::model, search_seconds}}
+  // where these are given, else with a search that is as long as it takes to find as good a plan:
+  // plans are searched for the speed of CostModel::model, and those found are judged at `speed`.
+  // For a device of other proportions another plan might cost less.
+  Fit largest_batch(int64_t bytes, Recomputing recomputing);
+
+ private:
+  std::optional<Fit> fit(int64_t batch, int64_t bytes, Recomputing recomputing);
+  int64_t least_bytes(Recomputing recomputing);  // of one example
+  Fit fit_of(const PlannedProgram& planned, int64_t batch, const Lanes& lanes) const;
+  const Program& program_for(int64_t batch);
+  const PlannedProgram& without_budget(int64_t batch);
+  const BudgetPlanner& planner_for(int64_t batch);
+
+  const TrainingStep& step_;
+  FitOptions options_;
+  std::map<int64_t, Program> programs_;      // by batch
+  std::map<int64_t, PlannedProgram> plans_;  // without a budget
+  std::map<int64_t, BudgetPlanner> planners_;
+};
 
 }  // namespace plimsoll::examples

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
@@ -93,9 +94,14 @@ BudgetPlanner::Priced::Priced(const Order& of, std::vector<Cost> given)
   options.effort /= recompute::kLadder;
   effort_left -= options.effort;
   points = recompute::improve(timeline, options, starts);
+}
+
+// It can cost more than another that needs as little but lies less densely.
+void BudgetPlanner::Priced::add_least() const {
   const recompute::Point& least = order->least().plan;
+  const recompute::Timeline timeline(recompute::problem_of(order->program, each(costs, kFarthest)));
   const double cost = recompute::Simulator(timeline).run(least.choices).cost;
-  points.insert(points.begin(), {least.peak, cost, least.choices});
+  points.push_back({least.peak, cost, least.choices});
 }
 
 // The first budget that is asked for gets most of what is left, the next most of the rest.
@@ -155,6 +161,21 @@ int64_t BudgetPlanner::smallest() const {
   return least;
 }
 
+// The smallest plans repeat most, and are placed only where what repeats less does not decide.
+bool BudgetPlanner::possible(int64_t budget) const {
+  if (largest() <= budget) return true;
+  bool unknown = false;
+  for (const Order& order : orders_) {
+    const recompute::Frontier& points = order.lowest().points;
+    const auto above =
+        std::ranges::upper_bound(points, budget - outside_, {}, &recompute::Point::peak);
+    if (above == points.begin()) continue;
+    if (outside_ + order.arena_bytes(*std::prev(above)) <= budget) return true;
+    unknown = true;
+  }
+  return unknown && smallest() <= budget;
+}
+
 const std::vector<BudgetPlanner::Priced>& BudgetPlanner::priced() const {
   if (priced_.empty())
     for (const Order& order : orders_) priced_.emplace_back(order, costs_(order.program));
@@ -206,12 +227,16 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
     planned.plan.recompute.budget = asked;
     return planned;
   }
-  check<BudgetError>(
-      smallest() <= budget, "step: the budget is too small: ", asked,
-      " bytes, and the smallest plan found takes ", smallest() + elsewhere,
-      " with the results of the run before. Allow that many, search longer, or take a smaller batch "
-      "or 16-bit precision.");
+  if (!possible(budget))
+    fail<BudgetError>("step: the budget is too small: ", asked,
+                      " bytes, and the smallest plan found takes ", smallest() + elsewhere,
+                      " with the results of the run before. Allow that many, search longer, or "
+                      "take a smaller batch or 16-bit precision.");
   auto [best, best_point] = cheapest(budget);
+  if (!best) {
+    for (const Priced& order : priced()) order.add_least();
+    std::tie(best, best_point) = cheapest(budget);
+  }
   // What is lost between buffers when a plan is placed will be lost of better ones too.
   const int64_t gaps = best->estimate(best_point).arena_bytes - best->points[best_point].peak;
   best->improve_at(budget - outside_ - std::max<int64_t>(gaps, 0));

@@ -53,6 +53,7 @@ class BudgetPlanner {
   // What plans take, Plan::total_bytes() and the results of the run before once more: whoever says
   // loss = step(x, y) holds one loss while the next is made.
   int64_t smallest() const;                                         // of all plans found
+  bool possible(int64_t budget) const;                              // smallest() <= budget
   int64_t largest() const { return outside_ + keep_.arena_bytes; }  // without recompute
 
   double keep_seconds() const;  // predicted, of a step that keeps all
@@ -91,12 +92,13 @@ class BudgetPlanner {
     };
     const Estimate& estimate(size_t point) const;
     void improve_at(int64_t peak) const;  // adds points of this size
+    void add_least() const;               // the order's least() too
 
     const Order* order;
     std::vector<Cost> costs;  // of each instruction
     double once;              // of all of them
     bool by_arena;            // some cost is not the same near and far
-    // The order's least(), then what was found beside it, then for budgets that were asked for.
+    // What was found at first, then for budgets that were asked for.
     mutable recompute::Frontier points;
     mutable int64_t effort_left;
     mutable std::map<size_t, Estimate> estimates;  // of the points that were looked at

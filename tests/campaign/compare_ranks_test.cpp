@@ -120,8 +120,9 @@ TEST(PlannedRankPrograms, CompareMemorySaysWhatFitSays) {
         c.model.ranks = ranks;
         c.model.shard = shard;
         const RankRow row = compare_ranks(c, /*steps=*/1, /*seed=*/1);
-        const Fit fit = largest_batch(TrainingStep(c.model, c.precision), int64_t{1} << 40,
-                                      Recomputing::none, {.search_seconds = 0.01, .most = 4});
+        const TrainingStep step(c.model, c.precision);
+        const Fit fit =
+            FitSearch(step, {.most = 4}).largest_batch(int64_t{1} << 40, Recomputing::none);
         EXPECT_EQ(fit.batch, 4);
         EXPECT_EQ(row.at_peak, fit.at_peak);
         EXPECT_GT(fit.bytes, row.planned_bytes);
