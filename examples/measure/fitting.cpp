@@ -16,7 +16,7 @@ constexpr double kSecondsEach = 2e-4;   // of a search from scratch, for each in
 constexpr double kMostTimes = 2;        // the step without recompute: more is not worth its memory
 constexpr double kPart = 0.2;           // of them, for a batch like another,
 constexpr int64_t kManyExamples = 256;  // of which one more or less is no matter
-constexpr double kAnother = 8;          // up to so many times as large
+constexpr double kAnother = 8;  // times as large, a batch can begin with what was found for another
 
 bool is_text(const FitModel& model) {
   return model.tuning.config ||
@@ -134,10 +134,7 @@ const BudgetPlanner& FitSearch::planner_for(int64_t batch) {
       return std::abs(std::log(static_cast<double>(planned.first) / static_cast<double>(batch)));
     };
     const auto nearest = std::ranges::min_element(planners_, {}, distance);
-    if (distance(*nearest) < std::log(kAnother)) {
-      like = &nearest->second;
-      planning.search_seconds *= kPart;
-    }
+    if (distance(*nearest) < std::log(kAnother)) like = &nearest->second;
   }
   return planners_.try_emplace(batch, budget_planner(program, planning, like)).first->second;
 }

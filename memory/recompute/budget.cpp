@@ -11,8 +11,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kLike =
-    4;  // a planner like another gets so many-th of its effort for its smallest
+constexpr int64_t kLike = 5;  // a planner like another makes do with so many-th of its effort,
+constexpr int64_t kLikeSmallest = 4;   // and with so many-th of that for its smallest
 constexpr int64_t kSoon = 30'000'000;  // steps for the smallest: 0.3 s,
 constexpr int64_t kSmallest = 20;      // or so many-th of the effort
 
@@ -50,7 +50,7 @@ const recompute::Descent& BudgetPlanner::Order::lowest() const {
     part.effort = std::min(search.effort, std::max(kSoon, search.effort / kSmallest));
     low = recompute::descend(modelled, part);
   } else {
-    part.effort /= kLike;
+    part.effort /= kLikeSmallest;
     low = recompute::descend_from(starts, modelled, part);
   }
   low->effort_left += search.effort - part.effort;
@@ -149,6 +149,7 @@ void BudgetPlanner::begin_like(const BudgetPlanner& other) {
     Order& own = orders_[k];
     const Order& known = other.orders_[k];
     if (!known.low || !recompute::same_uses(own.modelled, known.modelled)) continue;
+    own.search.effort /= kLike;
     own.starts = known.low->points;
     if (other.priced_.size() > k)
       std::ranges::copy(other.priced_[k].points, std::back_inserter(own.starts));

@@ -2,6 +2,7 @@
 
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
+#include "ops/common/smaller_first.h"
 #include "ops/conv/conv2d/dense.h"
 #include "ops/conv/conv2d/depthwise.h"
 #include "ops/conv/conv2d/on_cuda.h"
@@ -191,8 +192,10 @@ Pair size_of(const Meta& meta) { return {meta.shape[1], meta.shape[2]}; }
 std::vector<Tensor> conv2d_vjp(const Backward& b) {  // y = conv2d(x, w) or conv2d(x, w, bias)
   const auto& a = b.attrs<Conv2dAttrs>();
   Tensor dx, dw;
-  if (b.needs(0)) dx = conv2d_input_grad(b.grad(), b.input(1), size_of(b.input_meta(0)), a);
-  if (b.needs(1)) dw = conv2d_weight_grad(b.input(0), b.grad(), size_of(b.input_meta(1)), a);
+  const Pair image = size_of(b.input_meta(0)), kernel = size_of(b.input_meta(1));
+  const auto make_dx = [&] { dx = conv2d_input_grad(b.grad(), b.input(1), image, a); };
+  const auto make_dw = [&] { dw = conv2d_weight_grad(b.input(0), b.grad(), kernel, a); };
+  smaller_first(b, make_dx, make_dw);
   if (b.inputs() == 2) return {dx, dw};
   return {dx, dw, b.needs(2) ? sum(b.grad(), {0, 1, 2}) : Tensor()};
 }

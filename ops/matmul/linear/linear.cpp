@@ -4,6 +4,7 @@
 #include "core/cuda/product.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
+#include "ops/common/smaller_first.h"
 #include "ops/matmul/matmul/matmul.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/reduction/sum/sum.h"
@@ -65,8 +66,9 @@ std::vector<Tensor> linear_vjp(const Backward& b) {
   const int64_t rows = rows_of(x);
   const Tensor dy = reshape(b.grad(), {rows, w[0]});
   Tensor dx, dw, db;
-  if (b.needs(0)) dx = reshape(matmul(dy, b.input(1)), x);
-  if (b.needs(1)) dw = matmul(transpose(dy), reshape(b.input(0), {rows, w[1]}));
+  const auto make_dx = [&] { dx = reshape(matmul(dy, b.input(1)), x); };
+  const auto make_dw = [&] { dw = matmul(transpose(dy), reshape(b.input(0), {rows, w[1]})); };
+  smaller_first(b, make_dx, make_dw);
   if (b.inputs() == 2) return {dx, dw};
   if (b.needs(2)) db = sum(dy, {0});
   return {dx, dw, db};

@@ -16,13 +16,13 @@ TEST(MemoryBudget, APlannerLikeAnotherFindsWhatThatFound) {
   const auto program_for = [&](int64_t batch) {
     return capture([&](auto in) { return step(in); }, step.inputs(batch));
   };
-  const BudgetPlanner first = budget_planner(program_for(8), kPlanning);
+  const BudgetPlanner first = budget_planner(program_for(16), kPlanning);
   const int64_t middle = (first.smallest() + first.largest()) / 2;
   first.plan_within(middle);
   constexpr BudgetOptions kShort{CostModel::model, 1e-5};
-  const BudgetPlanner like = budget_planner(program_for(24), kShort, &first);
-  const BudgetPlanner alone = budget_planner(program_for(24), kShort);
-  const BudgetPlanner own = budget_planner(program_for(24), kPlanning);
+  const BudgetPlanner like = budget_planner(program_for(48), kShort, &first);
+  const BudgetPlanner alone = budget_planner(program_for(48), kShort);
+  const BudgetPlanner own = budget_planner(program_for(48), kPlanning);
   const auto in_parts_of_own = [&](const BudgetPlanner& planner) {
     return static_cast<double>(planner.smallest()) / static_cast<double>(own.smallest());
   };
