@@ -88,13 +88,14 @@ constexpr OpDef embedding_op{.name = "embedding",
                              .infer = embedding_infer,
                              .cpu = embedding_cpu,
                              .cuda = embedding_cuda,
-                             .vjp = {.rule = embedding_vjp, .inputs = bits(1)},
-                             .cast = CastRule::low};
+                             .vjp = {.rule = embedding_vjp, .inputs = bits(1)}};
 
 }  // namespace
 
+// The rows are a small part of the table, whose gradient is then added up in f32.
 Tensor embedding(const Tensor& table, const Tensor& ids) {
-  return apply1(embedding_op, {contiguous(table), contiguous(ids)});
+  const Tensor rows = apply1(embedding_op, {contiguous(table), contiguous(ids)});
+  return autocast(CastRule::low, {rows})[0];
 }
 
 extern const std::vector<const OpDef*> embedding_ops{&embedding_op, &grad_op, &grad_add_op};

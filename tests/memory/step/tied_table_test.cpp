@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "autograd/autocast.h"
 #include "autograd/gradients.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/step.h"
@@ -45,13 +46,28 @@ TEST(TiedTable, TheTapeGoesOnThroughIt) {  // what is recorded is added by an op
 
 TEST(TiedTable, TwoGradientsAreNeverThere) {
   const Tensor table = normal({kRows, kWidth}, 0, 1, 7).require_grad();
-  Step step([&](const Tensor& ids) {
-    return gradients(loss_of(table, table, ids), std::array{table})[0];
-  });
-  const Plan& plan = step.plan({{{6}, DType::i64}});
-  const int64_t bytes = kRows * kWidth * int64_t{sizeof(float)};
-  EXPECT_LT(plan.arena_bytes, 2 * bytes);
-  EXPECT_GE(plan.arena_bytes, bytes);
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::f16}) {
+    Step step([&](const Tensor& ids) {
+      const Autocast scope(precision);
+      return gradients(loss_of(table, table, ids), std::array{table})[0];
+    });
+    const Plan& plan = step.plan({{{6}, DType::i64}});
+    const int64_t bytes = kRows * kWidth * int64_t{sizeof(float)};
+    EXPECT_LT(plan.arena_bytes, 2 * bytes);
+    EXPECT_GE(plan.arena_bytes, bytes);
+  }
+}
+
+TEST(TiedTable, RowsAreCastAndNotTheTable) {
+  const Tensor table = normal({kRows, kWidth}, 0, 1, 7).require_grad();
+  const Tensor ids = Tensor::of<int64_t>({3, 5, 3, 299, 0, 3}, {6});
+  const Autocast scope(Precision::bf16);
+  const Tensor rows = embedding(table, ids);
+  EXPECT_TRUE(same_bits(rows.detach(), embedding(cast(table.detach(), DType::bf16), ids)));
+  // A row that is looked up three times: in 16 bits 1 + 1/256 would be 1.
+  const Tensor weights = Tensor::of<float>({1, 1, 1.0F / 256, 1, 1, 1.0F / 512}, {6, 1});
+  const Tensor grad = gradients(sum(mul(cast(rows, DType::f32), weights)), std::array{table})[0];
+  EXPECT_EQ(grad.to_vector<float>()[3 * kWidth], 1 + 1.0F / 256 + 1.0F / 512);
 }
 
 }  // namespace
