@@ -118,13 +118,16 @@ const Plan& Step::plan_all(std::span<const Metas> ladder) {
   const int rounds = has_budget() ? 2 : 1;  // the second knows what all of them keep alive
   for (int round = 0; round < rounds; ++round)
     for (const Metas& inputs : ladder) plan(inputs);
-  const Plan* most = &plan(ladder.front());
+  for (const Metas& inputs : ladder)
+    least_arena_ = std::max(least_arena_, plan(inputs).arena_bytes);
+  most_ = {};
   for (const Metas& inputs : ladder) {
-    const Plan& own = plan(inputs);
-    if (own.total_bytes() > most->total_bytes()) most = &own;
-    least_arena_ = std::max(least_arena_, own.arena_bytes);
+    const Captured& captured = captured_for(inputs);
+    Plan plan = captured.planned.plan;
+    plan.arena_bytes = arena_bytes(captured);
+    if (plan.total_bytes() > most_.total_bytes()) most_ = std::move(plan);
   }
-  return *most;
+  return most_;
 }
 
 const Program& Step::program(const Metas& inputs) { return captured_for(inputs).planned.program; }

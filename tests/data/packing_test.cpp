@@ -216,7 +216,9 @@ TEST(Packing, TenLengthsTakeWhatIsPlannedForTheLongest) {
                       .planning = {.costs = CostModel::model}});
     const Plan& most = step.plan_all(ladder);
     EXPECT_EQ(pool->stats().in_use, before);  // nothing is taken yet
-    EXPECT_EQ(most, step.plan(ladder.back()));
+    if (!budgeted) {                          // else another's arena may be larger
+      EXPECT_EQ(most, step.plan(ladder.back()));
+    }
     EXPECT_LE(most.total_bytes(), budgeted ? whole * 9 / 10 : whole);
 
     const auto peak_of = [&](int steps) {
