@@ -75,7 +75,6 @@ void PooledAllocator::put_free(Blocks::iterator block) noexcept {
 
 std::byte* PooledAllocator::take_anywhere(int64_t bytes) {
   const Kind kind = bytes <= kSmallBlock && !exact() ? kSmall : kLarge;
-  if (std::byte* data = take_free(bytes, kReserved)) return data;
   if (std::byte* data = take_free(bytes, kind, exact())) return data;
   if (grow(bytes, kind)) return take_free(bytes, kind, exact());
   for (const Kind other : {kLarge, kSmall})  // the last resort: the other kind of segment
@@ -164,18 +163,12 @@ void PooledAllocator::release_free_segments() {
     block = is_free_segment(block) ? release(block) : std::next(block);
 }
 
-// Of the reserved bytes, those that trim() would keep.
+// Of what is taken from the provider, what trim() would keep.
 int64_t PooledAllocator::held() const {
   int64_t bytes = reserved_;
   for (auto block = blocks_.begin(); block != blocks_.end(); ++block)
     if (is_free_segment(block)) bytes -= block->second.bytes;
   return bytes;
-}
-
-void PooledAllocator::reserve(int64_t bytes) {
-  const int64_t size = block_bytes(bytes);
-  const std::lock_guard lock(mutex_);
-  if (size > 0 && !grow(size, kReserved)) refuse(size, "reserve");
 }
 
 void PooledAllocator::refuse(int64_t bytes, const char* op) const {

@@ -110,10 +110,6 @@ class PooledAllocator : public Allocator {
   void trim();  // gives back every segment that holds no block
   // What was cut before a limit stays cut: set it before the first block for it to be exact.
   void set_limit(int64_t limit);
-  // Takes one segment of `bytes` now and cuts all blocks from it while they fit, so that a lack of
-  // memory is found at the start. What is left between blocks can be too small for another: within
-  // it a limit is not exact. OutOfMemory when it cannot be had.
-  void reserve(int64_t bytes);
 
   MemoryStats stats() const;
   void reset_peak();
@@ -125,7 +121,7 @@ class PooledAllocator : public Allocator {
  private:
   friend class PeakScope;
 
-  enum Kind : uint8_t { kLarge, kSmall, kReserved, kKinds };  // of segments
+  enum Kind : uint8_t { kLarge, kSmall, kKinds };  // of segments
   // Free blocks by size, then address: the first that is large enough is the best fit.
   using FreeBlocks = std::set<std::pair<int64_t, std::byte*>>;
   // Blocks by address. A segment is a run of neighbours that begins with `first`.

@@ -22,7 +22,7 @@ constexpr int kBlocked = 20;           // gaps that are kept one by one, for a t
 class Search {
  public:
   Search(const Timeline& timeline, const SearchOptions& options)
-      : timeline_(timeline), options_(options), evictor_(timeline), random_(options.seed) {}
+      : timeline_(timeline), options_(options), evictor_(timeline), random_(0) {}
 
   Descent descend() {
     const Candidate keep = keep_all();

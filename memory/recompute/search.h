@@ -26,7 +26,6 @@ constexpr int64_t kLadder = 4;
 
 struct SearchOptions {
   int64_t effort = 50'000'000;  // ops looked at: half a second
-  uint64_t seed = 0;
   int levels = 32;     // targets from the smallest peak to the largest
   bool lowest = true;  // a third of the effort at most goes into the smallest peak
 };

@@ -111,7 +111,7 @@ void Step::drop_what_no_longer_fits() {
 }
 
 const Plan& Step::plan(const Metas& inputs) { return captured_for(inputs).planned.plan; }
-const Plan& Step::plan_all(std::span<const Metas> ladder) {
+Plan Step::plan_all(std::span<const Metas> ladder) {
   check<ValueError>(!ladder.empty(),
                     "step: there is nothing to plan: 0 kinds of input. Give at least one.");
   plans_ = std::max(plans_, ladder.size());
@@ -120,14 +120,14 @@ const Plan& Step::plan_all(std::span<const Metas> ladder) {
     for (const Metas& inputs : ladder) plan(inputs);
   for (const Metas& inputs : ladder)
     least_arena_ = std::max(least_arena_, plan(inputs).arena_bytes);
-  most_ = {};
+  Plan most;
   for (const Metas& inputs : ladder) {
     const Captured& captured = captured_for(inputs);
     Plan plan = captured.planned.plan;
     plan.arena_bytes = arena_bytes(captured);
-    if (plan.total_bytes() > most_.total_bytes()) most_ = std::move(plan);
+    if (plan.total_bytes() > most.total_bytes()) most = std::move(plan);
   }
-  return most_;
+  return most;
 }
 
 const Program& Step::program(const Metas& inputs) { return captured_for(inputs).planned.program; }

@@ -90,7 +90,7 @@ class Step {
   // run. From then on runs of all of them have one arena, the largest, as far as a budget leaves
   // room beside their inputs; the plans are kept. Returns the plan of those that take the most so,
   // with the bytes of that arena: if that fits, all do. ValueError for none.
-  const Plan& plan_all(std::span<const Metas> ladder);
+  Plan plan_all(std::span<const Metas> ladder);
   // The program that plan() is about, for as long.
   const Program& program(const Metas& inputs);
 
@@ -122,7 +122,6 @@ class Step {
   std::shared_ptr<Storage> arena_;
   size_t plans_ = kPlans;    // to keep
   int64_t least_arena_ = 0;  // bytes: of the largest plan of plan_all()
-  Plan most_;                // what plan_all() returned
   std::shared_ptr<Allocator> arena_owner_;
 };
 

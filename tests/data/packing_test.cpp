@@ -214,7 +214,7 @@ TEST(Packing, TenLengthsTakeWhatIsPlannedForTheLongest) {
     const int64_t whole = Step(train).plan_all(ladder).total_bytes();
     Step step(train, {.budget = budgeted ? whole * 9 / 10 : StepOptions::kNoBudget,
                       .planning = {.costs = CostModel::model}});
-    const Plan& most = step.plan_all(ladder);
+    const Plan most = step.plan_all(ladder);
     EXPECT_EQ(pool->stats().in_use, before);  // nothing is taken yet
     if (!budgeted) {                          // else another's arena may be larger
       EXPECT_EQ(most, step.plan(ladder.back()));

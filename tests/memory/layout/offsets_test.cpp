@@ -52,6 +52,22 @@ TEST(MemoryOffsets, RandomBoxesNeverOverlap) {
   EXPECT_LT(ratio / kSets, 1.002);
 }
 
+// Enough boxes that each is compared with what lives in its stretch of time alone, some of which
+// live through most of them.
+TEST(MemoryOffsets, ManyRandomBoxesNeverOverlap) {
+  for (const uint32_t seed : {1, 2, 3}) {
+    std::mt19937 random(seed);
+    std::vector<Box> boxes;
+    for (int i = 0; i < 1500; ++i) {
+      const int begin = static_cast<int>(random() % 900) - 450;
+      const int length = 1 + static_cast<int>(random() % (random() % 20 ? 12 : 900));
+      boxes.push_back(
+          {kGranule * (1 + static_cast<int64_t>(random() % 100)), begin, begin + length});
+    }
+    verify(boxes, place(boxes));
+  }
+}
+
 TEST(MemoryOffsets, ForwardAndBackwardMeetsTheBound) {
   std::vector<Box> boxes;
   for (int i = 0; i < 100; ++i) boxes.push_back({kGranule * (1 + i * 7 % 13), i, 200 - i});

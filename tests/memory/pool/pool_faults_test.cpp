@@ -109,9 +109,7 @@ const Situation kSituations[] = {
      },
      4 * kMiB,
      {}},
-    {"cut from what is reserved", 8 * kMiB, [](Pool& pool) { pool.reserve(4 * kMiB); }, 640, {}},
     {"out of memory", 2 * kMiB, [](Pool&) {}, 2 * kMiB, {}},
-    {"reserve", 8 * kMiB, [](Pool&) {}, 0, [](Pool& pool) { pool.reserve(4 * kMiB); }},
     {"a region", Pool::kUnlimited, [](Pool&) {}, 0, [](Pool& pool) { PeakScope region(pool); }},
     {"history", Pool::kUnlimited, [](Pool&) {}, 0, [](Pool& pool) { pool.keep_history(100); }},
 };

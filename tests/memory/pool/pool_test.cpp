@@ -138,29 +138,6 @@ TEST(MemoryPool, NoMoreIsGivenBackThanMakesRoom) {
   EXPECT_EQ(pool.stats().reserved, 9 * kMiB + 64);
 }
 
-TEST(MemoryPool, ReservedAtTheStartItAsksForNothingLater) {
-  int acquired = 0;
-  Provider counted = null_provider();
-  counted.acquire = [&, acquire = counted.acquire](int64_t bytes) {
-    ++acquired;
-    return acquire(bytes);
-  };
-  Pool pool(counted, 8 * kMiB);
-  pool.reserve(8 * kMiB);
-  EXPECT_EQ(pool.stats().largest_free, 8 * kMiB);
-  std::byte* small = pool.take(64);
-  EXPECT_EQ(pool.take(5 * kMiB), small + 64);
-  EXPECT_EQ(pool.take(640), small + 64 + 5 * kMiB);
-  EXPECT_EQ(acquired, 1);
-  expect_error<OutOfMemory>(
-      [&] { pool.reserve(64); },
-      "reserve: out of memory on null: asked for 64 B (64 bytes), in use 5.0 "
-      "MiB (activations 5.0 MiB), largest free block 3.0 MiB, fragmentation 0 "
-      "%, limit 8.0 MiB (8388608 bytes). Use a smaller batch, checkpoint() or "
-      "a captured Step: 64 bytes less suffice, or raise the limit to 8388672 "
-      "bytes.");
-}
-
 TEST(MemoryPool, HistoryKeepsTheLastEvents) {
   using enum MemoryEvent::Kind;
   Pool pool(null_provider());
