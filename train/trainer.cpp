@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "core/cpu/gemm/bfloat16_dot.h"
+#include "core/cpu/gemm/bfloat16.h"
 #include "core/cpu/pages.h"
 #include "core/cpu/threads.h"
 #include "data/atomic_file.h"
@@ -155,12 +155,14 @@ void Trainer::check_held(nn::Module& model, const optim::ParameterGroups& optimi
 
 Result Trainer::run() {
   const RanksScope scope(group_.ranks());
-  const bool by_pairs =
-      options_.precision == Precision::bf16 && device_ == Device::cpu && uses_bfloat16_dot();
+  std::string way;
+  if (options_.precision == Precision::bf16 && device_ == Device::cpu &&
+      bfloat16_products() != BFloat16Products::widened)
+    way = cat(" ", name_of(bfloat16_products()));
   std::printf("%s, %lld parameters, %s, %s, %s%s, %d thread%s\n", options_.name.c_str(),
               static_cast<long long>(model_.parameter_count()), training_.name.c_str(),
-              options_.captured ? "captured" : "eager", name_of(options_.precision),
-              by_pairs ? " by dot products" : "", num_threads(), num_threads() == 1 ? "" : "s");
+              options_.captured ? "captured" : "eager", name_of(options_.precision), way.c_str(),
+              num_threads(), num_threads() == 1 ? "" : "s");
   if (group_.asked()) say_ranks();
   group_.note("before the first step", RankGroup::kStartTimes);
   if (!options_.plan_only)

@@ -11,7 +11,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/text.h"
-#include "core/cpu/gemm/bfloat16_dot.h"
+#include "core/cpu/gemm/bfloat16.h"
 #include "core/cpu/level.h"
 
 namespace plimsoll {
@@ -45,7 +45,7 @@ const std::string& machine() {
   static const std::string text = [] {
     std::error_code none;
     return cat("plimsoll costs 2,", processor(), ", ", cpu_level(), ", ",
-               uses_bfloat16_dot() ? "dot products" : "widened", ", ",
+               name_of(bfloat16_products()), ", ",
                fs::file_size(engine(), none), " ",
                fs::last_write_time(engine(), none).time_since_epoch().count());
   }();

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include "core/base/hash.h"
-#include "core/cpu/gemm/bfloat16_dot.h"
+#include "core/cpu/gemm/bfloat16.h"
 #include "core/cpu/level.h"
 #include "core/cuda/seam/cuda.h"
 #include "data/file.h"
@@ -40,7 +40,7 @@ uint64_t hash_of(const std::vector<NamedTensor>& tensors, uint64_t hash) {
 
 std::string way_of_bfloat16(const TrainOptions& options) {
   if (options.precision != Precision::bf16) return "not at all";
-  return uses_bfloat16_dot() ? "by dot products" : "widened";
+  return name_of(bfloat16_products());
 }
 
 // Rates of some updates: functions cannot be compared.
@@ -78,7 +78,7 @@ Facts facts_of(const TrainOptions& options, const std::vector<Program>& programs
   Facts facts{{"the program's file", cat(hash_of_file("/proc/self/exe"))},
               {"the engine's file", cat(hash_of_file(file_of_engine()))},
               {"the level of the processor", cpu_level()},
-              {"how bf16 is multiplied (PLIMSOLL_BF16_DOT)", way_of_bfloat16(options)},
+              {"how bf16 is multiplied (PLIMSOLL_BF16)", way_of_bfloat16(options)},
               {"the number of ranks", cat(options.ranks)},
               {"the seed", cat(options.seed)},
               {"how long they train",

@@ -3,11 +3,12 @@
 // like any other, so that gemm() packs and multiplies them as it does f32, in half the memory and
 // half the instructions.
 //
-//   if (uses_bfloat16_dot())
+//   if (bfloat16_products() == BFloat16Products::dot)
 //     gemm<BFloat16Pair>(m, n, k / 2, {a, k / 2, 1}, {b, n, 1}, c, n);  // c: f32
 #pragma once
 
 #include "core/base/half.h"
+#include "core/cpu/gemm/bfloat16.h"
 #include "core/cpu/vector.h"
 
 namespace plimsoll {
@@ -59,11 +60,5 @@ template <class T>
   sum += product(left << 16, b << 16);
 #endif
 }
-
-// Whether products of bfloat16 are made so: where the code is for AVX-512, the processor has the
-// instruction and it is faster than multiply-adds in f32. PLIMSOLL_BF16_DOT=0 says no, =1 yes
-// wherever it can run, without AVX-512 as multiply-adds; ValueError for other values. Always the
-// same in a process.
-bool uses_bfloat16_dot();
 
 }  // namespace plimsoll

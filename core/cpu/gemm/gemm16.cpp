@@ -1,5 +1,6 @@
 #include "core/cpu/gemm/gemm16.h"
 
+#include "core/cpu/gemm/gemm_tiles.h"
 #include "core/cpu/gemm/gemv.h"
 #include "core/cpu/gemm/pieces.h"
 
@@ -25,9 +26,12 @@ void gemm_16_bit(int64_t m, int64_t n, int64_t k, MatrixRef<A> a, MatrixRef<B> b
   if constexpr (std::is_same_v<A, B> && std::is_same_v<B, C>)
     if (m == 1 && a.col_stride == 1 && b.row_stride == 1)  // needs no f32 copies
       return gemv(n, k, a.data, b.data, b.col_stride, bias, c);
+  if constexpr (std::is_same_v<B, BFloat16>)
+    if (bfloat16_products() == BFloat16Products::tiles)
+      return gemm_tiles(m, n, k, a, b, bias, c, n);
   GemmPieces pieces = pieces_of(m, n, k);
   if constexpr (std::is_same_v<A, BFloat16> && std::is_same_v<B, BFloat16>)
-    if (uses_bfloat16_dot()) {
+    if (bfloat16_products() == BFloat16Products::dot) {
       pieces.terms = std::min(k, 2 * kTerms);
       const auto left = [&](int64_t row, int64_t rows, int64_t term, int64_t terms,
                             BFloat16Pair* to) {

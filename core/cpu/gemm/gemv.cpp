@@ -1,7 +1,7 @@
 #include "core/cpu/gemm/gemv.h"
 
 #include "core/base/dtype.h"
-#include "core/cpu/gemm/bfloat16_dot.h"
+#include "core/cpu/gemm/gemm_tiles.h"
 #include "core/cpu/gemm/micro_kernel.h"
 #include "core/cpu/parallel.h"
 
@@ -142,12 +142,37 @@ void multiply(int64_t n, int64_t k, const T* x, const W* w, int64_t w_stride, co
   });
 }
 
+// w, whose rows are tiles as they lie there, times x as a matrix of one column.
+void multiply_by_tiles(int64_t n, int64_t k, const BFloat16* x, const BFloat16* w, int64_t w_stride,
+                       const BFloat16* start, BFloat16* y) {
+  const MatrixRef<BFloat16> rows{w, w_stride, 1}, column{x, 1, 1};
+  for_tiles(
+      {n, 1, k, TileLeft::in_place},
+      [&](int64_t row, int64_t count, int64_t term, int64_t terms, const TileMemory& memory) {
+        return tile_rows(rows, row, count, term, terms, memory.left);
+      },
+      [&](int64_t, int64_t columns, int64_t term, int64_t terms, uint32_t* strips) {
+        pack_strips(column, 0, columns, term, terms, strips,
+                    pieces(terms, kTileTerms) * kTileWords);
+      },
+      [&](int64_t row, int64_t count, int64_t, int64_t, const float* sums) {
+        for (int64_t i = 0; i < count; ++i) {
+          const float sum = sums[i * kSumsAcross];
+          y[row + i] = BFloat16(start ? sum + static_cast<float>(start[row + i]) : sum);
+        }
+      });
+}
+
 }  // namespace
 
 template <class T, class W>
 void gemv(int64_t n, int64_t k, const T* x, const W* w, int64_t w_stride, const T* start, T* y) {
-  if constexpr (std::is_same_v<T, BFloat16>)
-    if (uses_bfloat16_dot()) return multiply<true>(n, k, x, w, w_stride, start, y);
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    const BFloat16Products products = bfloat16_products();
+    if (products == BFloat16Products::tiles)
+      return multiply_by_tiles(n, k, x, w, w_stride, start, y);
+    if (products == BFloat16Products::dot) return multiply<true>(n, k, x, w, w_stride, start, y);
+  }
   multiply<false>(n, k, x, w, w_stride, start, y);
 }
 

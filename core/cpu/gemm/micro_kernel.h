@@ -37,6 +37,7 @@ constexpr int64_t kPanelOfTerms = kKC * kTermPitch + 16;
 constexpr int64_t kMcBlock = kMcPanels * std::max(kMR * kRowPitch, kPanelOfTerms);
 static_assert(kMR <= kTermPitch);
 
+// Of this thread, for what a product packs: gemm()'s operands, or those of gemm_tiles.h.
 inline std::byte* page_of_thread() {
   thread_local const LargePage page = make_large_page();
   return page.get();

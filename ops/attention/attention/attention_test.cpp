@@ -115,6 +115,8 @@ OpCases attention_cases() {
                both("one", {1, 1, 1, 1}, 1),
                both("scale", {1, 4, 1, 2}, 4, {.scale = 2.5}),
                both("several_blocks", {1, 131, 1, 2}, 131),
+               both("wide_heads", {1, 34, 1, 64}, 36),  // tiles of bfloat16 read where they lie
+               both("one_query_wide_head", {1, 1, 1, 64}, 40, {.past = 39}),
                both("several_key_blocks", {1, 3, 1, 2}, 259),
                both("several_blocks_full", {1, 66, 1, 2}, 130, full_view),
                both("fewer_keys", {1, 6, 2, 3}, 4),

@@ -47,9 +47,9 @@ void write(const Compute<T>* from, const View& to, int64_t b, int64_t h, int64_t
 }
 
 // A block of keys, j ... j + m - 1, of one head of keys.
-template <class C>
+template <class T>
 struct Keys {
-  Rows<C> k, v;
+  Rows<T> k, v;
   int64_t j, m;
 };
 
@@ -79,7 +79,7 @@ class Head {
   }
 
   // Adds what a block of keys and all queries that see any of them have to do with each other.
-  void add(const Keys<C>& keys) const {
+  void add(const Keys<T>& keys) const {
     const int64_t last = keys.j + keys.m - 1;
     const int64_t end = std::min(sizes_.end_query(last), scores_.segments().queries_until(last));
     for (int64_t i = first_block(keys) * kQueries; i < end; i += kQueries)
@@ -90,18 +90,18 @@ class Head {
 
  private:
   // Of queries that see any of the keys.
-  int64_t first_block(const Keys<C>& keys) const {
+  int64_t first_block(const Keys<T>& keys) const {
     return std::max(sizes_.first_query(keys.j), scores_.segments().first_query(keys.j)) / kQueries;
   }
 
-  void add(const Keys<C>& keys, int64_t i, int64_t n) const {
+  void add(const Keys<T>& keys, int64_t i, int64_t n) const {
     const int64_t d = sizes_.features, e = sizes_.values;
     const int64_t seen =  // by the last query, if not by all
         std::min(sizes_.seen(i + n - 1), scores_.segments().keys_until(i + n - 1));
     const int64_t m = std::min(keys.m, seen - keys.j);
     if (m <= 0) return;
-    const Rows<C> q = head_rows<T>(call_.in[0], b_, h_, i, n, area_.q);
-    const Rows<C> dy = head_rows<T>(call_.in[5], b_, h_, i, n, area_.dy);
+    const Rows<T> q = head_rows<T>(call_.in[0], b_, h_, i, n, area_.q);
+    const Rows<T> dy = head_rows<T>(call_.in[5], b_, h_, i, n, area_.dy);
     C *const p = area_.p, *const ds = area_.ds;
     // Meanwhile the next queries are prefetched, and a share of what is written at the end.
     const int64_t next = i + kQueries, more = std::min(kQueries, sizes_.queries - next);
@@ -110,23 +110,24 @@ class Head {
       return rows_ahead<T>(x, b_, h_ / sizes_.group(), keys.j, keys.m, i / kQueries - first,
                            shares);
     };
-    gemm_unpacked<C>(m, kQueries, d, keys.k.matrix(), lanes_of(q, n, d, area_.q_lanes), p, kQueries,
-                     Store::overwrite, rows_ahead<T>(call_.in[0], b_, h_, next, more));
-    gemm_unpacked<C>(m, kQueries, e, keys.v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds,
-                     kQueries, Store::overwrite, rows_ahead<T>(call_.in[5], b_, h_, next, more));
+    const int64_t lanes = lanes_to_multiply<T>(n);
+    multiply_block<T>(m, lanes, d, keys.k.matrix(), lanes_of(q, n, d, area_.q_lanes), p, kQueries,
+                      Store::overwrite, rows_ahead<T>(call_.in[0], b_, h_, next, more));
+    multiply_block<T>(m, lanes, e, keys.v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds,
+                      kQueries, Store::overwrite, rows_ahead<T>(call_.in[5], b_, h_, next, more));
     differentiate<T>(scores_, {i, n, keys.j, m}, known_.from(i), p, ds, area_.slope, area_.turned,
                      scale_);
     if (scores_.caps()) {
 #pragma omp simd
       for (int64_t c = 0; c < m * kQueries; ++c) ds[c] *= area_.slope[c];
     }
-    const Rows<C> by_key{ds, kQueries};
-    gemm_unpacked<C>(m, e, n, {p, kQueries, 1}, dy.matrix(), area_.dv, e, Store::accumulate,
-                     share(call_.out[2]));
-    gemm_unpacked<C>(m, d, n, by_key.matrix(), q.matrix(), area_.dk, d, Store::accumulate,
-                     share(call_.out[1]));
-    gemm_unpacked<C>(n, d, m, by_key.transposed(), keys.k.matrix(), dq_ + i * d, d,
-                     Store::accumulate, rows_ahead<T>(call_.out[0], b_, h_, i, n));
+    const MatrixRef<C> by_key{ds, kQueries, 1}, by_query{ds, 1, kQueries};
+    multiply_block<T>(m, e, n, MatrixRef<C>{p, kQueries, 1}, dy.matrix(), area_.dv, e,
+                      Store::accumulate, share(call_.out[2]));
+    multiply_block<T>(m, d, n, by_key, q.matrix(), area_.dk, d, Store::accumulate,
+                      share(call_.out[1]));
+    multiply_block<T>(n, d, m, by_query, keys.k.matrix(), dq_ + i * d, d, Store::accumulate,
+                      rows_ahead<T>(call_.out[0], b_, h_, i, n));
   }
 
   const Call& call_;
@@ -153,7 +154,7 @@ void group(const Call& call, const Sizes& sizes, const Extras& extras, const Are
   each_head([](const Head<T>& head) { head.start(); });
   for (int64_t j = 0; j < sizes.keys; j += kKeys) {
     const int64_t m = std::min(kKeys, sizes.keys - j);
-    const Keys<C> keys{head_rows<T>(call.in[1], b, shared, j, m, area.k),
+    const Keys<T> keys{head_rows<T>(call.in[1], b, shared, j, m, area.k),
                        head_rows<T>(call.in[2], b, shared, j, m, area.v), j, m};
     std::fill_n(area.dk, m * d, C(0));
     std::fill_n(area.dv, m * e, C(0));

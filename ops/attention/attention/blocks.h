@@ -11,6 +11,7 @@
 
 #include "core/cpu/by_columns.h"
 #include "core/cpu/gemm/gemm.h"
+#include "core/cpu/gemm/gemm_tiles.h"
 #include "core/cpu/gemm/transpose.h"
 #include "core/cpu/slots.h"
 #include "ops/attention/attention/kernels.h"
@@ -69,13 +70,53 @@ void combine_keys(const C* s, int64_t m, C start, C* result, const F& combine) {
   });
 }
 
+// Blocks of bfloat16 may be multiplied by tiles, as they are stored. All others are in the type
+// that T is computed in, widened where they are not stored in it.
+template <class T>
+bool by_tiles() {
+  return std::is_same_v<T, BFloat16> && bfloat16_products() == BFloat16Products::tiles;
+}
+
+// A matrix in both types; only the one that is multiplied is there.
+template <class T>
+struct Operand {
+  MatrixRef<T> stored;
+  MatrixRef<Compute<T>> wide;
+};
+
+// A product of an operand and one, or a matrix of what T is computed in. By tiles the latter, the
+// weights and their gradients, are rounded to bfloat16.
+template <class T, class A, class B>
+void multiply_block(int64_t m, int64_t n, int64_t k, const A& a, const B& b, Compute<T>* c,
+                    int64_t c_stride, Store store = Store::overwrite, Prefetcher next = {}) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (by_tiles<T>()) {
+      const auto stored = [](const auto& x) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(x)>, Operand<T>>)
+          return x.stored;
+        else
+          return x;
+      };
+      return gemm_tiles(m, n, k, stored(a), stored(b), nullptr, c, c_stride, store);
+    }
+  const auto wide = [](const auto& x) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(x)>, Operand<T>>)
+      return x.wide;
+    else
+      return x;
+  };
+  gemm_unpacked<Compute<T>>(m, n, k, wide(a), wide(b), c, c_stride, store, next);
+}
+
 // n rows of D neighbouring elements, `stride` apart.
-template <class C>
+template <class T>
 struct Rows {
-  const C* data;
+  const T* data;
   int64_t stride;
-  MatrixRef<C> matrix() const { return {data, stride, 1}; }      // [n, D]
-  MatrixRef<C> transposed() const { return {data, 1, stride}; }  // [D, n]
+  const Compute<T>* wide;
+  int64_t wide_stride;
+  Operand<T> matrix() const { return {{data, stride, 1}, {wide, wide_stride, 1}}; }      // [n, D]
+  Operand<T> transposed() const { return {{data, 1, stride}, {wide, 1, wide_stride}}; }  // [D, n]
 };
 
 // Where the rows of batch b and head h of x [B, L, H, D] start, from row `first` on.
@@ -84,21 +125,20 @@ T* row_start(const View& x, int64_t b, int64_t h, int64_t first) {
   return x.as<T>() + b * x.strides[0] + first * x.strides[1] + h * x.strides[2];
 }
 
-// Those rows as they lie in memory, or 16-bit ones widened into `wide` [n, D].
+// Those rows; where they have to be widened it is done into `wide` [n, D].
 template <class T>
-Rows<Compute<T>> head_rows(const View& x, int64_t b, int64_t h, int64_t first, int64_t n,
-                           Compute<T>* wide) {
+Rows<T> head_rows(const View& x, int64_t b, int64_t h, int64_t first, int64_t n, Compute<T>* wide) {
+  const int64_t stride = x.strides[1], features = x.shape()[3];
   const T* from = row_start<T>(x, b, h, first);
   if constexpr (std::is_same_v<T, Compute<T>>) {
-    return {from, x.strides[1]};
+    return {from, stride, from, stride};
   } else {
-    const int64_t features = x.shape()[3];
-    for (int64_t r = 0; r < n; ++r) {
+    for (int64_t r = 0; r < n && !by_tiles<T>(); ++r) {
 #pragma omp simd
       for (int64_t d = 0; d < features; ++d)
-        wide[r * features + d] = static_cast<Compute<T>>(from[r * x.strides[1] + d]);
+        wide[r * features + d] = static_cast<Compute<T>>(from[r * stride + d]);
     }
-    return {wide, features};
+    return {from, stride, wide, features};
   }
 }
 
@@ -112,12 +152,19 @@ Prefetcher rows_ahead(const View& x, int64_t b, int64_t h, int64_t first, int64_
   return {rows, end - begin, x.shape()[3]};
 }
 
-// Rows of n <= kQueries queries [n, D] as lanes [D, kQueries]; the lanes of no query are 0.
-template <class C>
-MatrixRef<C> lanes_of(const Rows<C>& rows, int64_t n, int64_t d, C* lanes) {
-  if (n < kQueries) std::fill_n(lanes, d * kQueries, C(0));
-  transpose(rows.data, rows.stride, n, d, lanes, kQueries);
-  return {lanes, kQueries, 1};
+// Rows of n <= kQueries queries [n, D] as lanes: [D, kQueries], those of no query being 0, or by
+// tiles [D, n].
+template <class T>
+Operand<T> lanes_of(const Rows<T>& rows, int64_t n, int64_t d, Compute<T>* lanes) {
+  if (!by_tiles<T>()) {
+    if (n < kQueries) std::fill_n(lanes, d * kQueries, Compute<T>(0));
+    transpose(rows.wide, rows.wide_stride, n, d, lanes, kQueries);
+  }
+  return {rows.transposed().stored, {lanes, kQueries, 1}};
+}
+template <class T>
+int64_t lanes_to_multiply(int64_t n) {
+  return by_tiles<T>() ? n : kQueries;
 }
 
 // Takes pieces of a scratch area; with nullptr it only counts what they need.

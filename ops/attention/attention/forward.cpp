@@ -6,8 +6,8 @@ namespace {
 constexpr int64_t kBlocks = 4;  // of queries of a unit of work: they share blocks of keys
 constexpr int64_t kSpan = kBlocks * kQueries;
 
-// Of a block of queries, all in lanes: q, what was summed so far, and each query's highest score
-// and sum of exponentials.
+// Of a block of queries, all in lanes: q, unless it is multiplied as it is stored, what was summed
+// so far, and each query's highest score and sum of exponentials.
 template <class C>
 struct Queries {
   C *q, *sum, *highest, *total;  // [D, kQueries], [E, kQueries], [kQueries], [kQueries]
@@ -87,8 +87,8 @@ class Span {
 
   void add_keys(int64_t j, int64_t m, int64_t seen) const {
     const int64_t d = sizes_.features, e = sizes_.values, shared = h_ / sizes_.group();
-    const Rows<C> k = head_rows<T>(call_.in[1], b_, shared, j, m, area_.k);
-    const Rows<C> v = head_rows<T>(call_.in[2], b_, shared, j, m, area_.v);
+    const Rows<T> k = head_rows<T>(call_.in[1], b_, shared, j, m, area_.k);
+    const Rows<T> v = head_rows<T>(call_.in[2], b_, shared, j, m, area_.v);
     for_each_block([&](const Queries<C>& queries, int64_t i, int64_t n) {
       const Segments& segments = scores_.segments();
       const int64_t until = std::min(sizes_.seen(i + n - 1), segments.keys_until(i + n - 1));
@@ -100,11 +100,14 @@ class Span {
         return rows_ahead<T>(x, b_, shared, j + m, std::min(kKeys, seen - j - m), share, shares);
       };
       C* const s = area_.scores;
-      gemm_unpacked<C>(block.m, kQueries, d, k.matrix(), {queries.q, kQueries, 1}, s, kQueries,
-                       Store::overwrite, next(call_.in[1]));
+      const Operand<T> q{{row_start<T>(call_.in[0], b_, h_, i), 1, call_.in[0].strides[1]},
+                         {queries.q, kQueries, 1}};
+      const int64_t lanes = lanes_to_multiply<T>(n);
+      multiply_block<T>(block.m, lanes, d, k.matrix(), q, s, kQueries, Store::overwrite,
+                        next(call_.in[1]));
       weigh(block, queries);
-      gemm_unpacked<C>(
-          e, kQueries, block.m, v.transposed(), {s, kQueries, 1}, queries.sum, kQueries,
+      multiply_block<T>(
+          e, lanes, block.m, v.transposed(), MatrixRef<C>{s, kQueries, 1}, queries.sum, kQueries,
           Store::accumulate,
           j + m < seen ? next(call_.in[2]) : rows_ahead<T>(call_.out[0], b_, h_, i, n));
     });

@@ -102,15 +102,15 @@ class Piece {
     const Block block{i, n, j, std::min(m, sizes_.seen(i + n - 1) - j)};
     if (block.m <= 0) return;
     const int64_t shared = h / sizes_.group(), d = sizes_.features, e = sizes_.values;
-    const Rows<C> q = head_rows<T>(call_.in[0], b, h, i, n, area_.q);
-    const Rows<C> k = head_rows<T>(call_.in[1], b, shared, j, block.m, area_.k);
-    const Rows<C> v = head_rows<T>(call_.in[2], b, shared, j, block.m, area_.v);
-    const Rows<C> dy = head_rows<T>(call_.in[5], b, h, i, n, area_.dy);
+    const Rows<T> q = head_rows<T>(call_.in[0], b, h, i, n, area_.q);
+    const Rows<T> k = head_rows<T>(call_.in[1], b, shared, j, block.m, area_.k);
+    const Rows<T> v = head_rows<T>(call_.in[2], b, shared, j, block.m, area_.v);
+    const Rows<T> dy = head_rows<T>(call_.in[5], b, h, i, n, area_.dy);
     C *const p = area_.p, *const ds = area_.ds;
-    gemm_unpacked<C>(block.m, kQueries, d, k.matrix(), lanes_of(q, n, d, area_.q_lanes), p,
-                     kQueries);
-    gemm_unpacked<C>(block.m, kQueries, e, v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds,
-                     kQueries);
+    const int64_t lanes = lanes_to_multiply<T>(n);
+    multiply_block<T>(block.m, lanes, d, k.matrix(), lanes_of(q, n, d, area_.q_lanes), p, kQueries);
+    multiply_block<T>(block.m, lanes, e, v.matrix(), lanes_of(dy, n, e, area_.dy_lanes), ds,
+                      kQueries);
     area_.known.template fill<T>(call_, sizes_, extras_, b, h, i, n);
     differentiate<T>(Scores<T>(sizes_, extras_, b, h), block, area_.known, p, ds, nullptr,
                      area_.turned, C(1));

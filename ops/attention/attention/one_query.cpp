@@ -43,7 +43,8 @@ class OneQuery {
 
   void run() {
     const T* q = row_start<T>(call_.in[0], b_, h_, 0);
-    for (int64_t d = 0; d < sizes_.features; ++d) area_.q[d] = static_cast<C>(q[d]);
+    for (int64_t d = 0; d < sizes_.features && !by_tiles<T>(); ++d)
+      area_.q[d] = static_cast<C>(q[d]);
     std::fill_n(area_.sum, sizes_.values, C(0));
     const int64_t seen = sizes_.seen(0), first = sizes_.first_seen(0) / kKeys * kKeys;
     for (int64_t j = first; j < seen; j += kKeys) add_keys(j, std::min(kKeys, seen - j));
@@ -53,10 +54,8 @@ class OneQuery {
  private:
   // As Span::add_keys() and weigh() in forward.cpp.
   void add_keys(int64_t j, int64_t m) {
-    const View &k = call_.in[1], &v = call_.in[2];
-    const C* const none = nullptr;
     C* const s = area_.scores;
-    gemv(m, sizes_.features, area_.q, row_start<T>(k, b_, shared_, j), k.strides[1], none, s);
+    multiply_keys(row_start<T>(call_.in[1], b_, shared_, j), call_.in[1].strides[1], m, s);
     for (int64_t c = 0; c < sizes_.first_seen(0) - j; ++c) s[c] = kLowest;
     const C factor = static_cast<C>(sizes_.attrs.scale), old = highest_;
     C highest = kLowest;
@@ -70,7 +69,17 @@ class OneQuery {
     for (int64_t c = 0; c < m; ++c) chains[c % 4] += s[c];
     total_ = total_ * shrink + ((chains[0] + chains[1]) + (chains[2] + chains[3]));
     if (j > 0) scale(shrink);
-    add_values(row_start<T>(v, b_, shared_, j), v.strides[1], m);
+    add_values(row_start<T>(call_.in[2], b_, shared_, j), call_.in[2].strides[1], m);
+  }
+
+  void multiply_keys(const T* k, int64_t stride, int64_t m, C* scores) {
+    if constexpr (std::is_same_v<T, BFloat16>)
+      if (by_tiles<T>())
+        return gemm_tiles(m, 1, sizes_.features, MatrixRef<T>{k, stride, 1},
+                          MatrixRef<T>{row_start<T>(call_.in[0], b_, h_, 0), 1, sizes_.features},
+                          nullptr, scores, 1);
+    const C* const none = nullptr;
+    gemv(m, sizes_.features, area_.q, k, stride, none, scores);
   }
 
   void scale(C by) {
@@ -79,6 +88,11 @@ class OneQuery {
   }
 
   void add_values(const T* v, int64_t stride, int64_t m) {
+    if constexpr (std::is_same_v<T, BFloat16>)
+      if (by_tiles<T>())
+        return gemm_tiles(1, sizes_.values, m, MatrixRef<C>{area_.scores, m, 1},
+                          MatrixRef<T>{v, stride, 1}, nullptr, area_.sum, sizes_.values,
+                          Store::accumulate);
     by_columns<C>(sizes_.values, [&]<class V, int W>(int64_t e) {
       V block[W] = {};
       for (int64_t c = 0; c < m; ++c)

@@ -160,6 +160,10 @@ std::vector<OpCase> good_cases() {
       {"winograd_unpadded", {{3, 6, 5, 32}, {64, 3, 3, 32}}},
       {"winograd_wide_padding", {{1, 4, 7, 32}, {48, 3, 3, 32}, {.padding = {2, 1}}}},
       {"winograd_pieces", {{2, 32, 33, 32}, {32, 3, 3, 32}, {.padding = 1}}},
+      // Bands of windows that are read in place (implicit_gemm.cpp).
+      {"bands_unpadded", {{2, 7, 37, 32}, {17, 3, 3, 32}, {.stride = 2}}},
+      {"bands_dilated", {{1, 9, 12, 16}, {40, 3, 2, 16}, {.padding = {2, 1}, .dilation = {2, 1}}}},
+      {"bands_of_twelve", {{2, 5, 12, 64}, {32, 1, 5, 64}, {.padding = {0, 2}}}},
   };
   std::vector<OpCase> cases;
   for (const auto& [name, sizes] : small) {

@@ -4,6 +4,7 @@
 #include "core/cpu/slots.h"
 #include "core/cpu/vector.h"
 #include "ops/conv/conv2d/block.h"
+#include "ops/conv/conv2d/implicit_gemm.h"
 #include "ops/conv/conv2d/patch.h"
 #include "ops/conv/conv2d/winograd.h"
 
@@ -252,7 +253,9 @@ void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& 
                   {w.as<T>(), conv.w.input, conv.w.output}, bias.as<T>(), y.as<T>(),
                   workspace.data());
     });
-  if (can_be_pairs(conv, y.dtype()) && uses_bfloat16_dot())
+  if (implicit_gemm::suits(conv.groups, y.dtype()))
+    return implicit_gemm::convolve(conv, x, w, bias, y);
+  if (can_be_pairs(conv, y.dtype()) && bfloat16_products() == BFloat16Products::dot)
     return run.template operator()<BFloat16, BFloat16Pair>();
   if (winograd::suits(conv, y.dtype())) return winograd::convolve(conv, x, w, bias, y, workspace);
   visit_floating("conv2d", y.dtype(), [&]<class T>() { run.template operator()<T, Compute<T>>(); });

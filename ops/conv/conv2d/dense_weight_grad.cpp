@@ -5,6 +5,7 @@
 #include "core/cpu/slots.h"
 #include "ops/conv/conv2d/block.h"
 #include "ops/conv/conv2d/dense.h"
+#include "ops/conv/conv2d/implicit_gemm.h"
 #include "ops/conv/conv2d/patch.h"
 #include "ops/conv/conv2d/winograd.h"
 
@@ -200,7 +201,9 @@ void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, co
       multiply<T>(s.o, s.c, s.n * s.h * s.w, {dy.as<T>(), 1, s.o}, {x.as<T>(), s.c, 1}, nullptr,
                   dw.as<T>(), workspace.data());
     });
-  if (dw.dtype() == DType::bf16 && uses_bfloat16_dot())
+  if (implicit_gemm::suits(s.groups, dw.dtype()))
+    return implicit_gemm::weight_grad(s, x, dy, dw, Units<float>(s).batch_pieces, workspace);
+  if (dw.dtype() == DType::bf16 && bfloat16_products() == BFloat16Products::dot)
     return run.template operator()<BFloat16, BFloat16Pair>();
   if (winograd::suits_weight_grad(s, dw.dtype()))
     return winograd::weight_grad(s, x, dy, dw, workspace);

@@ -1,6 +1,7 @@
 #include "ops/loss/linear_cross_entropy/linear_cross_entropy.h"
 
 #include "core/cpu/gemm/gemm16.h"
+#include "core/cpu/gemm/gemm_tiles.h"
 #include "core/cpu/gemm/widen.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
@@ -195,6 +196,19 @@ void add_columns(const C* d, int64_t rows, int64_t n, double* sums) {
   });
 }
 
+// dw [classes, inputs] = d^T x, or +=, for n rows of both. `scratch` has room for x in f32.
+template <class T>
+void weight_gradient(int64_t classes, int64_t inputs, int64_t n, const Compute<T>* d, const View& x,
+                     Compute<T>* dw, Store store, std::byte* scratch) {
+  using C = Compute<T>;
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (bfloat16_products() == BFloat16Products::tiles)
+      return gemm_tiles(classes, inputs, n, MatrixRef<C>{d, 1, classes},
+                        MatrixRef<T>{x.as<T>(), inputs, 1}, nullptr, dw, inputs, store);
+  const View wide = widen(x, scratch);
+  gemm<C>(classes, inputs, n, {d, 1, classes}, {wide.as<C>(), inputs, 1}, dw, inputs, store);
+}
+
 void grad_cpu(const Call& call) {
   const auto& attrs = call.attrs.as<FusedAttrs>();
   visit_floating(kName, call.in[kX].dtype(), [&]<class T>() {
@@ -228,10 +242,9 @@ void grad_cpu(const Call& call) {
         product(n, inputs, classes, MatrixRef<C>{d, classes, 1}, MatrixRef<T>{chunks.w, inputs, 1},
                 static_cast<const T*>(nullptr), dx->as<T>() + first * inputs, chunks.products);
       if (dw) {
-        std::byte* rest = scratch;
-        const View x = widen(rows_of(call.in[kX], first, n, inputs), rest);
-        gemm<C>(classes, inputs, n, {d, 1, classes}, {x.as<C>(), inputs, 1}, dw_wide.as<C>(),
-                inputs, first == 0 ? Store::overwrite : Store::accumulate);
+        const Store store = first == 0 ? Store::overwrite : Store::accumulate;
+        weight_gradient<T>(classes, inputs, n, d, rows_of(call.in[kX], first, n, inputs),
+                           dw_wide.as<C>(), store, scratch);
       }
       if (db) add_columns(d, n, classes, sums);
     });

@@ -1,6 +1,7 @@
 #include "ops/matmul/matmul/matmul.h"
 
 #include "core/cpu/gemm/gemm16.h"
+#include "core/cpu/gemm/gemm_tiles.h"
 #include "core/cpu/gemm/widen.h"
 #include "core/cpu/parallel.h"
 #include "core/cuda/product.h"
@@ -58,7 +59,11 @@ void matmul_typed(const View& a, const View& b, const View& out) {
   const Shape batch = batch_of(out.shape());
   T* c = out.as<T>();
   const auto product = [&](int64_t i) {
-    gemm<T>(m, n, k, matrix<T>(a, batch, i), matrix<T>(b, batch, i), c + i * m * n, n);
+    if constexpr (std::is_same_v<T, BFloat16>)
+      gemm_tiles(m, n, k, matrix<T>(a, batch, i), matrix<T>(b, batch, i), nullptr, c + i * m * n,
+                 n);
+    else
+      gemm<T>(m, n, k, matrix<T>(a, batch, i), matrix<T>(b, batch, i), c + i * m * n, n);
   };
   const int64_t matrices = count(batch);
   if (matrices == 1) return product(0);
@@ -98,6 +103,8 @@ void matmul_cpu(const Call& call) {
     } else if (count(batch_of(out.shape())) == 1) {
       matmul_16_bit<T>(x, y, out, scratch);
     } else {
+      if constexpr (std::is_same_v<T, BFloat16>)
+        if (bfloat16_products() == BFloat16Products::tiles) return matmul_typed<T>(x, y, out);
       const View a = widen(x, scratch), b = widen(y, scratch), c = widened_like(out, scratch);
       matmul_typed<float>(a, b, c);
       narrow(c, out);

@@ -4,49 +4,22 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/Core>
 #include <cmath>
 #include <cstdlib>
-#include <random>
 
-#include "core/cpu/gemm/gemm.h"
 #include "core/cpu/gemm/gemm16.h"
+#include "core/cpu/gemm/tile_unit.h"
 #include "core/cpu/level.h"
 #include "core/cpu/parallel.h"
+#include "tests/core/cpu/gemm_testing.h"
 
 namespace plimsoll {
 namespace {
-
-template <class T>
-using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 struct Case {
   int64_t m, n, k;
   bool a_transposed, b_transposed, accumulate;
 };
-
-// In memory as its transpose where `transposed`, with rows `gap` elements longer than they need be.
-template <class T>
-struct Stored {
-  Stored(const Matrix<T>& values, bool transposed, int64_t gap) {
-    const int64_t rows = transposed ? values.cols() : values.rows();
-    const int64_t cols = transposed ? values.rows() : values.cols();
-    memory.resize(static_cast<size_t>(rows * (cols + gap)), T(1e30));
-    const int64_t step = cols + gap;
-    ref = transposed ? MatrixRef<T>{memory.data(), 1, step} : MatrixRef<T>{memory.data(), step, 1};
-    for (int64_t i = 0; i < values.rows(); ++i)
-      for (int64_t j = 0; j < values.cols(); ++j)
-        memory[static_cast<size_t>(i * ref.row_stride + j * ref.col_stride)] = values(i, j);
-  }
-  std::vector<T> memory;
-  MatrixRef<T> ref;
-};
-
-template <class T>
-Matrix<T> random_matrix(int64_t rows, int64_t cols, std::mt19937& random) {
-  std::normal_distribution<double> normal;
-  return Matrix<T>::NullaryExpr(rows, cols, [&] { return static_cast<T>(normal(random)); });
-}
 
 template <class T>
 void expect_product(const Case& c, std::mt19937& random) {
@@ -107,26 +80,31 @@ TEST(Gemm, EqualsEigensBeyondEveryBlock) {
     }
 }
 
-// Adds a product of bfloat16 to `sums` as its instruction is defined: pair by pair, the odd term
-// first, each rounded once, in blocks of 512 terms.
-void add_pairs(const Case& c, const Stored<float>& a, const Stored<float>& b, Matrix<float>& sums) {
+// Adds a product of bfloat16 to `sums` as the processor's instructions are defined. Of pairs, the
+// odd term is added first, each is rounded once, in blocks of 512 terms; of a tile's 32 terms, the
+// even ones and the odd ones are added up apart.
+void add_product(BFloat16Products products, const Case& c, const Stored<float>& a,
+                 const Stored<float>& b, Matrix<float>& sums) {
   const auto at = [](const MatrixRef<float>& x, int64_t row, int64_t col) {
     return x.data[row * x.row_stride + col * x.col_stride];
   };
+  const bool by_tiles = products == BFloat16Products::tiles;
+  const int64_t length = by_tiles ? 32 : 512;
   for (int64_t i = 0; i < c.m; ++i)
     for (int64_t j = 0; j < c.n; ++j)
-      for (int64_t block = 0; block < c.k; block += 512) {
-        const int64_t end = std::min(block + 512, c.k);
-        float sum = 0;
+      for (int64_t block = 0; block < c.k; block += length) {
+        const int64_t end = std::min(block + length, c.k);
+        float even = 0, odd = 0;
         for (int64_t t = block; t < end; t += 2) {
-          if (t + 1 < end) sum = std::fma(at(a.ref, i, t + 1), at(b.ref, t + 1, j), sum);
-          sum = std::fma(at(a.ref, i, t), at(b.ref, t, j), sum);
+          float& with_odd = by_tiles ? odd : even;
+          if (t + 1 < end) with_odd = std::fma(at(a.ref, i, t + 1), at(b.ref, t + 1, j), with_odd);
+          even = std::fma(at(a.ref, i, t), at(b.ref, t, j), even);
         }
-        sums(i, j) += sum;
+        sums(i, j) += even + odd;
       }
 }
 
-// By pieces, and yet to the bit what the product of the whole operands is, widened or in pairs,
+// By pieces, and yet to the bit what the product of the whole operands is, made in the same way,
 // when it is rounded.
 template <class T>
 void expect_16_bit_product(const Case& c, bool has_bias, std::mt19937& random) {
@@ -142,10 +120,16 @@ void expect_16_bit_product(const Case& c, bool has_bias, std::mt19937& random) {
   const Stored<float> a(rounded(random_matrix<float>(c.m, c.k, random)), c.a_transposed, 1);
   const Stored<float> b(rounded(random_matrix<float>(c.k, c.n, random)), c.b_transposed, 2);
   const Matrix<float> bias = rounded(random_matrix<float>(1, c.n, random));
-  Matrix<float> sums = Matrix<float>::Zero(c.m, c.n);
-  if (has_bias) sums = bias.replicate(c.m, 1);
-  Matrix<float> wide = sums;
-  gemm<float>(c.m, c.n, c.k, a.ref, b.ref, wide.data(), c.n, Store::accumulate);
+  const BFloat16Products products =
+      std::is_same_v<T, BFloat16> ? bfloat16_products() : BFloat16Products::widened;
+  const Matrix<float> zero = Matrix<float>::Zero(c.m, c.n);
+  const Matrix<float> row_sums = has_bias ? Matrix<float>(bias.replicate(c.m, 1)) : zero;
+  Matrix<float> whole = products == BFloat16Products::tiles ? zero : row_sums;
+  if (products == BFloat16Products::widened)
+    gemm<float>(c.m, c.n, c.k, a.ref, b.ref, whole.data(), c.n, Store::accumulate);
+  else
+    add_product(products, c, a, b, whole);
+  if (products == BFloat16Products::tiles && has_bias) whole += row_sums;
 
   const std::vector<T> left = narrowed(a.memory), right = narrowed(b.memory),
                        row = narrowed(bias.reshaped());
@@ -156,9 +140,6 @@ void expect_16_bit_product(const Case& c, bool has_bias, std::mt19937& random) {
       static_cast<size_t>(gemm_16_bit_bytes(dtype_of<T>, c.m, c.n, c.k)));
   gemm_16_bit<T, T>(c.m, c.n, c.k, a16, b16, has_bias ? row.data() : nullptr, ours.data(),
                     scratch.data());
-  const bool in_pairs = std::is_same_v<T, BFloat16> && uses_bfloat16_dot();
-  if (in_pairs) add_pairs(c, a, b, sums);
-  const Matrix<float>& whole = in_pairs ? sums : wide;
   for (int64_t i = 0; i < c.m * c.n; ++i)
     ASSERT_EQ(ours[static_cast<size_t>(i)].bits, T(whole.data()[i]).bits)
         << c.m << " x " << c.n << " x " << c.k << " at " << i;
@@ -174,6 +155,8 @@ TEST(Gemm, Of16BitsIsThatOfTheWholeOperandsRounded) {
         expect_16_bit_product<BFloat16>({600, 70, 513, a, b, false}, bias, random);
         expect_16_bit_product<BFloat16>({20, 2100, 1301, a, b, false}, bias, random);
         expect_16_bit_product<BFloat16>({30, 17, 1, a, b, false}, bias, random);
+        expect_16_bit_product<BFloat16>({48, 400, 64, a, b, false}, bias, random);
+        expect_16_bit_product<BFloat16>({1030, 17, 96, a, b, false}, bias, random);
         expect_16_bit_product<Half>({530, 2100, 20, a, b, false}, bias, random);
         expect_16_bit_product<Half>({3, 5, 0, a, b, false}, bias, random);
         expect_16_bit_product<Half>({1, 70, 300, a, b, false}, bias, random);  // one row
@@ -219,20 +202,25 @@ TEST(Gemm, OneRowHasTheBitsOfARowOfTwo) {
 }
 
 TEST(Gemm, BFloat16IsMultipliedAsAsked) {
-  const char* const asked = std::getenv("PLIMSOLL_BF16_DOT");
-  if (!asked) GTEST_SKIP() << "PLIMSOLL_BF16_DOT is not set: the processor decides";
+  const char* const value = std::getenv("PLIMSOLL_BF16");
+  if (!value || !*value) GTEST_SKIP() << "PLIMSOLL_BF16 is not set: the processor decides";
+  const std::string_view asked = value;
 #if defined(__x86_64__)
-  if (std::string_view(asked) == "1" && !__builtin_cpu_supports("avx512bf16"))
+  if (asked == "dot" && !__builtin_cpu_supports("avx512bf16"))
     GTEST_SKIP() << "this processor has no AVX512-BF16";
 #endif
-  EXPECT_EQ(uses_bfloat16_dot(), std::string_view(asked) == "1");
+  EXPECT_STREQ(name_of(bfloat16_products()), asked == "dot"     ? "by dot products"
+                                             : asked == "tiles" ? "by tiles"
+                                                                : "widened");
 }
 
 // The last of an odd number of terms has a zero beside it, which infinity does not touch. Only the
-// instruction itself reads subnormal numbers as 0.
+// instructions themselves read subnormal numbers as 0.
 TEST(Gemm, PairsOfSpecialNumbers) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kSubnormal = 0x1p-130F;
-  const bool flushes = uses_bfloat16_dot() && std::string_view(cpu_level()) == "x86-64-v4";
+  const bool flushes = (bfloat16_products() == BFloat16Products::tiles && has_tile_unit()) ||
+                       (bfloat16_products() == BFloat16Products::dot &&
+                        std::string_view(cpu_level()) == "x86-64-v4");
   for (const int64_t m : {1, 2})
     for (const int64_t k : {1, 3, 33, 513}) {
       const std::vector<BFloat16> ones(static_cast<size_t>(k), BFloat16(1.0F));
@@ -254,15 +242,16 @@ TEST(Gemm, PairsOfSpecialNumbers) {
 TEST(GemmDeathTest, OtherSettingsAreRefused) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto ask = [] {
-    setenv("PLIMSOLL_BF16_DOT", "yes", 1);
+    setenv("PLIMSOLL_BF16", "yes", 1);
     try {
-      uses_bfloat16_dot();
+      bfloat16_products();
     } catch (const ValueError& e) {
       std::fprintf(stderr, "%s", e.what());
       std::_Exit(3);
     }
   };
-  EXPECT_EXIT(ask(), testing::ExitedWithCode(3), "PLIMSOLL_BF16_DOT: neither 0 nor 1: yes");
+  EXPECT_EXIT(ask(), testing::ExitedWithCode(3),
+              "PLIMSOLL_BF16: neither widened, dot nor tiles: yes");
 }
 
 // Some in rounds that all threads share, some in tiles, and 1100 x 300 in either by their number.
