@@ -238,7 +238,7 @@ int64_t dense_workspace(const DenseConv& conv, DType dtype) {
                               : visit_floating("conv2d", dtype, [&]<class T>() {
                                   return workspace_of<Compute<T>>(conv);
                                 });
-  // As much whether the processor multiplies pairs or not: a plan does not depend on it.
+  // As much whichever way the processor multiplies: a plan does not depend on it.
   return can_be_pairs(conv, dtype) ? std::max(widened, workspace_of<BFloat16Pair>(conv)) : widened;
 }
 

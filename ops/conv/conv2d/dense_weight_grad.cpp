@@ -179,7 +179,7 @@ bool suits_product(const ConvSizes& s) { return s.is_product() && s.o * s.c >= k
 
 }  // namespace
 
-// As much whether the processor multiplies pairs or not: a plan does not depend on it.
+// As much whichever way the processor multiplies: a plan does not depend on it.
 int64_t dense_weight_grad_workspace(const ConvSizes& s, DType dtype) {
   if (suits_product(s)) return gemm_16_bit_bytes(dtype, s.o, s.c, s.n * s.h * s.w);
   const int64_t direct = visit_floating("conv2d_weight_grad", dtype, [&]<class T>() {
