@@ -1,5 +1,5 @@
 // The floating types of 16 bits: storage, computed in f32. It includes no other header of the
-// engine, so that kernels of either device can.
+// engine, so that kernels of either device can read it.
 //
 //   Half h(0.1f);
 //   float wide = static_cast<float>(h);   // 0.0999755859

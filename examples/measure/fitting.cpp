@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kSecondsEach = 2e-4;   // of a search from scratch, for each instruction
 constexpr double kMostTimes = 2;        // the step without recompute: more is not worth its memory
-constexpr double kPart = 0.2;           // of them, for a batch like another,
 constexpr int64_t kManyExamples = 256;  // of which one more or less is no matter
 constexpr double kAnother = 8;  // times as large, a batch can begin with what was found for another
 
@@ -48,6 +47,14 @@ train::Objective objective_of(const nn::Module& model) {
       return packed->decoder().loss(y, labels);
     };
   return objective;
+}
+
+Fit fit_of(const PlannedProgram& planned, int64_t batch, const Lanes& lanes) {
+  return {.batch = batch,
+          .bytes = planned.plan.total_bytes() + planned.plan.result_bytes,
+          .seconds = lanes.seconds,
+          .lanes = lanes,
+          .at_peak = planned.plan.at_peak};
 }
 
 }  // namespace
@@ -99,14 +106,6 @@ Lanes predicted(const Program& program, const FitOptions& options) {
   for (const Instruction& instruction : program.instructions)
     seconds.push_back(modelled_seconds(instruction, options.speed));
   return two_lanes(program, seconds, options.link);
-}
-
-Fit FitSearch::fit_of(const PlannedProgram& planned, int64_t batch, const Lanes& lanes) const {
-  return {.batch = batch,
-          .bytes = planned.plan.total_bytes() + planned.plan.result_bytes,
-          .seconds = lanes.seconds,
-          .lanes = lanes,
-          .at_peak = planned.plan.at_peak};
 }
 
 const Program& FitSearch::program_for(int64_t batch) {

@@ -107,7 +107,6 @@ class FitSearch {
  private:
   std::optional<Fit> fit(int64_t batch, int64_t bytes, Recomputing recomputing);
   int64_t least_bytes(Recomputing recomputing);  // of one example
-  Fit fit_of(const PlannedProgram& planned, int64_t batch, const Lanes& lanes) const;
   const Program& program_for(int64_t batch);
   const PlannedProgram& without_budget(int64_t batch);
   const BudgetPlanner& planner_for(int64_t batch);

@@ -10,14 +10,6 @@ constexpr int64_t kTilePairs = kTileTerms / 2;
 constexpr int64_t kTileRow = kTileLines * 4;                // bytes
 constexpr int64_t kRightBytes = 384 * 2 * TileCut::kTerms;  // of packed columns
 
-using Words = Vector<uint32_t>;
-
-// Numbers as bfloat16, each in the low half of a word.
-Words bits_of(const BFloat16* from) {
-  return widen_lanes<Words>(load<Alongside<uint16_t, Words>>(from));
-}
-Words bits_of(const float* from) { return bfloat16_of_float<Words>(load<Vector<float>>(from)); }
-
 // A line of up to 32 terms as bfloat16.
 void copy_terms(const BFloat16* from, int64_t n, BFloat16* to) {
   std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(n) * 2);
@@ -46,14 +38,13 @@ template <class T>
 void interleave_terms(const MatrixRef<T>& x, int64_t lines, int64_t terms, uint32_t* to) {
   for (int64_t term = 0; term < kTileTerms; term += 2, to += kTileLines) {
     const T *const even = x.data + term * x.col_stride, *const odd = even + x.col_stride;
+    auto* const pairs = reinterpret_cast<BFloat16Pair*>(to);
     if (lines == kTileLines && term + 1 < terms) {
-      for (int64_t i = 0; i < kTileLines; i += kLanes<uint32_t>)
-        store(to + i, bits_of(even + i) | bits_of(odd + i) << 16);
+      interleave(even, odd, kTileLines, pairs);
     } else {
-      const auto bits = [](T x) { return uint32_t{BFloat16(static_cast<float>(x)).bits}; };
       for (int64_t i = 0; i < kTileLines; ++i)
-        to[i] = (i < lines && term < terms ? bits(even[i]) : 0) |
-                (i < lines && term + 1 < terms ? bits(odd[i]) << 16 : 0);
+        pairs[i] = {i < lines && term < terms ? BFloat16(even[i]) : BFloat16(),
+                    i < lines && term + 1 < terms ? BFloat16(odd[i]) : BFloat16()};
     }
   }
 }

@@ -108,8 +108,9 @@ void store_sums(const float* sums, int64_t n, const T* add, C* to) {
   for (; j < n; ++j) to[j] = narrow<C>(add ? sums[j] + static_cast<float>(add[j]) : sums[j]);
 }
 
-// C = A B, each row plus `bias` [n] where there is one, or C += A B. A and B are of bfloat16 or of
-// f32, which is rounded to it; C of either. The order of each sum depends on k alone.
+// C = A B, each row plus `bias` [n] where there is one, or C += A B, without a bias. A [m, k] and
+// B [k, n] are of bfloat16 or of f32, which is rounded to it; C [m, n], whose rows are c_stride
+// elements apart, is of either. The order of each sum depends on k alone.
 template <class A, class B, class C>
 void gemm_tiles(int64_t m, int64_t n, int64_t k, const MatrixRef<A>& a, const MatrixRef<B>& b,
                 const BFloat16* bias, C* c, int64_t c_stride, Store store = Store::overwrite);

@@ -17,16 +17,20 @@ constexpr int64_t elements_in(int64_t terms) {
   return pieces(terms, kTermsPerElement<E>);
 }
 
-// to[i] = {even[i], odd[i]}.
-inline void interleave(const BFloat16* even, const BFloat16* odd, int64_t n, BFloat16Pair* to) {
+// to[i] = {even[i], odd[i]}, of bfloat16 or of f32, which is rounded.
+template <class T>
+void interleave(const T* even, const T* odd, int64_t n, BFloat16Pair* to) {
   using Words = Vector<uint32_t>;
   constexpr int64_t lanes = kLanes<uint32_t>;
-  const auto words = [](const BFloat16* from) {
-    return widen_lanes<Words>(load<Alongside<uint16_t, Words>>(from));
+  const auto words = [](const T* from) {
+    if constexpr (std::is_same_v<T, BFloat16>)
+      return widen_lanes<Words>(load<Alongside<uint16_t, Words>>(from));
+    else
+      return bfloat16_of_float<Words>(load<Vector<float>>(from));
   };
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) store(to + i, words(even + i) | words(odd + i) << 16);
-  for (; i < n; ++i) to[i] = {even[i], odd[i]};
+  for (; i < n; ++i) to[i] = {BFloat16(even[i]), BFloat16(odd[i])};
 }
 
 // Rows of `terms` terms. An odd number of them gets a zero. `scratch` has room for all pairs.

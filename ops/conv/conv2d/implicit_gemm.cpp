@@ -67,13 +67,6 @@ class Windows {
     const int64_t row = window / win_.w.out;
     return {row / win_.h.out, row % win_.h.out, window % win_.w.out};
   }
-  void next(Place& place) const {
-    if (++place.col < win_.w.out) return;
-    place.col = 0;
-    if (++place.row < win_.h.out) return;
-    place.row = 0;
-    ++place.image;
-  }
 
  private:
   // Of neighbouring windows from `at` on the n elements of a run from number `first` on: pixels of

@@ -1,6 +1,6 @@
 // Convolutions of bfloat16 on the tile unit, as matrix products: a row is what a window reads, tap
-// by tap. The matrix (im2col) is never there: its rows are gathered where a block of the product
-// needs them.
+// by tap. The matrix (im2col) is never there: its rows are read in the image, or gathered where a
+// block of the product needs them.
 //
 //   y[window, output]  = sum over the terms of a window of window[term] * filter[output, term]
 //   dw[output, term]   = sum over all windows of dy[window, output] * window[term]
