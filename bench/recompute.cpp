@@ -142,11 +142,13 @@ void print_table(const Subject& subject, const Options& options) {
   instruction_costs(keep, CostModel::measured);  // once: planning is timed without
   const auto start = std::chrono::steady_clock::now();
   const BudgetPlanner planner = budget_planner(keep, {});
-  planner.smallest();  // the search
-  planner.plan_within(planner.largest() -
-                      kGranule);  // in which all that it found is placed and priced
+  planner.plan_within((planner.smallest() + planner.largest()) / 2);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  // As a program has it that asks for one budget.
+  const auto plan_within = [&](int64_t bytes) {
+    return budget_planner(keep, {}).plan_within(bytes);
+  };
   const PlannedProgram keeps = planner.plan_within(planner.largest());
   const Plan& all = keeps.plan;
   const double base = planner.keep_seconds();
@@ -157,7 +159,7 @@ void print_table(const Subject& subject, const Options& options) {
   for (const double ratio : options.ratios) {
     const auto arena = static_cast<int64_t>(ratio * static_cast<double>(all.arena_bytes));
     try {
-      const PlannedProgram planned = planner.plan_within(outside + arena);
+      const PlannedProgram planned = plan_within(outside + arena);
       const Recompute& r = planned.plan.recompute;
       const auto percent = [&](double seconds) { return 100 * seconds / base; };
       std::printf("  at %.2f: again %5.1f %%", ratio, percent(r.repeated_seconds));
@@ -180,7 +182,7 @@ void print_table(const Subject& subject, const Options& options) {
     std::fflush(stdout);
   }
   const auto beside = [&](const std::string& what, int64_t arena, double added) {
-    const Recompute ours = planner.plan_within(outside + arena).plan.recompute;
+    const Recompute ours = plan_within(outside + arena).plan.recompute;
     std::printf("  %-22s at %.2f: +%5.1f %%, ours there +%5.1f %%\n", what.c_str(),
                 static_cast<double>(arena) / static_cast<double>(all.arena_bytes), 100 * added,
                 100 * ours.added_seconds / base);

@@ -15,6 +15,9 @@ constexpr int64_t kLike = 5;  // a planner like another makes do with so many-th
 constexpr int64_t kLikeSmallest = 4;   // and with so many-th of that for its smallest
 constexpr int64_t kSoon = 30'000'000;  // steps for the smallest: 0.3 s,
 constexpr int64_t kSmallest = 20;      // or so many-th of the effort
+constexpr int64_t kEnough = 8;         // and so many-th at least for each size that is asked for
+constexpr int kTries = 3;              // sizes that are searched for a budget
+constexpr double kDear = 0.1;          // of a step: who pays more is told what more memory costs
 
 // The effort of one search out of so many.
 recompute::SearchOptions search_options(const BudgetOptions& options, size_t searches) {
@@ -91,9 +94,7 @@ BudgetPlanner::Priced::Priced(const Order& of, std::vector<Cost> given)
     std::ranges::move(own.points, std::back_inserter(starts));
   }
   effort_left = options.effort;
-  options.effort /= recompute::kLadder;
-  effort_left -= options.effort;
-  points = recompute::improve(timeline, options, starts);
+  points = recompute::evaluate(starts, timeline);
 }
 
 // It can cost more than another that needs as little but lies less densely.
@@ -104,10 +105,10 @@ void BudgetPlanner::Priced::add_least() const {
   points.push_back({least.peak, cost, least.choices});
 }
 
-// The first budget that is asked for gets most of what is left, the next most of the rest.
+// The first size that is asked for gets most of what is left, the next most of the rest.
 void BudgetPlanner::Priced::improve_at(int64_t peak) const {
   recompute::SearchOptions options = order->search;
-  options.effort = effort_left / 4 * 3;
+  options.effort = std::max(effort_left / 4 * 3, options.effort / kEnough);
   effort_left -= options.effort;
   const recompute::Timeline timeline(recompute::problem_of(order->program, each(costs, kFarthest)));
   for (recompute::Point& point : recompute::improve_at(peak, timeline, options, points)) {
@@ -221,6 +222,33 @@ std::pair<const BudgetPlanner::Priced*, size_t> BudgetPlanner::cheapest(int64_t 
   return best;
 }
 
+size_t BudgetPlanner::Priced::cheapest_at(int64_t peak) const {
+  size_t best = points.size();
+  for (size_t k = 0; k < points.size(); ++k)
+    if (points[k].peak <= peak && (best == points.size() || points[k].cost < points[best].cost))
+      best = k;
+  return best;
+}
+
+// When a plan is placed, something is lost between buffers, of a better one about as much: where
+// it is too much, a plan is searched that takes so much less.
+std::pair<const BudgetPlanner::Priced*, size_t> BudgetPlanner::search_within(int64_t budget) const {
+  auto [best, point] = cheapest(budget);
+  if (!best) {
+    for (const Priced& order : priced()) order.add_least();
+    std::tie(best, point) = cheapest(budget);
+  }
+  const int64_t room = budget - outside_;
+  for (int tries = 0; tries < kTries; ++tries) {
+    const int64_t lost = best->estimate(point).arena_bytes - best->points[point].peak;
+    const int64_t size = room - std::max<int64_t>(lost, 0);
+    best->improve_at(size);
+    point = best->cheapest_at(size);
+    if (point == best->points.size() || best->estimate(point).arena_bytes <= room) break;
+  }
+  return {best, cheapest(*best, budget)};
+}
+
 PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) const {
   const int64_t budget = asked - elsewhere;
   if (largest() <= budget) {  // there is nothing to search for
@@ -233,15 +261,7 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
                       " bytes, and the smallest plan found takes ", smallest() + elsewhere,
                       " with the results of the run before. Allow that many, search longer, or "
                       "take a smaller batch or 16-bit precision.");
-  auto [best, best_point] = cheapest(budget);
-  if (!best) {
-    for (const Priced& order : priced()) order.add_least();
-    std::tie(best, best_point) = cheapest(budget);
-  }
-  // What is lost between buffers when a plan is placed will be lost of better ones too.
-  const int64_t gaps = best->estimate(best_point).arena_bytes - best->points[best_point].peak;
-  best->improve_at(budget - outside_ - std::max<int64_t>(gaps, 0));
-  best_point = cheapest(*best, budget);
+  const auto [best, best_point] = search_within(budget);
   const Program& program = best->order->program;
   PlannedProgram planned{
       recompute::rewrite(program, best->order->schedule(best->points[best_point])), {}};
@@ -260,17 +280,18 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
                             // None is searched for where all can be kept, so it counts as nothing.
                             .added_seconds = std::max(0.0, added_seconds(*best, best_point)),
                             .least_repeated_seconds = bound};
-  // Near the smallest memory the frontier is steep.
-  const auto [other, point] = cheapest(budget + asked / 20);
-  const double added = std::max(0.0, added_seconds(*other, point));
-  if (added < planned.plan.recompute.added_seconds / 2) {
-    planned.plan.recompute.larger_budget =
-        outside_ + other->estimate(point).arena_bytes + elsewhere;
-    planned.plan.recompute.larger_added_seconds = added;
+  // Near the smallest memory a little more saves much.
+  Recompute& cost = planned.plan.recompute;
+  if (cost.added_seconds > kDear * cost.step_seconds) {
+    const auto [other, point] = search_within(budget + asked / 20);
+    const double added = std::max(0.0, added_seconds(*other, point));
+    if (added < cost.added_seconds / 2) {
+      cost.larger_budget = outside_ + other->estimate(point).arena_bytes + elsewhere;
+      cost.larger_added_seconds = added;
+    }
   }
-  for (const Cost& cost : best->costs)
-    planned.plan.recompute.cores_of_others =
-        std::max(planned.plan.recompute.cores_of_others, cost.others);
+  for (const Cost& each : best->costs)
+    cost.cores_of_others = std::max(cost.cores_of_others, each.others);
   return planned;
 }
 

@@ -7,10 +7,10 @@
 //   planned.plan.total_bytes()                  // <= 300 MiB - the results of the run before
 //   planned.plan.recompute.added_seconds        // what it costs
 //
-// Plans for all budgets are searched at once (recompute/search.h), and the smallest that was found
-// is known: planner.smallest() works, one granule less is refused. In each order of the
-// instructions it is searched for 0.3 s, or a twentieth of the order's effort if that is more, so
-// that what is not possible is refused soon. What is asked for is then searched by itself, so that
+// The smallest plan that was found is known (recompute/search.h): planner.smallest() works, one
+// granule less is refused. In each order of the instructions it is searched for 0.3 s, or a
+// twentieth of the order's effort if that is more, so that what is not possible is refused soon.
+// What is asked for is then searched by itself, and what was found for budgets before it is kept:
 // a budget never costs more time than a smaller one that was asked for before. One thread at a
 // time.
 //
@@ -91,8 +91,9 @@ class BudgetPlanner {
       double seconds = 0, repeated = 0;  // of the whole step, of what runs again
     };
     const Estimate& estimate(size_t point) const;
-    void improve_at(int64_t peak) const;  // adds points of this size
-    void add_least() const;               // the order's least() too
+    void improve_at(int64_t peak) const;     // adds points of this size
+    size_t cheapest_at(int64_t peak) const;  // before it is placed; none: the number of points
+    void add_least() const;                  // the order's least() too
 
     const Order* order;
     std::vector<Cost> costs;  // of each instruction
@@ -109,6 +110,8 @@ class BudgetPlanner {
   size_t cheapest(const Priced& order, int64_t budget) const;
   // Of all orders; nullptr where none has a plan within it.
   std::pair<const Priced*, size_t> cheapest(int64_t budget) const;
+  // The same after a search for this budget, within which there is a plan.
+  std::pair<const Priced*, size_t> search_within(int64_t budget) const;
 
   std::deque<Order> orders_;
   Costs costs_;

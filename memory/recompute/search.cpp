@@ -7,15 +7,14 @@ namespace plimsoll::recompute {
 namespace {
 
 constexpr size_t kDescents = 6;
+constexpr int64_t kRungs = 64;         // of a descent, from keeping all to nothing
 constexpr int kPrunes = 6;             // of a random repair
 constexpr double kNoise = 1.2;         // of the random repairs
-constexpr double kLittleNoise = 0.3;   // of half of them at one target
+constexpr double kLittleNoise = 0.3;   // of half of them at one size
 constexpr double kHeat = 0.002;        // of a step: what is taken though it costs more
 constexpr double kWorthPruning = 1.3;  // times the cost that is to be beaten
-constexpr int kTriesLower = 2500;      // without a gain: of the search for the smallest peak,
-constexpr int kTries = 15;             // and at a target in one sweep
+constexpr int kTriesLower = 2500;      // without a gain, of the search for the smallest peak
 constexpr size_t kFew = 8;             // plans that it begins with where it has one aim
-constexpr int kSweeps = 8;             // without a gain
 constexpr double kGain = 1 - 1e-12;    // what counts as less
 constexpr int kBlocked = 20;           // gaps that are kept one by one, for a textbook's plan
 
@@ -43,9 +42,8 @@ class Search {
     return {std::move(frontier_), options_.effort - evictor_.steps()};
   }
 
-  Frontier improve(const Frontier& starts) {
-    const int64_t highest = begin_with(starts);
-    if (timeline_.gaps() > 0 && highest > 0) sweep(frontier_.front().peak, highest);
+  Frontier evaluate(const Frontier& starts) {
+    begin_with(starts);
     return std::move(frontier_);
   }
 
@@ -65,18 +63,9 @@ class Search {
   }
 
  private:
-  // Returns the peak of keeping all.
-  int64_t begin_with(const Frontier& starts) {
-    const int64_t highest = keep_all().outcome.peak;
+  void begin_with(const Frontier& starts) {
+    keep_all();
     for (const Point& start : starts) add(evictor_.evaluate(start.choices));
-    return highest;
-  }
-
-  int64_t target_of(int level, int64_t lowest, int64_t highest) const {
-    const double ratio = static_cast<double>(highest) / static_cast<double>(lowest);
-    const auto target =
-        static_cast<double>(lowest) * std::pow(ratio, static_cast<double>(level) / options_.levels);
-    return level == 0 ? lowest : static_cast<int64_t>(target);
   }
 
   Candidate keep_all() {
@@ -88,7 +77,7 @@ class Search {
 
   // Greedily below one target after another, until nothing more can go.
   void evict_in_rungs(Candidate candidate, int64_t highest, int64_t effort) {
-    const int64_t rung = std::max<int64_t>(highest / (2 * options_.levels), 1);
+    const int64_t rung = std::max<int64_t>(highest / kRungs, 1);
     while (evictor_.steps() < effort &&
            evictor_.reduce(candidate,
                            candidate.outcome.peak - std::min(rung, candidate.outcome.peak), 0,
@@ -108,23 +97,6 @@ class Search {
       if (!evictor_.reduce(next, frontier_.front().peak - 1, kNoise, random_)) continue;
       add(next);
       idle = 0;
-    }
-  }
-
-  // Up and down the ladder of targets, a few tries at each. Upwards what was found with less memory
-  // is where the search begins with more; downwards it begins with what takes more memory, brought
-  // below, even where that costs more than what is known: it is different.
-  void sweep(int64_t lowest, int64_t highest) {
-    if (lowest == highest) return;
-    bool up = true;
-    for (int idle = 0; idle < kSweeps && evictor_.steps() < options_.effort; ++idle, up = !up) {
-      const int64_t begin = evictor_.steps(), effort = options_.effort - begin;
-      for (int k = 0; k < options_.levels && evictor_.steps() < options_.effort; ++k) {
-        const int level = up ? k : options_.levels - 1 - k;
-        if (improve(target_of(level, lowest, highest), !up,
-                    begin + effort / options_.levels * (k + 1)))
-          idle = -1;
-      }
     }
   }
 
@@ -167,32 +139,6 @@ class Search {
     return std::ranges::upper_bound(frontier_, target, {}, &Point::peak);
   }
 
-  // Says whether the target costs less than before.
-  bool improve(int64_t target, bool from_above, int64_t effort) {
-    const auto above = first_above(target);
-    const double before = std::prev(above)->cost;
-    Candidate current = evictor_.evaluate(std::prev(above)->choices);
-    if (from_above && above != frontier_.end()) {
-      Candidate next = evictor_.evaluate(above->choices);
-      if (evictor_.reduce(next, target, kNoise, random_)) current = std::move(next);
-    }
-    evictor_.prune(current, target);
-    add(current);
-    for (int idle = 0; idle < kTries && evictor_.steps() < effort && current.outcome.cost > 0;
-         ++idle) {
-      Candidate next = evictor_.evaluate(disturbed(current.choices));
-      if (!evictor_.reduce(next, target, kNoise, random_)) continue;
-      if (next.outcome.cost < kWorthPruning * current.outcome.cost)
-        evictor_.prune(next, target, kPrunes);
-      if (next.outcome.cost < current.outcome.cost * kGain) {
-        idle = 0;
-        add(next);
-      }
-      if (next.outcome.cost <= current.outcome.cost) current = std::move(next);
-    }
-    return std::prev(first_above(target))->cost < before * kGain;
-  }
-
   // One more gap is evicted, or a few evicted ones are kept again: neighbours in time, or any.
   Choices disturbed(Choices choices) {
     std::vector<int> evicted;
@@ -230,7 +176,7 @@ class Search {
   }
 
   const Timeline& timeline_;
-  const SearchOptions& options_;
+  SearchOptions options_;
   Evictor evictor_;
   std::mt19937_64 random_;
   Frontier frontier_;
@@ -340,8 +286,8 @@ Descent descend_from(const Frontier& starts, const Timeline& timeline,
   return Search(timeline, options).descend_from(starts, 0);
 }
 
-Frontier improve(const Timeline& timeline, const SearchOptions& options, const Frontier& starts) {
-  return Search(timeline, options).improve(starts);
+Frontier evaluate(const Frontier& starts, const Timeline& timeline) {
+  return Search(timeline, {}).evaluate(starts);
 }
 
 Frontier improve_at(int64_t peak, const Timeline& timeline, const SearchOptions& options,
@@ -355,17 +301,8 @@ Frontier search_at(int64_t peak, const Timeline& timeline, const SearchOptions& 
   part.effort = lowest.effort_left;
   if (lowest.points.front().peak > peak)
     lowest = Search(timeline, part).descend_from(lowest.points, peak);
-  part.effort = lowest.effort_left / kLadder;
-  const Frontier ladder = improve(timeline, part, lowest.points);
-  part.effort = lowest.effort_left - part.effort;
-  return improve_at(peak, timeline, part, ladder);
-}
-
-Frontier search(const Timeline& timeline, const SearchOptions& options) {
-  const Descent lowest = descend(timeline, options);
-  SearchOptions rest = options;
-  rest.effort = lowest.effort_left;
-  return improve(timeline, rest, lowest.points);
+  part.effort = lowest.effort_left;
+  return improve_at(peak, timeline, part, lowest.points);
 }
 
 }  // namespace plimsoll::recompute

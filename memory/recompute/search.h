@@ -1,18 +1,17 @@
 // The search for what to recompute: how little time each size of memory costs.
 //
-//   const Frontier frontier = search(timeline, {.effort = 50'000'000});
+//   const Frontier frontier = search_at(int64_t{300} << 20, timeline, {.effort = 50'000'000});
 //   frontier.front().peak              // the smallest that was found possible
 //   frontier.back().cost               // 0: all is kept, or made again for nothing
 //
-// The whole frontier is made at once, and not a plan for one budget, so that more memory never
-// costs more time and the smallest budget found is known. It starts from keeping all and from
-// the plans of textbooks (a backward pass in segments: Chen et al., "Training Deep Nets with
-// Sublinear Memory Cost", 2016), brings each below a ladder of targets greedily, and improves what
-// it has at each target, up and down the ladder, by a large-neighbourhood search: keep a few gaps
-// again at random, repair, prune, take it if it costs less. For one size of memory the same goes on
-// with simulated annealing: what costs a little more is taken too, less and less often (Kirkpatrick
-// et al., "Optimization by Simulated Annealing", 1983). Effort is counted in ops that are looked
-// at, in a simulation or to say what a gap costs, not in seconds: equal problems give equal plans.
+// It starts from keeping all and from the plans of textbooks (a backward pass in segments: Chen et
+// al., "Training Deep Nets with Sublinear Memory Cost", 2016), and from these evicts greedily, down
+// to the smallest peak. So for each size of memory there is a plan, and the smallest is known. For
+// the size that is asked for the best of them is improved by a large-neighbourhood search: keep a
+// few gaps again at random, repair, prune, take it if it costs less, and less and less often if it
+// costs a little more (simulated annealing: Kirkpatrick et al., "Optimization by Simulated
+// Annealing", 1983). Effort is counted in ops that are looked at, in a simulation or to say what a
+// gap costs, not in seconds: equal problems give equal plans.
 #pragma once
 
 #include "memory/recompute/evict.h"
@@ -21,13 +20,9 @@ namespace plimsoll::recompute {
 
 constexpr double kStepsPerSecond = 1e8;  // ops that are looked at, on a core of 2025
 
-// The ladder gets so many-th of the effort where one size of memory is searched besides.
-constexpr int64_t kLadder = 4;
-
 struct SearchOptions {
   int64_t effort = 50'000'000;  // ops looked at: half a second
-  int levels = 32;     // targets from the smallest peak to the largest
-  bool lowest = true;  // a third of the effort at most goes into the smallest peak
+  bool lowest = true;           // a third of the effort at most goes into the smallest peak
 };
 
 struct Point {
@@ -37,9 +32,7 @@ struct Point {
 };
 using Frontier = std::vector<Point>;  // peaks rise, costs fall
 
-Frontier search(const Timeline& timeline, const SearchOptions& options = {});
-
-// The same in two parts. Down to the smallest peak:
+// Down to the smallest peak.
 struct Descent {
   Frontier points;
   int64_t effort_left = 0;
@@ -49,13 +42,12 @@ Descent descend(const Timeline& timeline, const SearchOptions& options = {});
 // textbooks. All of the effort goes into the smallest peak.
 Descent descend_from(const Frontier& starts, const Timeline& timeline,
                      const SearchOptions& options = {});
-// Better plans at each target, beginning with any choices, those of a search at other costs too:
-// of the points only `choices` are read.
-Frontier improve(const Timeline& timeline, const SearchOptions& options, const Frontier& starts);
-// Better plans for one size of memory alone, with all of the effort.
+// Plans of a search at other costs, at these: of the points only `choices` are read.
+Frontier evaluate(const Frontier& starts, const Timeline& timeline);
+// Better plans for one size of memory, with all of the effort, beginning with any choices.
 Frontier improve_at(int64_t peak, const Timeline& timeline, const SearchOptions& options,
                     const Frontier& starts);
-// The three together, most of the effort for this size of memory.
+// Both together: descend(), and what is left of the effort for this size of memory.
 Frontier search_at(int64_t peak, const Timeline& timeline, const SearchOptions& options = {});
 
 // What textbooks do: the step is cut into segments before the moment with the most bytes alive;

@@ -135,7 +135,8 @@ Verdict check_policy() {
   if (outcome.peak > budget)
     return {false, cat("the peak is ", outcome.peak, " bytes where ", budget, " are allowed")};
   double best = std::numeric_limits<double>::infinity();
-  for (const recompute::Point& point : recompute::search(timeline, {.effort = 5'000'000}))
+  for (const recompute::Point& point :
+       recompute::search_at(budget, timeline, {.effort = 5'000'000}))
     if (point.peak <= budget) best = std::min(best, point.cost);
   const auto percent = [&](double cost) { return two_digits(100 * cost / step) + " %"; };
   return {true, cat("it adds ", percent(outcome.cost), " to the step; the engine's search adds ",

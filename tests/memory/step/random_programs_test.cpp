@@ -15,7 +15,7 @@ namespace {
 using namespace memory_test;
 
 constexpr uint32_t kPrograms = 10'000;
-constexpr recompute::SearchOptions kShort{.effort = 10'000, .levels = 2};
+constexpr recompute::SearchOptions kShort{.effort = 10'000};
 
 // Vectors of a length and programs of a size that depend on the seed.
 struct RandomCase {
@@ -46,7 +46,7 @@ struct RandomCase {
 Program smallest(const Program& program) {
   using namespace recompute;
   const Timeline timeline(problem_of(program, std::vector<double>(program.instructions.size(), 1)));
-  const Frontier frontier = search(timeline, kShort);
+  const Frontier frontier = descend(timeline, kShort).points;
   return rewrite(program, Simulator(timeline).schedule(frontier.front().choices));
 }
 
