@@ -24,7 +24,6 @@
 #include "bench/median.h"
 #include "bench/nets.h"
 #include "core/engine/trace.h"
-#include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/recompute/program.h"
@@ -133,7 +132,7 @@ void print_table(const Subject& subject, const Options& options) {
   const Metas metas{inputs[0].meta(), inputs[1].meta()};
   const auto program = [&](size_t group) {
     subject.checkpoint(group);
-    Program captured = remove_dead(capture(function, metas));
+    Program captured = capture_live(function, metas);
     subject.checkpoint(0);
     return captured;
   };

@@ -10,6 +10,7 @@ Clipped clip_by_global_norm(std::span<const Tensor> grads, double max_norm) {
   const NoGrad scope;
   Clipped result;
   result.norm = global_norm(grads);
+  const MemoryScope memory(MemoryClass::gradient);
   for (const Tensor& grad : grads)
     result.grads.push_back(scale_to_norm(grad, result.norm, max_norm));
   return result;

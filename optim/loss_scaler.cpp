@@ -45,6 +45,7 @@ LossScaler::Unscaled LossScaler::unscale(std::vector<Tensor> grads) const {
   if (!scale_.defined()) return {std::move(grads), {}};
   const NoGrad scope;
   Tensor skip = nonfinite(grads);
+  const MemoryScope memory(MemoryClass::gradient);
   for (Tensor& grad : grads) grad = plimsoll::unscale(grad, scale_);
   return {std::move(grads), std::move(skip)};
 }

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "core/engine/async_read_back.h"
-#include "memory/passes/dead_code.h"
+#include "memory/step/passes.h"
 #include "memory/step/step.h"
 #include "optim/accumulation.h"
 
@@ -136,7 +136,7 @@ class Runner {
   std::vector<Program> capture_all(const Workload& work, optim::Accumulation& window) {
     std::vector<Program> programs;
     for_each_program(work, window, [&](const Metas& inputs) {
-      programs.push_back(remove_dead(capture(function(), inputs)));
+      programs.push_back(capture_live(function(), inputs));
     });
     return programs;
   }

@@ -32,6 +32,12 @@ struct BFloat16 {
 template <class T>
 constexpr bool is_16_bit = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
+// The largest number that rounds to zero where T holds what S computes.
+template <class T, class S>
+constexpr S kRoundsToZero = std::is_same_v<T, Half>       ? S(0x1p-25)
+                            : std::is_same_v<T, BFloat16> ? S(0x1p-134)
+                                                          : S(0);
+
 // The conversions, on the bits of one value (Word: uint32_t, Float: float) or of a vector of them
 // (core/cpu/vector.h): all cases are computed, and each value picks its own.
 

@@ -49,6 +49,15 @@ struct Talk {
   Bits later = 0;  // outputs that are not there when the kernel returns, but after the wait
 };
 
+// An op whose kernel can take relu along (memory/passes/fuse_relu.h), with the bits of both.
+struct WithRelu {
+  const OpDef *op, *grad, *relu, *relu_grad;  // each alone; grad: the kernel of the op's gradient
+  const OpDef* both;  // the op with relu on output 0; all else is as the op has it
+  // The gradient of both: dy is relu's, all else as `grad` has it; then comes input `extra` of op.
+  const OpDef* both_grad;
+  int extra;
+};
+
 struct OpDef {
   const char* name;
   Infer infer;  // shape rule: checks the inputs, names the outputs
@@ -59,6 +68,10 @@ struct OpDef {
   int inplace = -1;         // input whose memory output 0 may take (only the planner does it)
   Bits mutates = 0;         // inputs written in place; such an op has no outputs
   Bits strided = 0;         // inputs read through their strides; all others must be contiguous
+  // Inputs that the kernels take in 16 bits too where the op was applied to f32, and widen as they
+  // read: a captured step then has no copy of them in f32 (memory/passes/widen_late.h).
+  Bits widens = 0;
+  bool casts = false;  // output 0 is input 0 in another type
   // Bytes of scratch, known before the op runs: from a call without addresses, and where each
   // thread needs its own from num_threads() when it is asked. The kernel makes do with what it
   // gets.
@@ -66,7 +79,8 @@ struct OpDef {
   CastRule cast = CastRule::keep;
   // Floating-point operations, where they are many more than elements: a first guess of the cost.
   Flops flops = nullptr;
-  const Talk* talk = nullptr;  // of an op that talks to other ranks
+  const Talk* talk = nullptr;           // of an op that talks to other ranks
+  const WithRelu* with_relu = nullptr;  // of an op and of its gradient
 };
 
 // Shape rule of ops whose output looks like input 0.

@@ -13,7 +13,6 @@
 #include "examples/measure/own_process.h"
 #include "examples/models/cnn_models.h"
 #include "examples/models/transformer_models.h"
-#include "memory/passes/dead_code.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/passes.h"
 #include "ops/ops.h"
@@ -109,7 +108,7 @@ Measured measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   };
   const Metas metas{batch.x.meta(), batch.y.meta(), key.meta()};
   if (c.share != 0) {
-    const BudgetPlanner planner = budget_planner(remove_dead(capture(train, metas)), kPlanning);
+    const BudgetPlanner planner = budget_planner(capture_live(train, metas), kPlanning);
     row.budget_bytes =
         c.share == kSmallest ? planner.smallest() : planner.largest() / 100 * c.share;
     row.refused = !planner.possible(row.budget_bytes);
@@ -143,7 +142,7 @@ Measured measure_here(const Case& c, Device device, int steps, uint64_t seed) {
   // The gradients themselves, in the same mode, with as much recompute as there can be.
   int64_t least = StepOptions::kNoBudget;
   if (c.share != 0)
-    least = budget_planner(remove_dead(capture(differentiate, metas)), kPlanning).smallest();
+    least = budget_planner(capture_live(differentiate, metas), kPlanning).smallest();
   train::Runner gradient_step(differentiate, c.captured, {.budget = least, .planning = kPlanning});
   for (const Tensor& result : gradient_step.run(inputs)) row.digest = digest(result, row.digest);
   return row;

@@ -4,8 +4,10 @@
 
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
+#include "memory/passes/fuse_relu.h"
 #include "memory/passes/gathers.h"
 #include "memory/passes/talk_early.h"
+#include "memory/passes/widen_late.h"
 
 namespace plimsoll {
 namespace {
@@ -58,7 +60,7 @@ bool updates_last(const Program& program) {
 }  // namespace
 
 Program capture_live(const StepFunction& function, const Metas& inputs) {
-  return remove_dead(capture(function, inputs));
+  return remove_dead(widen_late(fuse_relu(remove_dead(capture(function, inputs)))));
 }
 
 BudgetPlanner budget_planner(Program captured, BudgetOptions options, const BudgetPlanner* like) {

@@ -1,7 +1,7 @@
 // The passes of a captured step (passes.cpp lists them in their order). Each is a pure function
 // from Program to Program or to a Plan; here alone they are put together.
 //
-//   const Program captured = capture_live(function, inputs);    // as the function wrote it
+//   const Program captured = capture_live(function, inputs);    // in the order the function has
 //   const PlannedProgram runs = plan_step(captured, {.bytes = int64_t{300} << 20});
 //   Replay(runs.program, runs.plan);
 #pragma once
@@ -11,7 +11,8 @@
 
 namespace plimsoll {
 
-// What is captured of the function, without what nobody reads. Errors: those of capture().
+// What is captured of the function, without what nobody reads, with relu in the kernel before it,
+// and with gradients in the type in which they were made. Errors: those of capture().
 Program capture_live(const StepFunction& function, const Metas& inputs);
 
 struct StepBudget {

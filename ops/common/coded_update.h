@@ -67,11 +67,13 @@ struct CodedUpdate {
 
   static void cpu(const Call& call) {
     if (call.in.size() > kInputs && *call.in.back().as<bool>()) return;
-    visit_floating(F::name, call.in[0].dtype(),
-                   [&]<class T>() { run<T>(call, std::make_index_sequence<kSlots>()); });
+    visit_floating(F::name, call.in[0].dtype(), [&]<class T>() {
+      visit_widened<T>(call.in[1].dtype(),
+                       [&]<class G>() { run<T, G>(call, std::make_index_sequence<kSlots>()); });
+    });
   }
 
-  template <class T, size_t... K>
+  template <class T, class G, size_t... K>
   static void run(const Call& call, std::index_sequence<K...>) {
     using C = Compute<T>;
     const auto& options = call.attrs.as<typename F::Options>();
@@ -84,10 +86,10 @@ struct CodedUpdate {
     parallel_for(coded_blocks(elements), grain_for(kCodedBlock), [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         const int64_t first = b * kCodedBlock, n = std::min(kCodedBlock, elements - first);
-        T p[kCodedBlock]{}, g[kCodedBlock]{};
+        T p[kCodedBlock]{}, g[kCodedBlock]{}, room[kCodedBlock];
         C s[kSlots][kCodedBlock]{};
         std::copy_n(call.in[0].as<T>() + first, n, p);
-        std::copy_n(call.in[1].as<T>() + first, n, g);
+        std::copy_n(widened(call.in[1].as<G>() + first, n, room), n, g);
         (decode_block(*code[K], call.in[4 + 2 * K].as<uint8_t>() + first,
                       call.in[5 + 2 * K].as<float>()[b], n, s[K]),
          ...);
@@ -105,7 +107,8 @@ struct CodedUpdate {
                             .infer = infer,
                             .cpu = cpu,
                             .cuda = coded_update_cuda<F>,
-                            .mutates = bits(0) | (((Bits{1} << 2 * kSlots) - 1) << 4)};
+                            .mutates = bits(0) | (((Bits{1} << 2 * kSlots) - 1) << 4),
+                            .widens = bits(1)};
 };
 
 template <class F>

@@ -26,6 +26,7 @@
 #include "ops/common/expect.h"
 #include "ops/common/random_rounding.h"
 #include "ops/common/step_count.h"
+#include "ops/common/widened.h"
 #include "ops/pointwise/copy/copy.h"
 
 namespace plimsoll {
@@ -71,11 +72,13 @@ struct Update {
 
   static void cpu(const Call& call) {
     if (call.in.size() > 4 + kSlots && *call.in.back().as<bool>()) return;
-    visit_floating(F::name, call.in[0].dtype(),
-                   [&]<class T>() { run<T>(call, std::make_index_sequence<kSlots>()); });
+    visit_floating(F::name, call.in[0].dtype(), [&]<class T>() {
+      visit_widened<T>(call.in[1].dtype(),
+                       [&]<class G>() { run<T, G>(call, std::make_index_sequence<kSlots>()); });
+    });
   }
 
-  template <class T, size_t... K>
+  template <class T, class G, size_t... K>
   static void run(const Call& call, std::index_sequence<K...>) {
     using C = Compute<T>;
     const auto& options = call.attrs.as<typename F::Options>();
@@ -83,19 +86,21 @@ struct Update {
     const typename F::template Step<C> step(options, read_scalar(call.in[3]), t);
     const RandomRounding rounding = random_rounding(options, t);
     T* param = call.in[0].as<T>();
-    const T* grad = call.in[1].as<T>();
+    const G* grad = call.in[1].as<G>();
     const std::array<C*, kSlots> slots{call.in[4 + K].template as<C>()...};
     parallel_for(count(call.in[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+      T room[kBlock];
       for (int64_t i = begin; i < end; i += kBlock) {
-        if (i + kBlock <= end) {
-          run_block(step, rounding, i, param + i, grad + i, (slots[K] + i)...);
+        const auto rest = std::min(kBlock, end - i);
+        const T* const from = widened(grad + i, rest, room);
+        if (rest == kBlock) {
+          run_block(step, rounding, i, param + i, from, (slots[K] + i)...);
           continue;
         }
-        const auto rest = static_cast<size_t>(end - i);
         T p[kBlock]{}, g[kBlock]{};
         C s[kSlots + 1][kBlock]{};
         std::copy_n(param + i, rest, p);
-        std::copy_n(grad + i, rest, g);
+        std::copy_n(from, rest, g);
         (std::copy_n(slots[K] + i, rest, s[K]), ...);
         run_block(step, rounding, i, p, g, s[K]...);
         std::copy_n(p, rest, param + i);
@@ -142,7 +147,8 @@ struct Update {
                             .infer = infer,
                             .cpu = cpu,
                             .cuda = update_cuda<F>,
-                            .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4)};
+                            .mutates = bits(0) | (((Bits{1} << kSlots) - 1) << 4),
+                            .widens = bits(1)};
 };
 
 template <class F, class... Slots>

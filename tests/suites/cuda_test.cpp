@@ -7,6 +7,8 @@
 #include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda.h"
 #include "core/engine/trace.h"
+#include "memory/passes/widen_late.h"
+#include "memory/step/passes.h"
 #include "ops/ops.h"
 #include "tests/suites/suite.h"
 
@@ -196,7 +198,7 @@ void compare_devices(const OpCase& c, DType dtype) {
   Metas metas;
   for (const Tensor& x : inputs) metas.push_back(x.meta());
   const Program program =
-      capture([&](std::span<const Tensor> in) { return outputs_and_gradients(c, in); }, metas);
+      capture_live([&](std::span<const Tensor> in) { return outputs_and_gradients(c, in); }, metas);
   Comparison(program, inputs, tolerance_of(dtype) * c.tolerance);
 }
 
@@ -270,6 +272,35 @@ TEST(CudaUpdates, AreLeftOutWhereSkipIsTrue) {
         },
         metas);
     Comparison(program, inputs, 1e-6);
+  }
+}
+
+// What was captured in f32 and is read in 16 bits (memory/passes/widen_late.h).
+TEST(CudaWidens, AsTheCpuDoes) {
+  if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
+  const Shape shape{3, 167};
+  const Tensor step = Tensor::of<int64_t>({2}, {}), rate = full({}, 0.1), scale = full({}, 4);
+  const Tensor weight = full({}, 0.3, {.dtype = DType::f64}), part = Tensor::of<int64_t>({0}, {1});
+  std::vector<Tensor> held;
+  for (uint64_t k = 0; k < 5; ++k) held.push_back(uniform(shape, 0, 1, k + 1));
+  std::vector<CodedSlot> coded;
+  for (int k = 0; k < 2; ++k)
+    coded.push_back({clone(zeros(shape, {.dtype = DType::u8})), clone(zeros({2}))});
+  const StepFunction f = [&](std::span<const Tensor> in) {
+    const NoGrad scope;
+    const std::vector<Tensor> g{cast(in[0], DType::f32)};
+    sgd_update(held[0], g[0], held[1], step, rate, {.momentum = 0.9});
+    adam8_update(held[2], g[0], coded[0], coded[1], step, rate);
+    accumulate(held[3], g[0], weight, weight, {.first = true});
+    accumulate_tree(std::array{held[4]}, g[0], weight, part, {});
+    return std::vector{global_norm(g), scale_to_norm(g[0], full({}, 3), 1), nonfinite(g),
+                       unscale(g[0], scale), sums_of_squares(g, 64)};
+  };
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    const Tensor x = cast(normal(shape, 0, 1, 9), dtype);
+    const Program captured = capture(f, std::array{x.meta()}), program = widen_late(captured);
+    EXPECT_EQ(program.instructions.size() + 1, captured.instructions.size());  // no cast
+    Comparison(program, std::array{x}, 1e-5);
   }
 }
 

@@ -7,7 +7,7 @@
 #include "core/cpu/copy.h"
 #include "core/cpu/parallel.h"
 #include "core/engine/trace.h"
-#include "memory/passes/dead_code.h"
+#include "memory/step/passes.h"
 #include "memory/step/step.h"
 #include "ops/ops.h"
 #include "tests/suites/suite.h"
@@ -146,7 +146,7 @@ class Interpreter {
 Program captured_case(const OpCase& c, std::span<const Tensor> inputs) {
   Metas metas;
   for (const Tensor& x : inputs) metas.push_back(x.meta());
-  return capture(whole_case(c), metas);
+  return capture_live(whole_case(c), metas);
 }
 
 void expect_same_views(const View& a, const View& b, const char* what) {
@@ -174,10 +174,7 @@ TEST(Coverage, EveryOpHasACase) {
   for (const SuiteParam& param : all_cases()) {
     const OpCase& c = param.op_case;
     const std::vector<Tensor> inputs = make_inputs(c, c.dtypes.front());
-    Metas metas;
-    for (const Tensor& x : inputs) metas.push_back(x.meta());
-    for (const Instruction& i : capture(whole_case(c), metas).instructions)
-      reached.insert(i.op->name);
+    for (const Instruction& i : captured_case(c, inputs).instructions) reached.insert(i.op->name);
     std::vector<Tensor> leaves;  // view ops leave no instruction, but a node on the tape
     for (const Tensor& x : inputs) leaves.push_back(is_floating(x.dtype()) ? x.require_grad() : x);
     std::vector<std::shared_ptr<Node>> pending;

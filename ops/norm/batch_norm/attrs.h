@@ -20,4 +20,7 @@ struct Rows {
 };
 Rows rows_of(const Shape& shape);
 
+extern const OpDef running_stats_op;
+extern const WithRelu with_relu;
+
 }  // namespace plimsoll::batch_norm_detail

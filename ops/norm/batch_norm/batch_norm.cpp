@@ -2,18 +2,21 @@
 
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
+#include "ops/common/pointwise.h"
 #include "ops/common/reduce_axes.h"
 #include "ops/norm/batch_norm/attrs.h"
 #include "ops/norm/common/rows.h"
 #include "ops/pointwise/arithmetic/arithmetic.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/pointwise/math/math.h"
+#include "ops/pointwise/relu/formulas.h"
 
 namespace plimsoll {
 
 PLIMSOLL_CUDA_KERNEL(batch_norm_cuda);
 PLIMSOLL_CUDA_KERNEL(batch_norm_grad_cuda);
-PLIMSOLL_CUDA_KERNEL(update_running_stats_cuda);
+PLIMSOLL_CUDA_KERNEL(batch_norm_relu_cuda);
+PLIMSOLL_CUDA_KERNEL(batch_norm_relu_grad_cuda);
 
 batch_norm_detail::Rows batch_norm_detail::rows_of(const Shape& shape) {
   Rows r{1, shape.back()};
@@ -74,7 +77,33 @@ void combine(std::span<std::byte> scratch, const Rows& r) {
   });
 }
 
-template <class T>
+// (x - mean - tail) / sqrt(variance + eps) of W vectors of channels, from c.
+template <class V, int W>
+struct Normal {
+  V mean[W], tail[W], inverse[W];
+  template <class S>
+  Normal(const S* of_mean, const S* of_tail, const S* of_inverse, int64_t c) {
+    for (int w = 0; w < W; ++w) {
+      mean[w] = load_column<V>(of_mean + c, w), tail[w] = load_column<V>(of_tail + c, w);
+      inverse[w] = load_column<V>(of_inverse + c, w);
+    }
+  }
+  V of(V x, int w) const { return (x - mean[w] - tail[w]) * inverse[w]; }
+};
+
+// gamma normal + beta of the same channels.
+template <class V, int W>
+struct Affine {
+  V scale[W], shift[W];
+  template <class S>
+  Affine(const S* gamma, const S* beta, int64_t c) {
+    for (int w = 0; w < W; ++w)
+      scale[w] = load_column<V>(gamma + c, w), shift[w] = load_column<V>(beta + c, w);
+  }
+  V of(V normal, int w) const { return normal * scale[w] + shift[w]; }
+};
+
+template <class T, bool relu>
 void forward_typed(const Call& call, double eps) {
   using S = Compute<T>;
   const Rows r = rows_of(call.in[0].shape());
@@ -99,28 +128,38 @@ void forward_typed(const Call& call, double eps) {
   }
   parallel_for(r.rows, chunk_rows(r), [=](int64_t begin, int64_t end) {
     by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
-      V m[W], t[W], inv[W], scale[W], shift[W];
-      for (int w = 0; w < W; ++w) {
-        m[w] = load_column<V>(mean + c, w), t[w] = load_column<V>(tail + c, w);
-        inv[w] = load_column<V>(inverse_std + c, w);
-        scale[w] = load_column<V>(gamma + c, w), shift[w] = load_column<V>(beta + c, w);
-      }
+      const Normal<V, W> normal(mean, tail, inverse_std, c);
+      const Affine<V, W> affine(gamma, beta, c);
       for (int64_t i = begin; i < end; ++i)
 #pragma GCC unroll 4
         for (int w = 0; w < W; ++w) {
           const int64_t at = i * channels + c;
-          V v = (load_column<V>(x + at, w) - m[w] - t[w]) * inv[w];
-          v = v * scale[w] + shift[w];
+          V v = affine.of(normal.of(load_column<V>(x + at, w), w), w);
+          if constexpr (relu) v = v < -kRoundsToZero<T, S> ? V{} : v;  // what rounds to -0 stays -0
           store_column<V>(y + at, w, v);
         }
     });
   });
 }
 
+// f32 beside V, a vector of f64 or one: what a sum in f64 is taken of.
+template <class S, class V>
+using Beside = std::conditional_t<std::is_same_v<V, double>, S, Alongside<S, V>>;
+
+template <class V, class F>
+V in_f64(F from) {
+  if constexpr (std::is_same_v<V, F>)
+    return from;
+  else if constexpr (std::is_same_v<V, double>)
+    return static_cast<double>(from);
+  else
+    return widen_lanes<V>(from);
+}
+
 // With n = (x - mean) inverse_std: dbeta = sum dy, dgamma = sum dy n,
 // dx = gamma inverse_std (dy - dbeta / R - n dgamma / R).
-// dx may be dy.
-template <class T>
+// dx may be dy. With relu dy is 0 where gamma n + beta, as it was stored, was not above 0.
+template <class T, bool relu>
 void backward_typed(const Call& call) {
   using S = Compute<T>;
   const std::span<std::byte> workspace = call.workspace;
@@ -128,26 +167,28 @@ void backward_typed(const Call& call) {
   const int64_t channels = r.channels;
   const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
   const S *gamma = call.in[2].as<S>(), *mean = call.in[3].as<S>(), *inv = call.in[4].as<S>();
-  const S* tail = call.in[5].as<S>();
+  const S *tail = call.in[5].as<S>(), *beta = relu ? call.in[6].as<S>() : gamma;
   T* dx = call.out[0].as<T>();
   S *dgamma = call.out[1].as<S>(), *dbeta = call.out[2].as<S>();
   parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
     const Partial part(workspace, r, begin);
     by_columns<double>(channels, [&]<class V, int W>(int64_t c) {
-      V m[W], t[W], factor[W], sum[W] = {}, weighted[W] = {};
-      for (int w = 0; w < W; ++w) {
-        m[w] = load_column<V>(mean + c, w), t[w] = load_column<V>(tail + c, w);
-        factor[w] = load_column<V>(inv + c, w);
-      }
+      using F = Beside<S, V>;
+      const Normal<F, W> normal(mean, tail, inv, c);
+      const Affine<F, W> affine(gamma, beta, c);
+      V sum[W] = {}, weighted[W] = {};
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * channels + c;
         prefetch(dy + at, kRowsAhead * channels, W * kLanesOf<V>);
         prefetch(x + at, kRowsAhead * channels, W * kLanesOf<V>);
 #pragma GCC unroll 4
         for (int w = 0; w < W; ++w) {
-          const V g = load_column<V>(dy + at, w);
+          const F n = normal.of(load_as<F>(x + at + w * kLanesOf<V>), w);
+          F d = load_as<F>(dy + at + w * kLanesOf<V>);
+          if constexpr (relu) d = affine.of(n, w) > kRoundsToZero<T, S> ? d : F{};
+          const V g = in_f64<V>(d);
           sum[w] += g;
-          weighted[w] += g * ((load_column<V>(x + at, w) - m[w] - t[w]) * factor[w]);
+          weighted[w] += g * in_f64<V>(n);
         }
       }
       for (int w = 0; w < W; ++w) {
@@ -176,20 +217,21 @@ void backward_typed(const Call& call) {
   const S share = S(1) / static_cast<S>(r.rows);
   parallel_for(r.rows, chunk_rows(r), [=](int64_t begin, int64_t end) {
     by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
-      V m[W], t[W], factor[W], scale[W], sum[W], weighted[W];
+      const Normal<V, W> normal(mean, tail, inv, c);
+      const Affine<V, W> affine(gamma, beta, c);
+      V scale[W], sum[W], weighted[W];
       for (int w = 0; w < W; ++w) {
-        m[w] = load_column<V>(mean + c, w), t[w] = load_column<V>(tail + c, w);
-        factor[w] = load_column<V>(inv + c, w);
-        scale[w] = load_column<V>(gamma + c, w) * factor[w];
+        scale[w] = affine.scale[w] * normal.inverse[w];
         sum[w] = load_column<V>(dbeta + c, w), weighted[w] = load_column<V>(dgamma + c, w);
       }
       for (int64_t i = begin; i < end; ++i)
 #pragma GCC unroll 4
         for (int w = 0; w < W; ++w) {
           const int64_t at = i * channels + c;
-          const V normal = (load_column<V>(x + at, w) - m[w] - t[w]) * factor[w];
-          const V g = load_column<V>(dy + at, w);
-          store_column<V>(dx + at, w, scale[w] * (g - share * (sum[w] + normal * weighted[w])));
+          const V n = normal.of(load_column<V>(x + at, w), w);
+          V g = load_column<V>(dy + at, w);
+          if constexpr (relu) g = affine.of(n, w) > kRoundsToZero<T, S> ? g : V{};
+          store_column<V>(dx + at, w, scale[w] * (g - share * (sum[w] + n * weighted[w])));
         }
     });
   });
@@ -210,27 +252,32 @@ Metas batch_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {in[0], in[1], in[1], in[1], in[1]};
 }
 
+template <bool relu>
 void batch_norm_cpu(const Call& call) {
   const double eps = call.attrs.as<BatchNormAttrs>().eps;
-  visit_floating("batch_norm", call.in[0].dtype(), [&]<class T>() { forward_typed<T>(call, eps); });
+  visit_floating("batch_norm", call.in[0].dtype(),
+                 [&]<class T>() { forward_typed<T, relu>(call, eps); });
 }
 
-// Inputs: dy, x, gamma, mean, inverse standard deviation, tail. Outputs: dx, dgamma, dbeta.
+// Inputs: dy, x, gamma, mean, inverse standard deviation, tail; with relu also beta. Outputs: dx,
+// dgamma, dbeta.
 Metas batch_norm_grad_infer(std::span<const Meta> in, const Attrs&) {
   return {in[0], in[2], in[2]};
 }
 
+template <bool relu>
 void batch_norm_grad_cpu(const Call& call) {
   visit_floating("batch_norm_grad", call.in[1].dtype(),
-                 [&]<class T>() { backward_typed<T>(call); });
+                 [&]<class T>() { backward_typed<T, relu>(call); });
 }
 
 constexpr OpDef batch_norm_grad_op{.name = "batch_norm_grad",
                                    .infer = batch_norm_grad_infer,
-                                   .cpu = batch_norm_grad_cpu,
+                                   .cpu = batch_norm_grad_cpu<false>,
                                    .cuda = batch_norm_grad_cuda,
                                    .inplace = 0,
-                                   .workspace = workspace};
+                                   .workspace = workspace,
+                                   .with_relu = &with_relu};
 
 std::vector<Tensor> batch_norm_vjp(const Backward& b) {
   return apply(batch_norm_grad_op, {contiguous(b.grad()), b.input(0), b.input(1), b.output(1),
@@ -241,62 +288,24 @@ std::vector<Tensor> batch_norm_vjp(const Backward& b) {
 constexpr OpDef batch_norm_op{
     .name = "batch_norm",
     .infer = batch_norm_infer,
-    .cpu = batch_norm_cpu,
+    .cpu = batch_norm_cpu<false>,
     .cuda = batch_norm_cuda,
     .vjp = {.rule = batch_norm_vjp, .inputs = bits(0, 1), .outputs = bits(1, 3, 4)},
-    .workspace = workspace};
+    .workspace = workspace,
+    .with_relu = &with_relu};
 
-Metas running_infer(std::span<const Meta> in, const Attrs& attrs) {
-  const auto& [momentum, n] = attrs.as<RunningAttrs>();
-  check<ValueError>(momentum >= 0 && momentum <= 1 && n >= 1,
-                    "update_running_stats: momentum must be in [0, 1] and n at least 1: momentum ",
-                    momentum, ", n ", n, ". Use 0.1 and the number of positions.");
-  const auto check_like = [&](const Meta& meta, bool fits) {
-    check<ShapeError>(fits, "update_running_stats: the statistics do not match: ", in[0], " and ",
-                      meta, ". Use the same shape and type for all four.");
-  };
-  check_like(in[1], in[1] == in[0]);
-  Meta one = in[2];
-  if (in[2].shape.rank() > in[0].shape.rank()) {
-    one.shape = {};
-    for (int axis = 1; axis < in[2].shape.rank(); ++axis) one.shape.push_back(in[2].shape[axis]);
-  }
-  check_like(in[2], one == in[0]);
-  check_like(in[3], in[3] == in[2]);
-  if (in.size() > 4)
-    check<DTypeError>(in[4] == Meta{{}, DType::i64, in[0].device},
-                      "update_running_stats: the number of batches is no scalar of i64: got ",
-                      in[4], ". Leave it out to take all.");
-  return {};
-}
-
-void running_cpu(const Call& call) {
-  const double momentum = call.attrs.as<RunningAttrs>().momentum;
-  const int64_t n = call.attrs.as<RunningAttrs>().n;
-  const double unbiased = n > 1 ? static_cast<double>(n) / static_cast<double>(n - 1) : 1;
-  const int64_t channels = count(call.in[0].shape());
-  const int64_t all = channels == 0 ? 0 : count(call.in[2].shape()) / channels;
-  const int64_t batches = call.in.size() > 4 ? std::min(*call.in[4].as<int64_t>(), all) : all;
-  visit_floating("update_running_stats", call.in[0].dtype(), [&]<class T>() {
-    const auto blend = [&](const View& running, const View& now, double scale) {
-      for (int64_t i = 0; i < batches * channels; ++i) {
-        const int64_t c = i % channels;
-        const auto old = static_cast<double>(running.as<T>()[c]);
-        const double fresh = static_cast<double>(now.as<T>()[i]) * scale;
-        running.as<T>()[c] =
-            static_cast<T>(static_cast<Compute<T>>((1 - momentum) * old + momentum * fresh));
-      }
-    };
-    blend(call.in[0], call.in[2], 1);
-    blend(call.in[1], call.in[3], unbiased);
-  });
-}
-
-constexpr OpDef running_op{.name = "update_running_stats",
-                           .infer = running_infer,
-                           .cpu = running_cpu,
-                           .cuda = update_running_stats_cuda,
-                           .mutates = bits(0, 1)};
+// Both with relu.
+constexpr OpDef batch_norm_relu_op{.name = "batch_norm_relu",
+                                   .infer = batch_norm_infer,
+                                   .cpu = batch_norm_cpu<true>,
+                                   .cuda = batch_norm_relu_cuda,
+                                   .workspace = workspace};
+constexpr OpDef batch_norm_relu_grad_op{.name = "batch_norm_relu_grad",
+                                        .infer = batch_norm_grad_infer,
+                                        .cpu = batch_norm_grad_cpu<true>,
+                                        .cuda = batch_norm_relu_grad_cuda,
+                                        .inplace = 0,
+                                        .workspace = workspace};
 
 }  // namespace
 
@@ -320,16 +329,16 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& 
   return cast((wide - running_mean) * scale + beta, x.dtype());
 }
 
-void update_running_stats(const Tensor& running_mean, const Tensor& running_variance,
-                          const Tensor& mean, const Tensor& variance, double momentum, int64_t n,
-                          const Tensor& batches) {
-  std::vector<Tensor> inputs{running_mean, running_variance, contiguous(mean),
-                             contiguous(variance)};
-  if (batches.defined()) inputs.push_back(batches);
-  apply(running_op, inputs, RunningAttrs{momentum, n});
-}
+const WithRelu batch_norm_detail::with_relu{.op = &batch_norm_op,
+                                            .grad = &batch_norm_grad_op,
+                                            .relu = &Unary<formulas::Relu>::op,
+                                            .relu_grad = &Unary<formulas::Relu>::grad,
+                                            .both = &batch_norm_relu_op,
+                                            .both_grad = &batch_norm_relu_grad_op,
+                                            .extra = 2};
 
 extern const std::vector<const OpDef*> batch_norm_ops{&batch_norm_op, &batch_norm_grad_op,
-                                                      &running_op};
+                                                      &batch_norm_relu_op, &batch_norm_relu_grad_op,
+                                                      &running_stats_op};
 
 }  // namespace plimsoll

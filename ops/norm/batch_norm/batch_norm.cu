@@ -31,14 +31,29 @@ __device__ C normalised(C value, C mean, C tail, C inverse) {
   return (value - mean - tail) * inverse;
 }
 
+// The largest number that is stored as zero.
+template <class C>
+__device__ C stored_as_zero(DType dtype) {
+  return dtype == DType::f16    ? kRoundsToZero<Half, C>
+         : dtype == DType::bf16 ? kRoundsToZero<BFloat16, C>
+                                : C(0);
+}
+
 // (x - mean) inverse of elements, whose channels lie side by side.
 template <class C>
 struct ChannelNormal {
   Elements<C> x;
   const C *mean, *inverse, *tail;
   int64_t channels;
+  const C *gamma = nullptr, *beta = nullptr;  // where relu comes behind it
   __device__ C of(C value, int64_t c, int64_t) const {
     return normalised(value, mean[c], tail[c], inverse[c]);
+  }
+  __device__ C gradient(C dy, C xhat, int64_t c) const {
+    return beta ? behind_relu(dy, xhat, gamma[c], beta[c]) : dy;
+  }
+  __device__ C behind_relu(C dy, C xhat, C scale, C shift) const {
+    return xhat * scale + shift > stored_as_zero<C>(x.dtype) ? dy : C(0);
   }
 };
 
@@ -77,14 +92,16 @@ int64_t blocks_of_rows(int64_t n, int64_t channels) {
 
 template <class C>
 __global__ void batch_norm_kernel(ChannelNormal<C> normal, const C* gamma, const C* beta,
-                                  Elements<C> y, int64_t n) {
+                                  Elements<C> y, int64_t n, bool relu) {
   const C* const of[] = {normal.mean, normal.tail, normal.inverse, gamma, beta};
   for_each_pack(of, normal.channels, n, [&](int64_t i, const C(&own)[5][kPack]) {
     const auto& [mean, tail, inverse, scale, shift] = own;
     C values[kPack];
     normal.x.get(i, n, values);
-    for (int j = 0; j < kPack; ++j)
+    for (int j = 0; j < kPack; ++j) {
       values[j] = normalised(values[j], mean[j], tail[j], inverse[j]) * scale[j] + shift[j];
+      if (relu && values[j] < -stored_as_zero<C>(y.dtype)) values[j] = 0;
+    }
     y.set(i, n, values);
   });
 }
@@ -94,14 +111,16 @@ template <class C>
 __global__ void batch_norm_grad_kernel(Elements<C> dy, ChannelNormal<C> normal, const C* gamma,
                                        const C* dgamma, const C* dbeta, C share, Elements<C> dx,
                                        int64_t n) {
-  const C* const of[] = {normal.mean, normal.tail, normal.inverse, gamma, dgamma, dbeta};
-  for_each_pack(of, normal.channels, n, [&](int64_t i, const C(&own)[6][kPack]) {
-    const auto& [mean, tail, inverse, scale, of_gamma, of_beta] = own;
+  const C* const shifts = normal.beta ? normal.beta : gamma;
+  const C* const of[] = {normal.mean, normal.tail, normal.inverse, gamma, dgamma, dbeta, shifts};
+  for_each_pack(of, normal.channels, n, [&](int64_t i, const C(&own)[7][kPack]) {
+    const auto& [mean, tail, inverse, scale, of_gamma, of_beta, shift] = own;
     C values[kPack], d[kPack];
     normal.x.get(i, n, values);
     dy.get(i, n, d);
     for (int j = 0; j < kPack; ++j) {
       const C xhat = normalised(values[j], mean[j], tail[j], inverse[j]);
+      if (normal.beta) d[j] = normal.behind_relu(d[j], xhat, scale[j], shift[j]);
       d[j] = scale[j] * inverse[j] * (d[j] - share * (of_beta[j] + xhat * of_gamma[j]));
     }
     dx.set(i, n, d);
@@ -127,9 +146,7 @@ __global__ void running_kernel(Elements<C> mean, Elements<C> variance, Elements<
   }
 }
 
-}  // namespace
-
-void batch_norm_cuda(const Call& call) {
+void forward(const Call& call, bool relu) {
   const View &x = call.in[0], &y = call.out[0];
   const auto [rows, channels] = batch_norm_detail::rows_of(x.shape());
   const int64_t n = rows * channels;
@@ -141,18 +158,24 @@ void batch_norm_cuda(const Call& call) {
     reduce({1, r, d}, statistics, call.workspace);
     launch(batch_norm_kernel<C>, blocks_of_rows(n, d), kThreads,
            ChannelNormal<C>{elements<C>(x), mean, inverse, tail, d}, call.in[1].as<C>(),
-           call.in[2].as<C>(), elements<C>(y), n);
+           call.in[2].as<C>(), elements<C>(y), n, relu);
   });
 }
 
-// Inputs: dy, x, gamma, mean, inverse standard deviation, tail. Outputs: dx, dgamma, dbeta.
-void batch_norm_grad_cuda(const Call& call) {
+// Inputs: dy, x, gamma, mean, inverse standard deviation, tail; with relu also beta. Outputs: dx,
+// dgamma, dbeta.
+void backward(const Call& call) {
   const View &dy = call.in[0], &x = call.in[1];
   const auto [rows, channels] = batch_norm_detail::rows_of(x.shape());
   const int64_t n = rows * channels;
   visit_floating_elements(x.dtype(), [&, r = rows, d = channels]<class C>() {
-    const ChannelNormal<C> normal{elements<C>(x), call.in[3].as<C>(), call.in[4].as<C>(),
-                                  call.in[5].as<C>(), d};
+    const ChannelNormal<C> normal{elements<C>(x),
+                                  call.in[3].as<C>(),
+                                  call.in[4].as<C>(),
+                                  call.in[5].as<C>(),
+                                  d,
+                                  call.in[2].as<C>(),
+                                  call.in.size() > 6 ? call.in[6].as<C>() : nullptr};
     C *dgamma = call.out[1].as<C>(), *dbeta = call.out[2].as<C>();
     parameter_gradients(r, d, dy, normal, dgamma, dbeta, call.workspace);
     launch(batch_norm_grad_kernel<C>, blocks_of_rows(n, d), kThreads, elements<C>(dy), normal,
@@ -160,6 +183,13 @@ void batch_norm_grad_cuda(const Call& call) {
            n);
   });
 }
+
+}  // namespace
+
+void batch_norm_cuda(const Call& call) { forward(call, false); }
+void batch_norm_relu_cuda(const Call& call) { forward(call, true); }
+void batch_norm_grad_cuda(const Call& call) { backward(call); }
+void batch_norm_relu_grad_cuda(const Call& call) { backward(call); }
 
 void update_running_stats_cuda(const Call& call) {
   const auto& [momentum, n] = call.attrs.as<RunningAttrs>();

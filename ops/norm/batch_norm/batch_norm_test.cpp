@@ -4,6 +4,7 @@
 
 #include "autograd/no_grad.h"
 #include "ops/pointwise/copy/copy.h"
+#include "ops/pointwise/relu/relu.h"
 #include "ops/random/full/full.h"
 #include "tests/support/op_case.h"
 
@@ -35,6 +36,18 @@ std::vector<Tensor> call_y(std::span<const Tensor> in) {
 std::vector<Tensor> call(std::span<const Tensor> in) {
   const auto [y, mean, variance] = batch_norm(in[0], in[1], in[2], kEps);
   return {y, mean, variance};
+}
+
+// What a captured step makes in one kernel.
+std::vector<Tensor> call_relu(std::span<const Tensor> in) {
+  const DType wide = in[0].dtype() == DType::f64 ? DType::f64 : DType::f32;
+  return {relu(batch_norm(in[0], cast(in[1], wide), cast(in[2], wide), kEps).y)};
+}
+
+std::vector<Array> reference_relu(const std::vector<Array>& in) {
+  Array y = reference(in)[0];
+  for (double& v : y.values) v = std::max(v, 0.0);
+  return {y};
 }
 
 // Parameters in f32 beside a 16-bit x.
@@ -150,6 +163,23 @@ OpCases batch_norm_cases() {
                 .call = mixed,
                 .reference = reference_y,
                 .dtypes = narrow},
+               {.name = "then_relu",
+                .inputs = inputs({150, 36}),
+                .call = call_relu,
+                .reference = reference_relu,
+                .dtypes = wide},
+               {.name = "then_relu_mixed",
+                .inputs = inputs({150, 36}),
+                .call = call_relu,
+                .reference = reference_relu,
+                .dtypes = narrow},
+               // Channels that fall, that are dead and that are too small for f16.
+               {.name = "then_relu_signs",
+                .inputs = {real({2, 6, 5}), given({5}, {-2, 0, 0, 1e-7, -1e-8}),
+                           given({5}, {0.5, 1, -1, 0, 0})},
+                .call = call_relu,
+                .reference = reference_relu,
+                .differentiable = false},
                {.name = "inference",
                 .inputs = {real({4, 3}), real({3}), real({3}), real({3}), real({3}, 0.5, 2)},
                 .call =

@@ -6,7 +6,8 @@
 
 namespace plimsoll::cuda {
 
-// Normal has the elements x, and of(value, column, row), which is xhat of one.
+// Normal has the elements x, of(value, column, row), which is xhat of one, and gradient(dy, xhat,
+// column), which is what reaches it of dy.
 template <class C, class Normal>
 struct ParameterGradients {
   struct State {
@@ -17,18 +18,19 @@ struct ParameterGradients {
   int64_t columns;
   C *dgamma, *dbeta;  // dbeta may be nullptr
   __device__ State start(int64_t, int64_t) const { return {0, 0}; }
-  __device__ static void add(State& s, C d, C xhat) {
+  __device__ void add(State& s, C dy_here, C value, int64_t column, int64_t row) const {
+    const C xhat = normal.of(value, column, row), d = normal.gradient(dy_here, xhat, column);
     s.dgamma += static_cast<double>(d * xhat);
     s.dbeta += static_cast<double>(d);
   }
   __device__ void take(State& s, int64_t at, int64_t row) const {
-    add(s, dy.get(at), normal.of(normal.x.get(at), at - row * columns, row));
+    add(s, dy.get(at), normal.x.get(at), at - row * columns, row);
   }
   __device__ void take_pack(State (&s)[kPack], int64_t i, int64_t at, int64_t row) const {
     C d[kPack], values[kPack];
     dy.get(at, at + kPack, d);
     normal.x.get(at, at + kPack, values);
-    for (int j = 0; j < kPack; ++j) add(s[j], d[j], normal.of(values[j], i + j, row));
+    for (int j = 0; j < kPack; ++j) add(s[j], d[j], values[j], i + j, row);
   }
   __device__ void join(State& s, const State& other) const {
     s.dgamma += other.dgamma;

@@ -39,6 +39,7 @@ struct GroupNormal {
   __device__ C operator()(int64_t at) const {
     return of(x.get(at), at % s.channels, at / s.channels);
   }
+  __device__ static C gradient(C dy, C, int64_t) { return dy; }
 };
 
 // Sums of d and d^2 in double, d being the deviation from the group's first element: a mean far

@@ -51,8 +51,12 @@ std::vector<Tensor> cast_vjp(const Backward& b) {
   return {is_floating(b.input_meta(0).dtype) ? cast(b.grad(), b.input_meta(0).dtype) : Tensor()};
 }
 
-constexpr OpDef cast_op{
-    .name = "cast", .infer = cast_infer, .cpu = cast_cpu, .cuda = cast_cuda, .vjp = {cast_vjp}};
+constexpr OpDef cast_op{.name = "cast",
+                        .infer = cast_infer,
+                        .cpu = cast_cpu,
+                        .cuda = cast_cuda,
+                        .vjp = {cast_vjp},
+                        .casts = true};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include "core/cuda/seam/cuda_kernel.h"
 #include "ops/common/expect.h"
 #include "ops/common/update.h"
+#include "ops/common/weighted_sum.h"
 
 namespace plimsoll {
 
@@ -29,25 +30,26 @@ void accumulate_typed(const Call& call) {
   const auto [first, last] = call.attrs.as<Accumulate>();
   const double weight = *call.in[2].as<double>();
   const double all = (first ? 0 : *call.in[3].as<double>()) + weight;
-  const bool counts = weight != 0, adds = !first;
-  const C w = static_cast<C>(weight), divisor = static_cast<C>(last && all != 0 ? all : 1);
+  const WeightedSum<C> sum{.weight = static_cast<C>(weight),
+                           .divisor = static_cast<C>(last && all != 0 ? all : 1),
+                           .adds = !first,
+                           .counts = weight != 0};
   const T* x = call.in[1].as<T>();
   C* total = call.in[0].as<C>();
-  parallel_for(count(call.in[0].shape()), grain_for(1), [=](int64_t begin, int64_t end) {
-#pragma omp simd
-    for (int64_t i = begin; i < end; ++i) {
-      const C product = w * static_cast<C>(x[i]), before = total[i];
-      total[i] = ((adds ? before : C(0)) + (counts ? product : C(0))) / divisor;
-    }
-  });
+  parallel_for(count(call.in[0].shape()), grain_for(1),
+               [=](int64_t begin, int64_t end) { sum.add(total, x, begin, end); });
 }
 
 void cpu(const Call& call) {
   visit_floating(kName, call.in[1].dtype(), [&]<class T>() { accumulate_typed<T>(call); });
 }
 
-constexpr OpDef accumulate_op{
-    .name = kName, .infer = infer, .cpu = cpu, .cuda = accumulate_cuda, .mutates = bits(0)};
+constexpr OpDef accumulate_op{.name = kName,
+                              .infer = infer,
+                              .cpu = cpu,
+                              .cuda = accumulate_cuda,
+                              .mutates = bits(0),
+                              .widens = bits(1)};
 
 }  // namespace
 

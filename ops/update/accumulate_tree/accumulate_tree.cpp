@@ -5,6 +5,7 @@
 #include "core/cuda/seam/cuda_kernel.h"
 #include "ops/common/expect.h"
 #include "ops/common/update.h"
+#include "ops/common/weighted_sum.h"
 #include "ops/update/accumulate_tree/place.h"
 
 namespace plimsoll {
@@ -44,8 +45,8 @@ void add_typed(const Call& call) {
                     int64_t{1} << levels, " blocks of ", size, ". Count from 0.");
   const auto place = accumulate_tree_detail::place_of(part, size, levels, last);
   const double weight = *call.in[1].as<double>();
-  const bool counts = weight != 0, adds = !place.first;
-  const C w = static_cast<C>(weight);
+  const WeightedSum<C> sum{
+      .weight = static_cast<C>(weight), .adds = !place.first, .counts = weight != 0};
   const T* x = call.in[0].as<T>();
   std::array<C*, kMostLevels> sums{};
   for (int i = 0; i <= levels; ++i)
@@ -54,11 +55,7 @@ void add_typed(const Call& call) {
   const int top = last ? levels : accumulate_tree_detail::level_of(place.block);
   C* complete = sums[static_cast<size_t>(top)];
   parallel_for(count(call.in[0].shape()), grain_for(1), [=](int64_t begin, int64_t end) {
-#pragma omp simd
-    for (int64_t i = begin; i < end; ++i) {
-      const C product = w * static_cast<C>(x[i]), before = under_way[i];
-      under_way[i] = (adds ? before : C(0)) + (counts ? product : C(0));
-    }
+    sum.add(under_way, x, begin, end);
     if (!place.completes) return;
     const C* from = under_way;
     for (int level = 0; level < top; ++level) {
@@ -81,7 +78,8 @@ constexpr OpDef accumulate_tree_op{.name = kName,
                                    .infer = infer,
                                    .cpu = cpu,
                                    .cuda = accumulate_tree_cuda,
-                                   .mutates = everything & ~bits(0, 1, 2)};
+                                   .mutates = everything & ~bits(0, 1, 2),
+                                   .widens = bits(0)};
 
 }  // namespace
 

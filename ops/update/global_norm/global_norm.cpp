@@ -9,6 +9,7 @@
 #include "ops/common/broadcast.h"
 #include "ops/common/expect.h"
 #include "ops/common/update.h"
+#include "ops/common/widened.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/update/global_norm/attrs.h"
 
@@ -80,6 +81,7 @@ constexpr OpDef norm_op{.name = "global_norm",
                         .infer = norm_infer,
                         .cpu = norm_cpu,
                         .cuda = global_norm_cuda,
+                        .widens = everything,
                         .workspace = norm_workspace};
 
 Metas scale_infer(std::span<const Meta> in, const Attrs&) {
@@ -93,11 +95,13 @@ void scale_cpu(const Call& call) {
   visit_floating("scale_to_norm", call.out[0].dtype(), [&]<class T>() {
     using C = Compute<T>;
     const C scale = static_cast<C>(limit > 1 ? 1 : limit);
-    const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
-    parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+    visit_widened<T>(call.in[0].dtype(), [&]<class X>() {
+      const X* x = call.in[0].as<X>();
+      parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
-      for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(static_cast<C>(x[i]) * scale);
+        for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(static_cast<C>(x[i]) * scale);
+      });
     });
   });
 }
@@ -106,7 +110,8 @@ constexpr OpDef scale_op{.name = "scale_to_norm",
                          .infer = scale_infer,
                          .cpu = scale_cpu,
                          .cuda = scale_to_norm_cuda,
-                         .inplace = 0};
+                         .inplace = 0,
+                         .widens = bits(0)};
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "ops/common/broadcast.h"
 #include "ops/common/expect.h"
 #include "ops/common/update.h"
+#include "ops/common/widened.h"
 #include "ops/pointwise/copy/copy.h"
 
 namespace plimsoll {
@@ -52,8 +53,11 @@ void nonfinite_cpu(const Call& call) {
   *call.out[0].as<bool>() = found;
 }
 
-constexpr OpDef nonfinite_op{
-    .name = "nonfinite", .infer = nonfinite_infer, .cpu = nonfinite_cpu, .cuda = nonfinite_cuda};
+constexpr OpDef nonfinite_op{.name = "nonfinite",
+                             .infer = nonfinite_infer,
+                             .cpu = nonfinite_cpu,
+                             .cuda = nonfinite_cuda,
+                             .widens = everything};
 
 Metas unscale_infer(std::span<const Meta> in, const Attrs&) {
   check_floating("unscale", in[0]);
@@ -65,11 +69,13 @@ void unscale_cpu(const Call& call) {
   visit_floating("unscale", call.out[0].dtype(), [&]<class T>() {
     using C = Compute<T>;
     const C scale = static_cast<C>(read_scalar(call.in[1]));
-    const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
-    parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
+    visit_widened<T>(call.in[0].dtype(), [&]<class X>() {
+      const X* x = call.in[0].as<X>();
+      parallel_for(count(call.out[0].shape()), grain_for(1), [&](int64_t begin, int64_t end) {
 #pragma omp simd
-      for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(static_cast<C>(x[i]) / scale);
+        for (int64_t i = begin; i < end; ++i) y[i] = narrow<T>(static_cast<C>(x[i]) / scale);
+      });
     });
   });
 }
@@ -78,7 +84,8 @@ constexpr OpDef unscale_op{.name = "unscale",
                            .infer = unscale_infer,
                            .cpu = unscale_cpu,
                            .cuda = unscale_cuda,
-                           .inplace = 0};
+                           .inplace = 0,
+                           .widens = bits(0)};
 
 constexpr const char* kUpdate = "update_loss_scale";
 

@@ -50,7 +50,7 @@ void cpu(const Call& call) {
 }
 
 constexpr OpDef sums_of_squares_op{
-    .name = kName, .infer = infer, .cpu = cpu, .cuda = sums_of_squares_cuda};
+    .name = kName, .infer = infer, .cpu = cpu, .cuda = sums_of_squares_cuda, .widens = everything};
 
 }  // namespace
 
