@@ -22,8 +22,8 @@ struct Recompute {
   // where a smaller arena makes the rest faster.
   double step_seconds = 0, repeated_seconds = 0, added_seconds = 0;
   double least_repeated_seconds = 0;  // of any plan within the budget, all operands near
-  // Where a little more memory costs much less: that many bytes, and how much longer the step takes
-  // within them. 0: it does not.
+  // Where a plan is dear and a little more memory costs much less: that many bytes, and how much
+  // longer the step takes within them. 0: it is not so.
   int64_t larger_budget = 0;
   double larger_added_seconds = 0;
   double cores_of_others = 0;  // while costs were measured: busy ones make them uncertain

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "memory/passes/uses.h"
+
 namespace plimsoll {
 namespace {
 
@@ -48,9 +50,9 @@ void remove_unused_buffers(Program& program) {
 }  // namespace
 
 Program remove_dead_instructions(Program program) {
-  const std::vector<bool> wanted = wanted_instructions(program);
-  size_t i = 0;
-  std::erase_if(program.instructions, [&](const Instruction&) { return !wanted[i++]; });
+  std::vector<bool> gone = wanted_instructions(program);
+  gone.flip();
+  erase(program, gone);
   return program;
 }
 

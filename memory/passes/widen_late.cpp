@@ -7,10 +7,9 @@
 namespace plimsoll {
 namespace {
 
-bool is_16_bit_type(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-
 bool is_widening(const Program& program, const Instruction& instruction) {
-  if (!instruction.op->casts || !is_16_bit_type(instruction.in[0].meta.dtype)) return false;
+  constexpr int64_t kBytes = 2;  // only f16 and bf16 have as many
+  if (!instruction.op->casts || size_of(instruction.in[0].meta.dtype) != kBytes) return false;
   const Meta& to = instruction.out[0].meta;
   return to.dtype == DType::f32 && bytes_of(to) == program.buffers[instruction.out[0].buffer].bytes;
 }

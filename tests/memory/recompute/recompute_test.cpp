@@ -146,7 +146,11 @@ TEST(MemoryRecompute, MoreMemoryNeverCostsMoreAndNoPlanBeatsTheCertificate) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     const Timeline timeline(random_problem(seed, 5 + static_cast<int>(seed)));
-    const Frontier frontier = descend(timeline, {.effort = 300'000}).points;
+    Frontier frontier = descend(timeline, {.effort = 300'000}).points;
+    for (const int64_t part : {1, 2, 3}) {
+      const int64_t low = frontier.front().peak, high = frontier.back().peak;
+      frontier = improve_at(low + (high - low) / 4 * part, timeline, {.effort = 100'000}, frontier);
+    }
     Simulator simulator(timeline);
     EXPECT_EQ(frontier.back().cost, 0);
     for (size_t p = 0; p < frontier.size(); ++p) {
