@@ -12,8 +12,8 @@
 //       sum over a, b, c of  x[n, i s + a d - p, j s + b d - p, g C / G + c] w[o, a, b, c]
 //
 // where x is 0 outside the image. It is the cross-correlation that deep learning calls convolution.
-// In f32 (f64 for f64), rounded once; sums in an order that depends on the shapes alone. 3 x 3 in
-// f32 may be by Winograd, rounding relative to its tile's largest values (docs/precision.md).
+// In f32 (f64 for f64), rounded once; sums in an order that depends on the shapes alone. In f32,
+// 3 x 3 and 5 x 5 may be by Winograd: rounded relative to a tile's largest (docs/precision.md).
 #pragma once
 
 #include "core/tensor/tensor.h"

@@ -159,7 +159,10 @@ std::vector<OpCase> good_cases() {
       {"winograd", {{1, 9, 14, 48}, {32, 3, 3, 48}, {.padding = 1}}},
       {"winograd_unpadded", {{3, 6, 5, 32}, {64, 3, 3, 32}}},
       {"winograd_wide_padding", {{1, 4, 7, 32}, {48, 3, 3, 32}, {.padding = {2, 1}}}},
-      {"winograd_pieces", {{2, 32, 33, 32}, {32, 3, 3, 32}, {.padding = 1}}},
+      {"winograd_pieces", {{4, 32, 33, 32}, {32, 3, 3, 32}, {.padding = 1}}},
+      {"winograd_parts", {{1, 4, 4, 256}, {240, 3, 3, 256}, {.padding = 1}}},
+      {"winograd_of_five", {{2, 11, 14, 32}, {48, 5, 5, 32}, {.padding = 2}}},
+      {"winograd_of_five_in_pieces", {{9, 11, 14, 16}, {16, 5, 5, 16}, {.padding = {3, 1}}}},
       // Bands of windows that are read in place (implicit_gemm.cpp).
       {"bands_unpadded", {{2, 7, 37, 32}, {17, 3, 3, 32}, {.stride = 2}}},
       {"bands_dilated", {{1, 9, 12, 16}, {40, 3, 2, 16}, {.padding = {2, 1}, .dilation = {2, 1}}}},

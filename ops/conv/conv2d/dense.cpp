@@ -193,7 +193,7 @@ int64_t workspace_of(const DenseConv& conv) {
 }
 
 bool can_be_pairs(const DenseConv& conv, DType dtype) {
-  return dtype == DType::bf16 && conv.inputs % 2 == 0;
+  return dtype == DType::bf16 && conv.inputs % 2 == 0 && !winograd::beats_pairs(conv);
 }
 
 }  // namespace

@@ -203,7 +203,8 @@ void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, co
     });
   if (implicit_gemm::suits(s.groups, dw.dtype()))
     return implicit_gemm::weight_grad(s, x, dy, dw, Units<float>(s).batch_pieces, workspace);
-  if (dw.dtype() == DType::bf16 && bfloat16_products() == BFloat16Products::dot)
+  if (dw.dtype() == DType::bf16 && bfloat16_products() == BFloat16Products::dot &&
+      !winograd::beats_pairs(dense_forward(s)))
     return run.template operator()<BFloat16, BFloat16Pair>();
   if (winograd::suits_weight_grad(s, dw.dtype()))
     return winograd::weight_grad(s, x, dy, dw, workspace);

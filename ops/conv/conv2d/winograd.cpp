@@ -9,14 +9,18 @@ namespace {
 
 using V = Vector<float>;
 constexpr int64_t kFloats = sizeof(float);
-constexpr int64_t kSlotBytes = 1 << 20;  // transformed pixels and sums of the tiles of one slot
+// Transformed pixels and sums of the tiles of one slot; and blocks of tiles, as the filters are
+// read from memory once for all of them.
+constexpr int64_t kSlotBytes = 1 << 19, kMinBlocks = 2, kMaxBlocks = 4;
+// Transformed filters: where all take more, the images are gone through once for each so many.
+constexpr int64_t kFilterBytes = 8 << 20;
 
 // The filters, transformed: [place][panel][channel][kBlockColumns<float> outputs].
 struct Filters {
   int64_t channels, outputs;
   int64_t panels() const { return pieces(outputs, kBlockColumns<float>); }
   int64_t panel_elements() const { return channels * kBlockColumns<float>; }
-  int64_t place_elements() const { return panels() * panel_elements(); }
+  int64_t place_elements() const { return panels() * panel_elements() + kGap; }
   int64_t bytes() const { return block_bytes(kPlaces * place_elements() * kFloats); }
   int64_t width(int64_t panel) const {
     return std::min(kBlockColumns<float>, outputs - panel * kBlockColumns<float>);
@@ -24,20 +28,42 @@ struct Filters {
 };
 
 // One channel of one panel; rows of a narrow panel are as short as they can be.
-template <class T>
+template <int R, class T>
 void transform_panel_row(const DenseConv& conv, const Filters& filters, const T* w, int64_t panel,
                          int64_t channel, float* u) {
   const auto& s = conv.w;
   const int64_t width = filters.width(panel);
-  float* to = u + panel * filters.panel_elements() + channel * width;
   const T* from = w + s.first + panel * kBlockColumns<float> * s.output + channel * s.input;
-  for (int64_t o = 0; o < width; ++o) {
-    float g[9];
-    for (int64_t r = 0; r < 3; ++r)
-      for (int64_t t = 0; t < 3; ++t)
-        g[3 * r + t] = static_cast<float>(from[o * s.output + r * s.row + t * s.col]);
-    transform_filter(g, to + o, filters.place_elements());
+  u += panel * filters.panel_elements() + channel * width;
+  for (int64_t o = 0; o < width; o += kLanes<float>) {
+    V g[R][R], value[kPoints][kPoints];
+    for (int64_t r = 0; r < R; ++r)
+      for (int64_t t = 0; t < R; ++t) {
+        const T* tap = from + o * s.output + r * s.row + t * s.col;
+        alignas(V) float lanes[kLanes<float>];
+        for (int64_t i = 0; i < kLanes<float>; ++i)
+          lanes[i] = static_cast<float>(tap[i * s.output]);
+        g[r][t] = load<V>(lanes);
+      }
+    along_both<Evaluate>(g, value);
+    divide(value);
+    store_places(value, u + o, filters.place_elements());
   }
+}
+
+// The outputs that are made at a time: whole panels, as many as kFilterBytes hold.
+int64_t outputs_at_a_time(const DenseConv& conv) {
+  const int64_t panels = pieces(conv.outputs, kBlockColumns<float>);
+  const int64_t fit = kFilterBytes / (kPlaces * conv.inputs * kBlockColumns<float> * kFloats);
+  const int64_t times = pieces(panels, std::max<int64_t>(fit, 1));
+  return std::min(conv.outputs, pieces(panels, times) * kBlockColumns<float>);
+}
+
+// The convolution that makes `n` outputs from output `first` on.
+DenseConv with_outputs(DenseConv conv, int64_t first, int64_t n) {
+  conv.w.first += first * conv.w.output;
+  conv.outputs = n;
+  return conv;
 }
 
 // As many tiles at a time as kSlotBytes hold, in whole blocks of sums.
@@ -45,11 +71,11 @@ struct Slot {
   int64_t tiles, channels, outputs;
   explicit Slot(const DenseConv& conv) : channels(conv.inputs), outputs(conv.outputs) {
     const int64_t fit = kSlotBytes / (kPlaces * (channels + outputs) * kFloats);
-    tiles = std::clamp<int64_t>(fit / kBlockRows, 1, 10) * kBlockRows;
+    tiles = std::clamp(fit / kBlockRows, kMinBlocks, kMaxBlocks) * kBlockRows;
   }
-  int64_t pixels() const { return kPlaces * tiles * channels; }
-  int64_t sums() const { return kPlaces * tiles * outputs; }
-  int64_t bytes() const { return (pixels() + sums() + channels) * kFloats; }
+  int64_t pixels_step() const { return tiles * channels + kGap; }
+  int64_t sums_step() const { return tiles * outputs + kGap; }
+  int64_t bytes() const { return (kPlaces * (pixels_step() + sums_step()) + channels) * kFloats; }
 };
 
 // sums[tile, output] = pixels[tile, channel] filters[channel, output], at one place.
@@ -67,52 +93,52 @@ void multiply_place(const Filters& filters, const float* pixels, int64_t tiles, 
         x[j] = pixels + (first + j) * filters.channels;
         y[j] = sums + (first + j) * filters.outputs + panel * kBlockColumns<float>;
       }
-      with_count<kBlockRows>(n, [&]<int R>() {
+      with_count<kBlockRows>(n, [&]<int N>() {
         if (filters.width(panel) == kBlockColumns<float>)
-          block::dot<float, 2, R>(x, taps, u, nullptr, y);
+          block::dot<float, 2, N>(x, taps, u, nullptr, y);
         else
-          block::dot<float, 1, R>(x, taps, u, nullptr, y);
+          block::dot<float, 1, N>(x, taps, u, nullptr, y);
       });
     }
 }
 
-template <class T>
-void convolve_typed(const DenseConv& conv, const T* x, const T* w, const T* bias, T* y,
-                    std::span<std::byte> workspace) {
+// y: rows of y_step elements.
+template <int R, class T>
+void make_outputs(const DenseConv& conv, const T* x, const T* w, const T* bias, T* y,
+                  int64_t y_step, std::span<std::byte> workspace) {
+  constexpr int64_t kResults = TileGrid<R>::kResults;
   const Filters filters{conv.inputs, conv.outputs};
   const Slot slot(conv);
-  const TileGrid grid(conv.win, conv.images);
+  const TileGrid<R> grid(conv.win, conv.images);
   float* const u = reinterpret_cast<float*>(workspace.data());
   parallel_for(filters.panels() * filters.channels, 16, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      transform_panel_row(conv, filters, w, i / filters.channels, i % filters.channels, u);
+      transform_panel_row<R>(conv, filters, w, i / filters.channels, i % filters.channels, u);
   });
   const auto run = [&](int64_t group, std::byte* memory) {
     const int64_t first = group * slot.tiles, n = std::min(slot.tiles, grid.count() - first);
     float* const pixels = reinterpret_cast<float*>(memory);
-    float* const sums = pixels + slot.pixels();
-    T* const zeros = reinterpret_cast<T*>(sums + slot.sums());
+    float* const sums = pixels + kPlaces * slot.pixels_step();
+    T* const zeros = reinterpret_cast<T*>(sums + kPlaces * slot.sums_step());
     std::fill_n(zeros, slot.channels, T(0));
     for (int64_t t = 0; t < n; ++t) {
-      const TileAt<T> tile(grid, conv.win, x, slot.channels, zeros, first + t);
+      const TilePixels<T> tile(TileAt<R>(grid, conv.win, first + t), x, slot.channels, zeros);
       for (int64_t c = 0; c < slot.channels; c += kLanes<float>)
-        transform_pixels<V>(tile.pixels, c, pixels + t * slot.channels + c,
-                            slot.tiles * slot.channels);
+        tile.template transform<V>(c, pixels + t * slot.channels + c, slot.pixels_step());
     }
     for (int64_t p = 0; p < kPlaces; ++p)
-      multiply_place(filters, pixels + p * slot.tiles * slot.channels, n,
-                     u + p * filters.place_elements(), sums + p * slot.tiles * slot.outputs);
+      multiply_place(filters, pixels + p * slot.pixels_step(), n, u + p * filters.place_elements(),
+                     sums + p * slot.sums_step());
     for (int64_t t = 0; t < n; ++t) {
-      const TileAt<T> tile(grid, conv.win, x, slot.channels, zeros, first + t);
+      const TileAt<R> tile(grid, conv.win, first + t);
       for (int64_t o = 0; o < slot.outputs; o += kLanes<float>) {
         const V add = bias ? load_as<V>(bias + o) : V{};
-        V results[4];
-        transform_sums(sums + t * slot.outputs + o, slot.tiles * slot.outputs, results);
-        for (int64_t i = 0; i < 2; ++i)
-          for (int64_t j = 0; j < 2; ++j)
-            if (tile.has(conv.win, i, j))
-              store_as(y + tile.result(conv.win, i, j) * slot.outputs + o,
-                       results[2 * i + j] + add);
+        V sum[kPoints][kPoints], result[kResults][kResults];
+        load_places(sums + t * slot.outputs + o, slot.sums_step(), sum);
+        along_both<EvaluateTransposed>(sum, result);
+        tile.for_each_result([&](int64_t i, int64_t j, int64_t pixel) {
+          store_as(y + pixel * y_step + o, result[i][j] + add);
+        });
       }
     }
   };
@@ -120,29 +146,57 @@ void convolve_typed(const DenseConv& conv, const T* x, const T* w, const T* bias
                      workspace.subspan(static_cast<size_t>(filters.bytes())), slot.bytes(), run);
 }
 
+template <int R, class T>
+void convolve_typed(const DenseConv& conv, const T* x, const T* w, const T* bias, T* y,
+                    std::span<std::byte> workspace) {
+  const int64_t most = outputs_at_a_time(conv);
+  for (int64_t first = 0; first < conv.outputs; first += most)
+    make_outputs<R>(with_outputs(conv, first, std::min(most, conv.outputs - first)), x, w,
+                    bias ? bias + first : nullptr, y + first, conv.outputs, workspace);
+}
+
+// Whether the tiles take at most half of the multiplications of the direct sum.
+template <int R>
+bool halves_the_products(const DenseConv& conv) {
+  const TileGrid<R> grid(conv.win, conv.images);
+  return 2 * kPlaces * grid.count() <= R * R * conv.images * conv.win.h.out * conv.win.w.out;
+}
+
 }  // namespace
 
 bool suits(const DenseConv& conv, DType dtype) {
-  const auto plain = [](const Axis& axis) {
-    return axis.taps == 3 && axis.step == 1 && axis.stride == 1 && axis.pitch == 1;
+  const Window& win = conv.win;
+  const auto plain = [&](const Axis& axis) {
+    return axis.taps == win.h.taps && axis.step == 1 && axis.stride == 1 && axis.pitch == 1;
   };
-  return dtype != DType::f64 && conv.groups == 1 && plain(conv.win.h) && plain(conv.win.w) &&
-         conv.inputs >= 32 && conv.outputs >= 32 && conv.inputs % kLanes<float> == 0 &&
-         conv.outputs % kLanes<float> == 0;
+  return dtype != DType::f64 && conv.groups == 1 && plain(win.h) && plain(win.w) &&
+         conv.inputs >= 16 && conv.inputs % kLanes<float> == 0 && conv.outputs >= 16 &&
+         conv.outputs % kLanes<float> == 0 &&
+         ((win.h.taps == 3 && halves_the_products<3>(conv)) ||
+          (win.h.taps == 5 && halves_the_products<5>(conv)));
 }
 
-int64_t workspace(const DenseConv& conv) {
+bool beats_pairs(const DenseConv& conv) {
+  return suits(conv, DType::bf16) && conv.win.h.taps == 3 && conv.inputs >= 32 &&
+         conv.outputs >= 32;
+}
+
+int64_t workspace(const DenseConv& all) {
+  const DenseConv conv = with_outputs(all, 0, outputs_at_a_time(all));
   const Filters filters{conv.inputs, conv.outputs};
   const Slot slot(conv);
-  const TileGrid grid(conv.win, conv.images);
-  return filters.bytes() + slots_bytes(pieces(grid.count(), slot.tiles), slot.bytes());
+  const int64_t tiles = conv.win.h.taps == 3 ? TileGrid<3>(conv.win, conv.images).count()
+                                             : TileGrid<5>(conv.win, conv.images).count();
+  return filters.bytes() + slots_bytes(pieces(tiles, slot.tiles), slot.bytes());
 }
 
 void convolve(const DenseConv& conv, const View& x, const View& w, const View& bias, const View& y,
               std::span<std::byte> workspace) {
   visit_floating("conv2d", y.dtype(), [&]<class T>() {
-    if constexpr (std::is_same_v<Compute<T>, float>)
-      convolve_typed(conv, x.as<T>(), w.as<T>(), bias.as<T>(), y.as<T>(), workspace);
+    if constexpr (std::is_same_v<Compute<T>, float>) {
+      const auto run = conv.win.h.taps == 3 ? convolve_typed<3, T> : convolve_typed<5, T>;
+      run(conv, x.as<T>(), w.as<T>(), bias.as<T>(), y.as<T>(), workspace);
+    }
   });
 }
 

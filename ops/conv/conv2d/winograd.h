@@ -1,32 +1,39 @@
-// Convolution with 3 x 3 filters by 16 multiplications for every 2 x 2 results instead of 36.
+// Convolution with filters of 3 x 3 by 36 multiplications for every 4 x 4 results instead of 144,
+// and with filters of 5 x 5 by 36 for every 2 x 2 instead of 100.
 //
-// Winograd's F(2 x 2, 3 x 3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
-// 2016): a tile d of 4 x 4 pixels and a filter g give the 2 x 2 results
+// One axis first (Winograd, "Arithmetic Complexity of Computations", 1980; Lavin and Gray, "Fast
+// Algorithms for Convolutional Neural Networks", 2016). Let r taps g and m results dy be the
+// coefficients of polynomials. The product has r + m - 1 = 6 coefficients, and its values at six
+// points give them: the values at a point are multiplied, one multiplication a point instead of r m
+// for all. A convolution is the transpose of that product. With
 //
-//   y = A' [(G g G') * (B' d B)] A        * element by element, summed over the channels in between
+//   E_n = the values of a polynomial of n coefficients at 0, a, -a, b, -b and infinity
+//   B'  = the transpose of what leads from six values back to six coefficients
 //
-//   B' = 1  0 -1  0      G =  1    0   0      A' = 1  1  1  0
-//        0  1  1  0          1/2  1/2 1/2          0  1 -1 -1
-//        0 -1  1  0          1/2 -1/2 1/2
-//        0  1  0 -1           0    0   1
+// the results of six pixels d are  y = E_m' [E_r g * B' d],  element by element in between; E_r has
+// the divisors of that way back in its rows. Along both axes, summed over the channels:
 //
-// The 16 places are independent of one another: for each, a matrix product over the channels. The
-// gradient for g is the transpose of all that: G' [sum over tiles of (B' d B) (A dy A')'] G.
-// Results differ from the direct sum by rounding, about twice as much as its own error where they
-// are as large as the largest of their tile; a result that is small beside those has their error.
-// An infinite pixel, being added and subtracted, gives NaN where the direct sum gives infinity.
+//   y  = E_m' [sum of (E_r g E_r') * (B' d B)] E_m
+//   dg = E_r' [sum of (B' d B) * (E_m dy E_m')] E_r      the gradient for g, over all tiles
+//
+// The 36 places are independent of one another: for each, a matrix product over the channels.
+//
+// Points that are powers of two round more: of 0, 1, -1, 2, -2 the errors are 4 to 5 times those of
+// the direct sum, of a = 5/8 and b = 3/2 twice, and 3 times for dg of 5 x 5. They are relative to
+// the largest values of a tile: a result that is small beside those has their error. An infinite
+// pixel, being added and subtracted, gives NaN where the direct sum gives infinity.
 #pragma once
 
 #include "ops/conv/conv2d/dense.h"
 
 namespace plimsoll::winograd {
 
-constexpr int kPlaces = 16;
-
-// Whether it applies, and pays: f32 or 16 bits, which are computed in f32, filters of 3 x 3 at
-// stride and dilation 1, whole vectors of channels.
+// Whether it applies, and pays: f32 or 16 bits, which are computed in f32, filters of 3 x 3 or
+// 5 x 5 at stride and dilation 1, whole vectors of channels, images that fill the tiles.
 bool suits(const DenseConv& conv, DType dtype);
 bool suits_weight_grad(const ConvSizes& sizes, DType dtype);
+// Whether it pays even beside direct sums of pairs of bf16, two products at a time.
+bool beats_pairs(const DenseConv& conv);
 
 int64_t workspace(const DenseConv& conv);
 // bias: [outputs], or no memory.

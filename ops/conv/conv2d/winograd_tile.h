@@ -7,137 +7,182 @@
 
 namespace plimsoll::winograd {
 
-// Tiles of 2 x 2 results, over all images; the last row and column may stick out.
+constexpr int kPoints = 6, kPlaces = kPoints * kPoints;
+// Floats between places, so that a tile's do not all fall to one set of the cache, which would take
+// four times as long.
+constexpr int64_t kGap = kLanes<float>;
+constexpr float kA = 0.625f, kB = 1.5f, kA2 = kA * kA, kB2 = kB * kB;
+
+// What the way back from values at the points divides by: the products of a point's distances from
+// the other finite ones, positive and negative alike.
+constexpr float kDivisors[kPoints] = {kA2 * kB2,           2 * kA2*(kA2 - kB2), 2 * kA2*(kA2 - kB2),
+                                      2 * kB2*(kB2 - kA2), 2 * kB2*(kB2 - kA2), 1};
+
+// ---- one axis
+
+// E_n: the values of c[0] + c[1] t + c[2] t^2 + ... at the points.
+struct Evaluate {
+  template <class V, int N>
+  static void apply(const V (&c)[N], V (&value)[kPoints]) {
+    const auto at = [&](float t, V& plus, V& minus) {
+      V even = c[(N - 1) / 2 * 2], odd = c[(N - 2) / 2 * 2 + 1];
+#pragma GCC unroll 2
+      for (int k = (N - 1) / 2 * 2 - 2; k >= 0; k -= 2) even = c[k] + t * t * even;
+#pragma GCC unroll 2
+      for (int k = (N - 2) / 2 * 2 - 1; k >= 1; k -= 2) odd = c[k] + t * t * odd;
+      plus = even + t * odd;
+      minus = even - t * odd;
+    };
+    value[0] = c[0];
+    at(kA, value[1], value[2]);
+    at(kB, value[3], value[4]);
+    value[5] = c[N - 1];
+  }
+};
+
+// E_n': c[k] = the sum of the values times their points to the power k.
+struct EvaluateTransposed {
+  template <class V, int N>
+  static void apply(const V (&value)[kPoints], V (&c)[N]) {
+    const V even_a = value[1] + value[2], even_b = value[3] + value[4];
+    const V odd_a = kA * (value[1] - value[2]), odd_b = kB * (value[3] - value[4]);
+    c[0] = value[0] + even_a + even_b;
+    c[1] = odd_a + odd_b;
+    if constexpr (N > 2) c[2] = kA2 * even_a + kB2 * even_b;
+    if constexpr (N > 3) c[3] = kA2 * odd_a + kB2 * odd_b;
+    if constexpr (N > 4) c[4] = kA2 * kA2 * even_a + kB2 * kB2 * even_b;
+    c[N - 1] += value[5];
+  }
+};
+
+// B': row t has the coefficients of the product of (s - u) over the finite points u other than t.
+struct Interpolate {
+  template <class V>
+  static void apply(const V (&d)[kPoints], V (&value)[kPoints]) {
+    const V even_a = d[4] - kB2 * d[2], odd_a = kA * (d[3] - kB2 * d[1]);
+    const V even_b = d[4] - kA2 * d[2], odd_b = kB * (d[3] - kA2 * d[1]);
+    value[0] = kA2 * kB2 * d[0] - (kA2 + kB2) * d[2] + d[4];
+    value[1] = even_a + odd_a;
+    value[2] = even_a - odd_a;
+    value[3] = even_b + odd_b;
+    value[4] = even_b - odd_b;
+    value[5] = kA2 * kB2 * d[1] - (kA2 + kB2) * d[3] + d[5];
+  }
+};
+
+// ---- both axes
+
+template <class Transform, class V, int N, int M>
+[[gnu::always_inline]] inline void along_both(const V (&from)[N][N], V (&to)[M][M]) {
+  V half[N][M];
+#pragma GCC unroll 6
+  for (int i = 0; i < N; ++i) Transform::apply(from[i], half[i]);
+#pragma GCC unroll 6
+  for (int j = 0; j < M; ++j) {
+    V column[N], result[M];
+#pragma GCC unroll 6
+    for (int i = 0; i < N; ++i) column[i] = half[i][j];
+    Transform::apply(column, result);
+#pragma GCC unroll 6
+    for (int i = 0; i < M; ++i) to[i][j] = result[i];
+  }
+}
+
+// to[p * step] = place p.
+template <class V>
+[[gnu::always_inline]] inline void store_places(const V (&value)[kPoints][kPoints], float* to,
+                                                int64_t step) {
+#pragma GCC unroll 6
+  for (const auto& row : value)
+#pragma GCC unroll 6
+    for (const V& v : row) {
+      store(to, v);
+      to += step;
+    }
+}
+
+template <class V>
+[[gnu::always_inline]] inline void load_places(const float* from, int64_t step,
+                                               V (&value)[kPoints][kPoints]) {
+#pragma GCC unroll 6
+  for (auto& row : value)
+#pragma GCC unroll 6
+    for (V& v : row) {
+      v = load<V>(from);
+      from += step;
+    }
+}
+
+// Place (i, j) by the divisors of its points.
+template <class V>
+[[gnu::always_inline]] inline void divide(V (&value)[kPoints][kPoints]) {
+#pragma GCC unroll 6
+  for (int i = 0; i < kPoints; ++i)
+#pragma GCC unroll 6
+    for (int j = 0; j < kPoints; ++j) value[i][j] *= 1 / (kDivisors[i] * kDivisors[j]);
+}
+
+// ---- tiles
+
+// Tiles of kResults x kResults results for filters of R x R, over all images; the last row and
+// column may stick out.
+template <int R>
 struct TileGrid {
+  static constexpr int64_t kResults = kPoints - R + 1;
   int64_t images, rows, cols;
-  explicit TileGrid(const Window& win, int64_t n)
-      : images(n), rows(pieces(win.h.out, 2)), cols(pieces(win.w.out, 2)) {}
+  TileGrid(const Window& win, int64_t n)
+      : images(n), rows(pieces(win.h.out, kResults)), cols(pieces(win.w.out, kResults)) {}
   int64_t count() const { return images * rows * cols; }
 };
 
-// to[p * step] = place p of B' d B, where d[4 i + j] is the address of pixel (i, j).
-template <class V, class T>
-void transform_pixels(const T* const* d, int64_t c, float* to, int64_t step) {
-  V half[4][4];  // B' d
-#pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) {
-    const V d0 = load_as<V>(d[j] + c), d1 = load_as<V>(d[4 + j] + c);
-    const V d2 = load_as<V>(d[8 + j] + c), d3 = load_as<V>(d[12 + j] + c);
-    half[0][j] = d0 - d2;
-    half[1][j] = d1 + d2;
-    half[2][j] = d2 - d1;
-    half[3][j] = d1 - d3;
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i, to += 4 * step) {
-    store(to, half[i][0] - half[i][2]);
-    store(to + step, half[i][1] + half[i][2]);
-    store(to + 2 * step, half[i][2] - half[i][1]);
-    store(to + 3 * step, half[i][1] - half[i][3]);
-  }
-}
-
-// y[2 i + j] = result (i, j) of A' m A, with place p of m at from[p * step].
-template <class V>
-void transform_sums(const float* from, int64_t step, V* y) {
-  V half[2][4];  // A' m
-#pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) {
-    const V m0 = load<V>(from + j * step), m1 = load<V>(from + (4 + j) * step),
-            m2 = load<V>(from + (8 + j) * step), m3 = load<V>(from + (12 + j) * step);
-    half[0][j] = m0 + m1 + m2;
-    half[1][j] = m1 - m2 - m3;
-  }
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i) {
-    y[2 * i] = half[i][0] + half[i][1] + half[i][2];
-    y[2 * i + 1] = half[i][1] - half[i][2] - half[i][3];
-  }
-}
-
-// to[p * step] = place p of A dy A', with y as above.
-template <class V>
-void transform_results(const V* y, float* to, int64_t step) {
-  V half[4][2];  // A dy
-#pragma GCC unroll 2
-  for (int j = 0; j < 2; ++j) {
-    half[0][j] = y[j];
-    half[1][j] = y[j] + y[2 + j];
-    half[2][j] = y[j] - y[2 + j];
-    half[3][j] = -y[2 + j];
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i, to += 4 * step) {
-    store(to, half[i][0]);
-    store(to + step, half[i][0] + half[i][1]);
-    store(to + 2 * step, half[i][0] - half[i][1]);
-    store(to + 3 * step, -half[i][1]);
-  }
-}
-
-// u[p * step] = place p of G g G' for one filter g[3 r + s].
-inline void transform_filter(const float* g, float* u, int64_t step) {
-  float half[4][3];  // G g
-  for (int s = 0; s < 3; ++s) {
-    const float even = 0.5f * (g[s] + g[6 + s]), odd = 0.5f * g[3 + s];
-    half[0][s] = g[s];
-    half[1][s] = even + odd;
-    half[2][s] = even - odd;
-    half[3][s] = g[6 + s];
-  }
-  for (int i = 0; i < 4; ++i, u += 4 * step) {
-    const float even = 0.5f * (half[i][0] + half[i][2]), odd = 0.5f * half[i][1];
-    u[0] = half[i][0];
-    u[step] = even + odd;
-    u[2 * step] = even - odd;
-    u[3 * step] = half[i][2];
-  }
-}
-
-// dg[3 r + s] = element (r, s) of G' u G, with place p of u at u[p].
-template <class V>
-void transform_filter_grad(const V* u, V* dg) {
-  V half[3][4];  // G' u
-#pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) {
-    half[0][j] = u[j] + 0.5f * (u[4 + j] + u[8 + j]);
-    half[1][j] = 0.5f * (u[4 + j] - u[8 + j]);
-    half[2][j] = 0.5f * (u[4 + j] + u[8 + j]) + u[12 + j];
-  }
-#pragma GCC unroll 3
-  for (int r = 0; r < 3; ++r) {
-    const V sum = 0.5f * (half[r][1] + half[r][2]);
-    dg[3 * r] = half[r][0] + sum;
-    dg[3 * r + 1] = 0.5f * (half[r][1] - half[r][2]);
-    dg[3 * r + 2] = sum + half[r][3];
-  }
-}
-
-// One tile of the grid: the addresses of its pixels, and which of its results lie in the image.
-template <class T>
+// One tile of the grid, and which of its results lie in the image.
+template <int R>
 struct TileAt {
-  const T* pixels[16];
+  static constexpr int64_t kResults = TileGrid<R>::kResults;
+  const Window& win;
   int64_t image, row, col;  // of the first result
 
-  // Pixels outside the image are read from `zeros`, `channels` of them.
-  TileAt(const TileGrid& grid, const Window& win, const T* x, int64_t channels, const T* zeros,
-         int64_t number)
-      : image(number / (grid.rows * grid.cols)),
-        row(number / grid.cols % grid.rows * 2),
-        col(number % grid.cols * 2) {
-    const T* from = x + image * win.h.in * win.w.in * channels;
-    for (int64_t i = 0; i < 4; ++i)
-      for (int64_t j = 0; j < 4; ++j) {
-        const int64_t h = win.h.origin + row + i, w = win.w.origin + col + j;
-        const bool inside = h >= 0 && h < win.h.in && w >= 0 && w < win.w.in;
-        pixels[4 * i + j] = inside ? from + (h * win.w.in + w) * channels : zeros;
+  TileAt(const TileGrid<R>& grid, const Window& win, int64_t number)
+      : win(win),
+        image(number / (grid.rows * grid.cols)),
+        row(number / grid.cols % grid.rows * kResults),
+        col(number % grid.cols * kResults) {}
+  // f(i, j, pixel number in the batch) for the results that lie in the image.
+  template <class F>
+  void for_each_result(const F& f) const {
+    const int64_t first = (image * win.h.out + row) * win.w.out + col;
+    for (int64_t i = 0; i < std::min(kResults, win.h.out - row); ++i)
+      for (int64_t j = 0; j < std::min(kResults, win.w.out - col); ++j)
+        f(i, j, first + i * win.w.out + j);
+  }
+};
+
+// The addresses of a tile's pixels; those outside the image are read from `zeros`.
+template <class T>
+struct TilePixels {
+  const T* at[kPoints][kPoints];
+
+  template <int R>
+  TilePixels(const TileAt<R>& tile, const T* x, int64_t channels, const T* zeros) {
+    const Axis &h = tile.win.h, &w = tile.win.w;
+    const int64_t row = h.origin + tile.row, col = w.origin + tile.col;
+    const int64_t first = (tile.image * h.in + row) * w.in + col;
+    for (int i = 0; i < kPoints; ++i)
+      for (int j = 0; j < kPoints; ++j) {
+        const bool inside = row + i >= 0 && row + i < h.in && col + j >= 0 && col + j < w.in;
+        at[i][j] = inside ? x + (first + i * w.in + j) * channels : zeros;
       }
   }
-  bool has(const Window& win, int64_t i, int64_t j) const {
-    return row + i < win.h.out && col + j < win.w.out;
-  }
-  int64_t result(const Window& win, int64_t i, int64_t j) const {  // pixel number in the batch
-    return (image * win.h.out + row + i) * win.w.out + col + j;
+  // to[p * step] = place p of B' d B, for a vector of channels from channel c on.
+  template <class V>
+  void transform(int64_t c, float* to, int64_t step) const {
+    V d[kPoints][kPoints], value[kPoints][kPoints];
+#pragma GCC unroll 6
+    for (int i = 0; i < kPoints; ++i)
+#pragma GCC unroll 6
+      for (int j = 0; j < kPoints; ++j) d[i][j] = load_as<V>(at[i][j] + c);
+    along_both<Interpolate>(d, value);
+    store_places(value, to, step);
   }
 };
 

@@ -8,126 +8,168 @@ namespace {
 
 using V = Vector<float>;
 constexpr int64_t kFloats = sizeof(float);
-constexpr int64_t kUnits = 16;              // enough to keep the threads of a workstation busy
-constexpr int64_t kMinTiles = 256;          // of a piece, so that its sums are few beside them
-constexpr int64_t kPartialBytes = 4 << 20;  // what the pieces' sums may take, if there are several
-constexpr int64_t kSlotBytes = 768 << 10;   // transformed pixels and results of a unit's tiles
+constexpr int64_t kUnits = 16;      // enough to keep the threads of a workstation busy
+constexpr int64_t kMinTiles = 128;  // of a piece, so that its sums are few beside them
+// Of a unit, at most. All images are read once for each so many channels and outputs.
+constexpr int64_t kChannels = 128, kOutputs = 64;
+constexpr int64_t kChunk = 24;              // tiles that are transformed at a time
+constexpr int64_t kPartialBytes = 4 << 20;  // what the gradients of several pieces may take
 
-// A unit of work is one piece of the tiles and some of the channels; the pieces' sums are added in
-// order at the end. Both cuts depend on the sizes alone.
+// A unit of work is one piece of the tiles, some of the channels and some of the outputs: its sums
+// over the tiles stay in its slot, and only the gradient that they give leaves it. The gradients of
+// several pieces are added in order at the end. All cuts depend on the sizes alone.
 struct Units {
-  int64_t channels, outputs, tiles, batch_pieces, channel_parts, chunk;
+  int64_t channels, outputs, taps, tiles, channel_parts, output_parts, batch_pieces;
   explicit Units(const ConvSizes& s)
-      : channels(s.c), outputs(s.o), tiles(TileGrid(forward_window(s), s.n).count()) {
-    batch_pieces = std::clamp<int64_t>(
-        std::min(kPartialBytes / (sums() * kFloats), tiles / kMinTiles), 1, kUnits);
-    channel_parts = std::min(pieces(kUnits, batch_pieces), channels / kLanes<float>);
-    chunk = std::max<int64_t>(kSlotBytes / (kPlaces * (part_channels() + outputs) * kFloats), 16);
+      : channels(s.c),
+        outputs(s.o),
+        taps(s.taps()),
+        tiles(s.kh == 3 ? TileGrid<3>(forward_window(s), s.n).count()
+                        : TileGrid<5>(forward_window(s), s.n).count()),
+        channel_parts(pieces(channels, kChannels)),
+        output_parts(pieces(outputs, kOutputs)) {
+    const int64_t enough = pieces(kUnits, channel_parts * output_parts);
+    const int64_t fit = kPartialBytes / (gradient() * kFloats);
+    batch_pieces = std::max<int64_t>(std::min({enough, fit, tiles / kMinTiles}), 1);
   }
-  int64_t count() const { return batch_pieces * channel_parts; }
-  int64_t sums() const { return kPlaces * channels * outputs; }  // of one piece
-  // The channels of a part are whole vectors.
-  int64_t first_channel(int64_t part) const {
-    return channels / kLanes<float> * part / channel_parts * kLanes<float>;
+  int64_t count() const { return batch_pieces * channel_parts * output_parts; }
+  int64_t gradient() const { return outputs * taps * channels; }  // elements, of one piece
+  int64_t partial_bytes() const {                                 // a single piece writes to dw
+    return batch_pieces > 1 ? block_bytes(batch_pieces * gradient() * kFloats) : 0;
   }
-  int64_t part_channels() const {  // of the largest
-    return pieces(channels / kLanes<float>, channel_parts) * kLanes<float>;
+  int64_t slot_bytes() const {
+    const int64_t c = std::min(channels, kChannels), o = std::min(outputs, kOutputs);
+    return (kPlaces * (kChunk * (c + o) + 2 * kGap + c * o) + channels) * kFloats;
   }
-  int64_t partial_bytes() const { return block_bytes(batch_pieces * sums() * kFloats); }
-  int64_t pixels() const { return kPlaces * chunk * part_channels(); }
-  int64_t results() const { return kPlaces * chunk * outputs; }
-  int64_t slot_bytes() const { return (pixels() + results() + channels) * kFloats; }
 };
 
-// du[channel, output] += x[tile, channel] g[tile, output], summed over the tiles.
-void multiply_place(const float* x, int64_t channels, const float* g, int64_t outputs,
-                    int64_t tiles, float* du) {
+// Part number `part` of n channels, in whole vectors.
+struct Range {
+  int64_t first, count;
+  Range(int64_t n, int64_t parts, int64_t part) {
+    const auto begin = [&](int64_t i) { return n / kLanes<float> * i / parts * kLanes<float>; };
+    first = begin(part);
+    count = begin(part + 1) - first;
+  }
+};
+
+// What one unit sums up, and the parts of its slot, all of them [place][...].
+struct Unit {
+  int64_t first_tile, last_tile, piece;
+  Range c, o;
+  int64_t pixels_step, results_step, sums_step;  // between places
+  float *pixels, *results;                       // [tile of the chunk, channel or output]
+  float* sums;                                   // [output, channel]
+  std::byte* zeros;
+
+  Unit(const Units& units, int64_t number, std::byte* slot)
+      : piece(number / (units.channel_parts * units.output_parts)),
+        c(units.channels, units.channel_parts, number % units.channel_parts),
+        o(units.outputs, units.output_parts, number / units.channel_parts % units.output_parts),
+        pixels_step(kChunk * c.count + kGap),
+        results_step(kChunk * o.count + kGap),
+        sums_step(o.count * c.count),
+        pixels(reinterpret_cast<float*>(slot)),
+        results(pixels + kPlaces * pixels_step),
+        sums(results + kPlaces * results_step),
+        zeros(reinterpret_cast<std::byte*>(sums + kPlaces * sums_step)) {
+    first_tile = units.tiles * piece / units.batch_pieces;
+    last_tile = units.tiles * (piece + 1) / units.batch_pieces;
+  }
+};
+
+// sums[output, channel] += results[tile, output] pixels[tile, channel], over `tiles`, at one place.
+void multiply_place(const Unit& unit, int64_t place, int64_t tiles) {
+  const int64_t channels = unit.c.count, outputs = unit.o.count;
+  const float* x = unit.pixels + place * unit.pixels_step;
+  const float* g = unit.results + place * unit.results_step;
+  float* sums = unit.sums + place * unit.sums_step;
   const block::Field field{
-      .rows = 1, .cols = tiles, .x_row = 0, .x_col = channels, .dy_row = 0, .dy_col = outputs};
-  const int64_t blocks = pieces(channels, kBlockRows);
-  for (int64_t o = 0; o < outputs; o += kBlockColumns<float>)
+      .rows = 1, .cols = tiles, .x_row = 0, .x_col = outputs, .dy_row = 0, .dy_col = channels};
+  const int64_t blocks = pieces(outputs, kBlockRows);
+  for (int64_t c = 0; c < channels; c += kBlockColumns<float>)
     for (int64_t b = 0; b < blocks; ++b) {
-      const int64_t c = channels * b / blocks, n = channels * (b + 1) / blocks - c;
-      float* to = du + c * outputs + o;
-      with_count<kBlockRows>(n, [&]<int R>() {
-        if (outputs - o >= kBlockColumns<float>)
-          block::outer<float, 2, R>(x + c, g + o, field, to, outputs);
+      const int64_t o = outputs * b / blocks, n = outputs * (b + 1) / blocks - o;
+      float* to = sums + o * channels + c;
+      with_count<kBlockRows>(n, [&]<int N>() {
+        if (channels - c >= kBlockColumns<float>)
+          block::outer<float, 2, N>(g + o, x + c, field, to, channels);
         else
-          block::outer<float, 1, R>(x + c, g + o, field, to, outputs);
+          block::outer<float, 1, N>(g + o, x + c, field, to, channels);
       });
     }
 }
 
-template <class T>
-struct Problem {
-  const Window win;
-  const TileGrid grid;
-  const T *x, *dy;
-};
-
-// Adds the tiles of one unit to its part of `sums` [place, channel, output].
-template <class T>
-void run_unit(const Problem<T>& p, const Units& units, int64_t unit, float* sums, float* slot) {
-  const int64_t piece = unit / units.channel_parts, part = unit % units.channel_parts;
-  const int64_t first = units.first_channel(part), own = units.first_channel(part + 1) - first;
-  float *const pixels = slot, *const results = pixels + units.pixels();
-  T* const zeros = reinterpret_cast<T*>(results + units.results());
-  std::fill_n(zeros, units.channels, T(0));
-  sums += piece * units.sums() + first * units.outputs;
-  const int64_t place = units.channels * units.outputs;
-  for (int64_t at = 0; at < kPlaces; ++at)
-    std::fill_n(sums + at * place, own * units.outputs, 0.0f);
-  const int64_t end = units.tiles * (piece + 1) / units.batch_pieces;
-  for (int64_t t0 = units.tiles * piece / units.batch_pieces; t0 < end; t0 += units.chunk) {
-    const int64_t n = std::min(units.chunk, end - t0);
+template <int R, class T>
+void sum_tiles(const ConvSizes& s, const Unit& unit, const T* x, const T* dy) {
+  constexpr int64_t kResults = TileGrid<R>::kResults;
+  const Window win = forward_window(s);
+  const TileGrid<R> grid(win, s.n);
+  T* const zeros = reinterpret_cast<T*>(unit.zeros);
+  std::fill_n(zeros, s.c, T(0));
+  std::fill_n(unit.sums, kPlaces * unit.sums_step, 0.0f);
+  for (int64_t t0 = unit.first_tile; t0 < unit.last_tile; t0 += kChunk) {
+    const int64_t n = std::min(kChunk, unit.last_tile - t0);
     for (int64_t t = 0; t < n; ++t) {
-      const TileAt<T> tile(p.grid, p.win, p.x, units.channels, zeros, t0 + t);
-      for (int64_t c = 0; c < own; c += kLanes<float>)
-        transform_pixels<V>(tile.pixels, first + c, pixels + t * own + c, units.chunk * own);
-      for (int64_t o = 0; o < units.outputs; o += kLanes<float>) {
-        V g[4];
-        for (int64_t i = 0; i < 2; ++i)
-          for (int64_t j = 0; j < 2; ++j)
-            g[2 * i + j] = tile.has(p.win, i, j)
-                               ? load_as<V>(p.dy + tile.result(p.win, i, j) * units.outputs + o)
-                               : V{};
-        transform_results(g, results + t * units.outputs + o, units.chunk * units.outputs);
+      const TileAt<R> tile(grid, win, t0 + t);
+      const TilePixels<T> tile_pixels(tile, x, s.c, zeros);
+      for (int64_t c = 0; c < unit.c.count; c += kLanes<float>)
+        tile_pixels.template transform<V>(unit.c.first + c, unit.pixels + t * unit.c.count + c,
+                                          unit.pixels_step);
+      for (int64_t o = 0; o < unit.o.count; o += kLanes<float>) {
+        V g[kResults][kResults] = {}, value[kPoints][kPoints];
+        tile.for_each_result([&](int64_t i, int64_t j, int64_t pixel) {
+          g[i][j] = load_as<V>(dy + pixel * s.o + unit.o.first + o);
+        });
+        along_both<Evaluate>(g, value);
+        store_places(value, unit.results + t * unit.o.count + o, unit.results_step);
       }
     }
-    for (int64_t at = 0; at < kPlaces; ++at)
-      multiply_place(pixels + at * units.chunk * own, own,
-                     results + at * units.chunk * units.outputs, units.outputs, n,
-                     sums + at * place);
+    for (int64_t p = 0; p < kPlaces; ++p) multiply_place(unit, p, n);
   }
 }
 
-// Adds up the pieces' sums of one channel and kLanes outputs and writes their filters' gradients.
-template <class T>
-void add_pieces(const Units& units, const float* sums, T* dw) {
-  V u[kPlaces] = {}, dg[9];
-  for (int64_t piece = 0; piece < units.batch_pieces; ++piece)
-    for (int64_t at = 0; at < kPlaces; ++at)
-      u[at] += load<V>(sums + piece * units.sums() + at * units.channels * units.outputs);
-  transform_filter_grad(u, dg);
-  for (int64_t o = 0; o < kLanes<float>; ++o)
-    for (int64_t tap = 0; tap < 9; ++tap)
-      dw[(o * 9 + tap) * units.channels] = narrow<T>(dg[tap][o]);
+// What the unit's sums say, to its elements of dw [output, tap, channel].
+template <int R, class T>
+void write_gradient(const ConvSizes& s, const Unit& unit, T* dw) {
+  for (int64_t o = 0; o < unit.o.count; ++o)
+    for (int64_t c = 0; c < unit.c.count; c += kLanes<float>) {
+      V sum[kPoints][kPoints], dg[R][R];
+      load_places(unit.sums + o * unit.c.count + c, unit.sums_step, sum);
+      divide(sum);
+      along_both<EvaluateTransposed>(sum, dg);
+      T* to = dw + (unit.o.first + o) * R * R * s.c + unit.c.first + c;
+      for (const auto& row : dg)
+        for (const V& v : row) {
+          store_as(to, v);
+          to += s.c;
+        }
+    }
 }
 
-template <class T>
+template <int R, class T>
 void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
                        std::span<std::byte> workspace) {
   const Units units(s);
-  const Window win = forward_window(s);
-  const Problem<T> problem{win, TileGrid(win, s.n), x, dy};
-  float* const sums = reinterpret_cast<float*>(workspace.data());
+  const bool direct = units.batch_pieces == 1;
+  float* const partial = reinterpret_cast<float*>(workspace.data());
   for_each_with_slot(units.count(), workspace.subspan(static_cast<size_t>(units.partial_bytes())),
-                     units.slot_bytes(), [&](int64_t unit, std::byte* slot) {
-                       run_unit(problem, units, unit, sums, reinterpret_cast<float*>(slot));
+                     units.slot_bytes(), [&](int64_t number, std::byte* slot) {
+                       const Unit unit(units, number, slot);
+                       sum_tiles<R>(s, unit, x, dy);
+                       if (direct)
+                         write_gradient<R>(s, unit, dw);
+                       else
+                         write_gradient<R>(s, unit, partial + unit.piece * units.gradient());
                      });
-  parallel_for(s.o / kLanes<float>, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t o = begin * kLanes<float>; o < end * kLanes<float>; o += kLanes<float>)
-      for (int64_t c = 0; c < s.c; ++c) add_pieces(units, sums + c * s.o + o, dw + o * 9 * s.c + c);
+  if (direct) return;
+  parallel_for(units.gradient(), 4096, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float sum = 0;
+      for (int64_t piece = 0; piece < units.batch_pieces; ++piece)
+        sum += partial[piece * units.gradient() + i];
+      dw[i] = narrow<T>(sum);
+    }
   });
 }
 
@@ -143,8 +185,10 @@ int64_t weight_grad_workspace(const ConvSizes& s) {
 void weight_grad(const ConvSizes& s, const View& x, const View& dy, const View& dw,
                  std::span<std::byte> workspace) {
   visit_floating("conv2d_weight_grad", dw.dtype(), [&]<class T>() {
-    if constexpr (std::is_same_v<Compute<T>, float>)
-      weight_grad_typed(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
+    if constexpr (std::is_same_v<Compute<T>, float>) {
+      const auto run = s.kh == 3 ? weight_grad_typed<3, T> : weight_grad_typed<5, T>;
+      run(s, x.as<T>(), dy.as<T>(), dw.as<T>(), workspace);
+    }
   });
 }
 
