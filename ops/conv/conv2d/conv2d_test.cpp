@@ -156,13 +156,15 @@ std::vector<OpCase> good_cases() {
       {"tiles_dilated_depthwise",
        {{1, 40, 41, 50}, {50, 3, 3, 1}, {.stride = 2, .padding = 2, .dilation = 3, .groups = 50}}},
       {"panels", {{1, 2, 2, 1100}, {70, 2, 2, 1100}, {.padding = 1}}},
-      {"winograd", {{1, 9, 14, 48}, {32, 3, 3, 48}, {.padding = 1}}},
-      {"winograd_unpadded", {{3, 6, 5, 32}, {64, 3, 3, 32}}},
-      {"winograd_wide_padding", {{1, 4, 7, 32}, {48, 3, 3, 32}, {.padding = {2, 1}}}},
+      {"winograd", {{2, 17, 22, 48}, {32, 3, 3, 48}, {.padding = 1}}},
+      {"winograd_unpadded", {{5, 14, 13, 32}, {64, 3, 3, 32}}},
+      {"winograd_wide_padding", {{3, 10, 13, 32}, {48, 3, 3, 32}, {.padding = {2, 1}}}},
       {"winograd_pieces", {{4, 32, 33, 32}, {32, 3, 3, 32}, {.padding = 1}}},
-      {"winograd_parts", {{1, 4, 4, 256}, {240, 3, 3, 256}, {.padding = 1}}},
+      {"winograd_parts", {{3, 12, 11, 160}, {80, 3, 3, 160}, {.padding = 1}}},
       {"winograd_of_five", {{2, 11, 14, 32}, {48, 5, 5, 32}, {.padding = 2}}},
       {"winograd_of_five_in_pieces", {{9, 11, 14, 16}, {16, 5, 5, 16}, {.padding = {3, 1}}}},
+      // Filters that are transformed in two turns, the second of which has fewer outputs.
+      {"winograd_turns", {{1, 20, 16, 512}, {112, 3, 3, 512}, {.padding = 1}}},
       // Bands of windows that are read in place (implicit_gemm.cpp).
       {"bands_unpadded", {{2, 7, 37, 32}, {17, 3, 3, 32}, {.stride = 2}}},
       {"bands_dilated", {{1, 9, 12, 16}, {40, 3, 2, 16}, {.padding = {2, 1}, .dilation = {2, 1}}}},
@@ -179,7 +181,7 @@ std::vector<OpCase> good_cases() {
     for (OpCase c : {forward(name, sizes), with_bias(name, sizes), input_grad(name, sizes),
                      weight_grad(name, sizes)}) {
       c.differentiable = false;
-      c.tolerance = 2;  // up to 4400 terms per sum
+      c.tolerance = 3;  // up to 4600 terms per sum, or transformed for Winograd's tiles
       cases.push_back(c);
     }
   return cases;

@@ -9,11 +9,14 @@ namespace {
 
 using V = Vector<float>;
 constexpr int64_t kFloats = sizeof(float);
-// Transformed pixels and sums of the tiles of one slot; and blocks of tiles, as the filters are
-// read from memory once for all of them.
+// Transformed pixels and sums of the tiles of one slot, in blocks of sums: at least as many blocks
+// as kMinBlocks, for all of which the filters are read from memory once.
 constexpr int64_t kSlotBytes = 1 << 19, kMinBlocks = 2, kMaxBlocks = 4;
-// Transformed filters: where all take more, the images are gone through once for each so many.
+// Transformed filters, or one panel if that is more. Where all take more, the images are gone
+// through once for each so many.
 constexpr int64_t kFilterBytes = 8 << 20;
+// To transform a filter takes as long as so many products of it.
+constexpr int64_t kFilterProducts = 2048;
 
 // The filters, transformed: [place][panel][channel][kBlockColumns<float> outputs].
 struct Filters {
@@ -66,10 +69,10 @@ DenseConv with_outputs(DenseConv conv, int64_t first, int64_t n) {
   return conv;
 }
 
-// As many tiles at a time as kSlotBytes hold, in whole blocks of sums.
+// The scratch of one thread, for the tiles that it works on at a time and the most outputs.
 struct Slot {
   int64_t tiles, channels, outputs;
-  explicit Slot(const DenseConv& conv) : channels(conv.inputs), outputs(conv.outputs) {
+  explicit Slot(const DenseConv& conv) : channels(conv.inputs), outputs(outputs_at_a_time(conv)) {
     const int64_t fit = kSlotBytes / (kPlaces * (channels + outputs) * kFloats);
     tiles = std::clamp(fit / kBlockRows, kMinBlocks, kMaxBlocks) * kBlockRows;
   }
@@ -102,15 +105,13 @@ void multiply_place(const Filters& filters, const float* pixels, int64_t tiles, 
     }
 }
 
-// y: rows of y_step elements.
+// The outputs of `conv`, at most those of the slot. u: room for their filters; y: rows of y_step.
 template <int R, class T>
-void make_outputs(const DenseConv& conv, const T* x, const T* w, const T* bias, T* y,
-                  int64_t y_step, std::span<std::byte> workspace) {
+void make_outputs(const DenseConv& conv, const Slot& slot, const T* x, const T* w, const T* bias,
+                  float* u, T* y, int64_t y_step, std::span<std::byte> slots) {
   constexpr int64_t kResults = TileGrid<R>::kResults;
   const Filters filters{conv.inputs, conv.outputs};
-  const Slot slot(conv);
   const TileGrid<R> grid(conv.win, conv.images);
-  float* const u = reinterpret_cast<float*>(workspace.data());
   parallel_for(filters.panels() * filters.channels, 16, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       transform_panel_row<R>(conv, filters, w, i / filters.channels, i % filters.channels, u);
@@ -131,10 +132,10 @@ void make_outputs(const DenseConv& conv, const T* x, const T* w, const T* bias, 
                      sums + p * slot.sums_step());
     for (int64_t t = 0; t < n; ++t) {
       const TileAt<R> tile(grid, conv.win, first + t);
-      for (int64_t o = 0; o < slot.outputs; o += kLanes<float>) {
+      for (int64_t o = 0; o < conv.outputs; o += kLanes<float>) {
         const V add = bias ? load_as<V>(bias + o) : V{};
         V sum[kPoints][kPoints], result[kResults][kResults];
-        load_places(sums + t * slot.outputs + o, slot.sums_step(), sum);
+        load_places(sums + t * conv.outputs + o, slot.sums_step(), sum);
         along_both<EvaluateTransposed>(sum, result);
         tile.for_each_result([&](int64_t i, int64_t j, int64_t pixel) {
           store_as(y + pixel * y_step + o, result[i][j] + add);
@@ -142,38 +143,51 @@ void make_outputs(const DenseConv& conv, const T* x, const T* w, const T* bias, 
       }
     }
   };
-  for_each_with_slot(pieces(grid.count(), slot.tiles),
-                     workspace.subspan(static_cast<size_t>(filters.bytes())), slot.bytes(), run);
+  for_each_with_slot(pieces(grid.count(), slot.tiles), slots, slot.bytes(), run);
 }
 
 template <int R, class T>
 void convolve_typed(const DenseConv& conv, const T* x, const T* w, const T* bias, T* y,
                     std::span<std::byte> workspace) {
-  const int64_t most = outputs_at_a_time(conv);
-  for (int64_t first = 0; first < conv.outputs; first += most)
-    make_outputs<R>(with_outputs(conv, first, std::min(most, conv.outputs - first)), x, w,
-                    bias ? bias + first : nullptr, y + first, conv.outputs, workspace);
+  const Slot slot(conv);
+  const auto filter_bytes = static_cast<size_t>(Filters{conv.inputs, slot.outputs}.bytes());
+  float* const u = reinterpret_cast<float*>(workspace.data());
+  for (int64_t first = 0; first < conv.outputs; first += slot.outputs)
+    make_outputs<R>(with_outputs(conv, first, std::min(slot.outputs, conv.outputs - first)), slot,
+                    x, w, bias ? bias + first : nullptr, u, y + first, conv.outputs,
+                    workspace.subspan(filter_bytes));
 }
 
-// Whether the tiles take at most half of the multiplications of the direct sum.
-template <int R>
-bool halves_the_products(const DenseConv& conv) {
-  const TileGrid<R> grid(conv.win, conv.images);
-  return 2 * kPlaces * grid.count() <= R * R * conv.images * conv.win.h.out * conv.win.w.out;
+// Products of each filter element with the direct sum, and what the tiles save of them.
+struct Products {
+  int64_t direct, saved;
+  explicit Products(const DenseConv& conv)
+      : direct(conv.win.h.taps * conv.win.w.taps * conv.images * conv.win.h.out * conv.win.w.out),
+        saved(direct - kPlaces * tile_count(conv.win, conv.images)) {}
+};
+
+// Whether a convolution of these sizes has tiles, and they save half of the products.
+bool has_tiles(const DenseConv& conv, DType dtype) {
+  const Window& win = conv.win;
+  const auto plain = [&](const Axis& axis) {
+    return axis.taps == win.h.taps && axis.step == 1 && axis.stride == 1 && axis.pitch == 1;
+  };
+  if (dtype == DType::f64 || conv.groups != 1 || !plain(win.h) || !plain(win.w) ||
+      (win.h.taps != 3 && win.h.taps != 5))
+    return false;
+  const Products products(conv);
+  return conv.inputs >= 16 && conv.inputs % kLanes<float> == 0 && conv.outputs >= 16 &&
+         conv.outputs % kLanes<float> == 0 && 2 * products.saved >= products.direct;
 }
 
 }  // namespace
 
 bool suits(const DenseConv& conv, DType dtype) {
-  const Window& win = conv.win;
-  const auto plain = [&](const Axis& axis) {
-    return axis.taps == win.h.taps && axis.step == 1 && axis.stride == 1 && axis.pitch == 1;
-  };
-  return dtype != DType::f64 && conv.groups == 1 && plain(win.h) && plain(win.w) &&
-         conv.inputs >= 16 && conv.inputs % kLanes<float> == 0 && conv.outputs >= 16 &&
-         conv.outputs % kLanes<float> == 0 &&
-         ((win.h.taps == 3 && halves_the_products<3>(conv)) ||
-          (win.h.taps == 5 && halves_the_products<5>(conv)));
+  return has_tiles(conv, dtype) && Products(conv).saved >= kFilterProducts;
+}
+
+bool suits_weight_grad(const ConvSizes& s, DType dtype) {
+  return has_tiles(dense_forward(s), dtype);
 }
 
 bool beats_pairs(const DenseConv& conv) {
@@ -181,13 +195,10 @@ bool beats_pairs(const DenseConv& conv) {
          conv.outputs >= 32;
 }
 
-int64_t workspace(const DenseConv& all) {
-  const DenseConv conv = with_outputs(all, 0, outputs_at_a_time(all));
-  const Filters filters{conv.inputs, conv.outputs};
+int64_t workspace(const DenseConv& conv) {
   const Slot slot(conv);
-  const int64_t tiles = conv.win.h.taps == 3 ? TileGrid<3>(conv.win, conv.images).count()
-                                             : TileGrid<5>(conv.win, conv.images).count();
-  return filters.bytes() + slots_bytes(pieces(tiles, slot.tiles), slot.bytes());
+  return Filters{conv.inputs, slot.outputs}.bytes() +
+         slots_bytes(pieces(tile_count(conv.win, conv.images), slot.tiles), slot.bytes());
 }
 
 void convolve(const DenseConv& conv, const View& x, const View& w, const View& bias, const View& y,

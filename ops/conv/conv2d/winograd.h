@@ -18,19 +18,21 @@
 //
 // The 36 places are independent of one another: for each, a matrix product over the channels.
 //
-// Points that are powers of two round more: of 0, 1, -1, 2, -2 the errors are 4 to 5 times those of
-// the direct sum, of a = 5/8 and b = 3/2 twice, and 3 times for dg of 5 x 5. They are relative to
-// the largest values of a tile: a result that is small beside those has their error. An infinite
-// pixel, being added and subtracted, gives NaN where the direct sum gives infinity.
+// The smaller and the nearer to 1 the points, the less is lost: with 1 and 2 errors are twice those
+// with a = 5/8 and b = 3/2 (docs/precision.md has them). They are relative to the largest values of
+// a tile, as pixels enter results in whose window they are not, and cancel: only up to rounding,
+// and not if they are infinite.
 #pragma once
 
 #include "ops/conv/conv2d/dense.h"
 
 namespace plimsoll::winograd {
 
-// Whether it applies, and pays: f32 or 16 bits, which are computed in f32, filters of 3 x 3 or
-// 5 x 5 at stride and dilation 1, whole vectors of channels, images that fill the tiles.
+// Whether it applies, and pays: f32 or 16 bits, which are computed in f32; one group, filters of
+// 3 x 3 or 5 x 5 at stride and dilation 1, whole vectors of channels and at least 16; products
+// saved, at least half of them and as many as the filters' transforms take.
 bool suits(const DenseConv& conv, DType dtype);
+// The gradient transforms a filter once for all tiles, at the end.
 bool suits_weight_grad(const ConvSizes& sizes, DType dtype);
 // Whether it pays even beside direct sums of pairs of bf16, two products at a time.
 bool beats_pairs(const DenseConv& conv);

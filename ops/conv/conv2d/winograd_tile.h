@@ -13,8 +13,8 @@ constexpr int kPoints = 6, kPlaces = kPoints * kPoints;
 constexpr int64_t kGap = kLanes<float>;
 constexpr float kA = 0.625f, kB = 1.5f, kA2 = kA * kA, kB2 = kB * kB;
 
-// What the way back from values at the points divides by: the products of a point's distances from
-// the other finite ones, positive and negative alike.
+// What the way back from values at the points divides by: the product of a point's distances from
+// the other finite ones, which is the same for a point and its negative.
 constexpr float kDivisors[kPoints] = {kA2 * kB2,           2 * kA2*(kA2 - kB2), 2 * kA2*(kA2 - kB2),
                                       2 * kB2*(kB2 - kA2), 2 * kB2*(kB2 - kA2), 1};
 
@@ -55,7 +55,8 @@ struct EvaluateTransposed {
   }
 };
 
-// B': row t has the coefficients of the product of (s - u) over the finite points u other than t.
+// B': row t has the coefficients of the product of (s - u) over the finite points u other than t;
+// for infinity, over all of them.
 struct Interpolate {
   template <class V>
   static void apply(const V (&d)[kPoints], V (&value)[kPoints]) {
@@ -134,6 +135,11 @@ struct TileGrid {
       : images(n), rows(pieces(win.h.out, kResults)), cols(pieces(win.w.out, kResults)) {}
   int64_t count() const { return images * rows * cols; }
 };
+
+// The same for the filter that the window has, of 3 or of 5 taps on each axis.
+inline int64_t tile_count(const Window& win, int64_t images) {
+  return win.h.taps == 3 ? TileGrid<3>(win, images).count() : TileGrid<5>(win, images).count();
+}
 
 // One tile of the grid, and which of its results lie in the image.
 template <int R>

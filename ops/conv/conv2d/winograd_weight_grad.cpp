@@ -10,9 +10,10 @@ using V = Vector<float>;
 constexpr int64_t kFloats = sizeof(float);
 constexpr int64_t kUnits = 16;      // enough to keep the threads of a workstation busy
 constexpr int64_t kMinTiles = 128;  // of a piece, so that its sums are few beside them
-// Of a unit, at most. All images are read once for each so many channels and outputs.
-constexpr int64_t kChannels = 128, kOutputs = 64;
-constexpr int64_t kChunk = 24;              // tiles that are transformed at a time
+// Channels and outputs of a unit, at most, and tiles that are transformed at a time. Images are
+// read again for other channels and outputs, and sums again for other tiles, so fewer are slower;
+// more were no faster, and took more scratch.
+constexpr int64_t kChannels = 128, kOutputs = 64, kChunk = 24;
 constexpr int64_t kPartialBytes = 4 << 20;  // what the gradients of several pieces may take
 
 // A unit of work is one piece of the tiles, some of the channels and some of the outputs: its sums
@@ -24,8 +25,7 @@ struct Units {
       : channels(s.c),
         outputs(s.o),
         taps(s.taps()),
-        tiles(s.kh == 3 ? TileGrid<3>(forward_window(s), s.n).count()
-                        : TileGrid<5>(forward_window(s), s.n).count()),
+        tiles(tile_count(forward_window(s), s.n)),
         channel_parts(pieces(channels, kChannels)),
         output_parts(pieces(outputs, kOutputs)) {
     const int64_t enough = pieces(kUnits, channel_parts * output_parts);
@@ -39,7 +39,7 @@ struct Units {
   }
   int64_t slot_bytes() const {
     const int64_t c = std::min(channels, kChannels), o = std::min(outputs, kOutputs);
-    return (kPlaces * (kChunk * (c + o) + 2 * kGap + c * o) + channels) * kFloats;
+    return (kPlaces * (kChunk * (c + o) + c * o + 3 * kGap) + channels) * kFloats;
   }
 };
 
@@ -68,7 +68,7 @@ struct Unit {
         o(units.outputs, units.output_parts, number / units.channel_parts % units.output_parts),
         pixels_step(kChunk * c.count + kGap),
         results_step(kChunk * o.count + kGap),
-        sums_step(o.count * c.count),
+        sums_step(o.count * c.count + kGap),
         pixels(reinterpret_cast<float*>(slot)),
         results(pixels + kPlaces * pixels_step),
         sums(results + kPlaces * results_step),
@@ -174,8 +174,6 @@ void weight_grad_typed(const ConvSizes& s, const T* x, const T* dy, T* dw,
 }
 
 }  // namespace
-
-bool suits_weight_grad(const ConvSizes& s, DType dtype) { return suits(dense_forward(s), dtype); }
 
 int64_t weight_grad_workspace(const ConvSizes& s) {
   const Units units(s);
