@@ -10,6 +10,7 @@
 //     ... --link-gbytes 0.125 --link-us 50                     and how long they wait
 #include <algorithm>
 #include <filesystem>
+#include <future>
 
 #include "examples/common/options.h"
 #include "examples/common/report.h"
@@ -71,6 +72,20 @@ Json print_classes(const BytesByClass& at_peak) {
   return classes;
 }
 
+// What is found for one type, for each of kWays.
+struct Found {
+  int64_t parameters = 0;
+  std::vector<Fit> fits;
+};
+
+Found find(const Asked& asked, int64_t bytes, Precision precision) {
+  const TrainingStep step(asked.model, precision);
+  FitSearch search(step, asked.options);
+  Found found{step.parameter_count(), {}};
+  for (const Way& way : kWays) found.fits.push_back(search.largest_batch(bytes, way.recomputing));
+  return found;
+}
+
 void fit(Asked asked) {
   const ReportFile report(asked.json);
   if (asked.model.name == "gpt")
@@ -84,11 +99,10 @@ void fit(Asked asked) {
   asked.options.speed = {asked.tflops * 1e12, tflops16 * 1e12, asked.gbytes * 1e9};
   const int64_t bytes = parse_bytes(asked.vram);
   Json rows = Json::array();
-  const auto fit_one = [&](const std::string& precision) {
-    const TrainingStep step(asked.model, precision_named(precision));
+  const auto print = [&](const std::string& precision, const Found& found) {
     if (rows.empty()) {
       std::printf("%s, %lld parameters, in %s\n", asked.model.name.c_str(),
-                  static_cast<long long>(step.parameter_count()), bytes_text(bytes).c_str());
+                  static_cast<long long>(found.parameters), bytes_text(bytes).c_str());
       std::printf("%-5s %-12s %9s  %12s %11s %10s %8s\n", "type", "recompute", "batch", "takes",
                   "ms/step", "ms/example", "added %");
     }
@@ -97,16 +111,15 @@ void fit(Asked asked) {
                   static_cast<long long>(asked.model.ranks),
                   static_cast<long long>(asked.model.accumulate),
                   static_cast<long long>(asked.model.shard));
-    FitSearch search(step, asked.options);
-    for (const Way& way : kWays) {
-      const Fit found = search.largest_batch(bytes, way.recomputing);
-      rows.push_back(print_fit(precision, way, found, asked.options.most));
+    for (size_t k = 0; k < found.fits.size(); ++k) {
+      const Fit& fit = found.fits[k];
+      rows.push_back(print_fit(precision, kWays[k], fit, asked.options.most));
       if (asked.model.ranks > 0) {
         rows.back()["ranks"] = asked.model.ranks;
         rows.back()["shard"] = asked.model.shard;
-        if (found.batch > 0) rows.back()["at_peak"] = print_classes(found.at_peak);
+        if (fit.batch > 0) rows.back()["at_peak"] = print_classes(fit.at_peak);
       }
-      if (asked.link.gbytes > 0 && found.batch > 0) print_lanes(found.lanes, rows.back());
+      if (asked.link.gbytes > 0 && fit.batch > 0) print_lanes(fit.lanes, rows.back());
     }
   };
   if (asked.ranks.empty()) asked.ranks.push_back(0);
@@ -117,7 +130,12 @@ void fit(Asked asked) {
         asked.accumulate > 0 ? asked.accumulate : std::ranges::max(asked.ranks);
     for (const int64_t stage : asked.shard) {
       asked.model.shard = stage;
-      for (const std::string& precision : asked.precisions) fit_one(precision);
+      // Types have programs of their own: each is searched on a thread of its own.
+      std::vector<std::future<Found>> found;
+      for (const std::string& precision : asked.precisions)
+        found.push_back(std::async(std::launch::async, find, std::cref(asked), bytes,
+                                   precision_named(precision)));
+      for (size_t k = 0; k < found.size(); ++k) print(asked.precisions[k], found[k].get());
     }
   }
   report.write({{"model", asked.model.name}, {"bytes", bytes}, {"rows", rows}});
