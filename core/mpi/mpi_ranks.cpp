@@ -26,10 +26,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTimedOut = 4;                     // exit code
-constexpr std::chrono::microseconds kPause{50};  // between two questions
-constexpr std::chrono::seconds kGrace{2};        // MPI_Abort may hang itself
-constexpr double kStartTimes = 10;               // longer: ranks start one after another
+constexpr int kTimedOut = 4;  // exit code
+// Between two questions, or a sixteenth of what was waited already: each wakes a thread where
+// others compute.
+constexpr std::chrono::microseconds kPause{50}, kLongestPause{2000};
+constexpr int kRarer = 16;
+constexpr std::chrono::seconds kGrace{2};  // MPI_Abort may hang itself
+constexpr double kStartTimes = 10;         // longer: ranks start one after another
 
 // What MPI_Abort cannot end, ends anyway.
 void exit_soon(int code) {
@@ -248,9 +251,10 @@ class MpiRanks : public Ranks {
       if (done) return;
       if (abort_code_ != 0) end_all(abort_code_);
       if (asked < kAtOnce) continue;
-      if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds)
-        time_out(what, seconds);
-      std::this_thread::sleep_for(kPause);
+      const auto waited = Clock::now() - begin;
+      if (std::chrono::duration<double>(waited).count() > seconds) time_out(what, seconds);
+      std::this_thread::sleep_for(
+          std::clamp<Clock::duration>(waited / kRarer, kPause, kLongestPause));
     }
   }
 
