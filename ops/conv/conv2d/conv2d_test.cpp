@@ -181,7 +181,8 @@ std::vector<OpCase> good_cases() {
     for (OpCase c : {forward(name, sizes), with_bias(name, sizes), input_grad(name, sizes),
                      weight_grad(name, sizes)}) {
       c.differentiable = false;
-      c.tolerance = 3;  // up to 4600 terms per sum, or transformed for Winograd's tiles
+      // Up to 4600 terms per sum; Winograd's transforms add errors of their own.
+      c.tolerance = std::string_view(name).starts_with("winograd") ? 3 : 2;
       cases.push_back(c);
     }
   return cases;

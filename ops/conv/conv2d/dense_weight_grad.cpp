@@ -188,7 +188,8 @@ int64_t dense_weight_grad_workspace(const ConvSizes& s, DType dtype) {
   });
   if (!winograd::suits_weight_grad(s, dtype)) return direct;
   const int64_t transformed = winograd::weight_grad_workspace(s);
-  return dtype == DType::bf16 ? std::max(direct, transformed) : transformed;  // by AMX: direct
+  // bf16 may be summed directly all the same, by AMX or dot products.
+  return dtype == DType::bf16 ? std::max(direct, transformed) : transformed;
 }
 
 void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, const View& dw,
