@@ -239,8 +239,9 @@ class Filters {
 
 }  // namespace
 
-bool suits(int64_t groups, DType dtype) {
-  return dtype == DType::bf16 && groups == 1 && bfloat16_products() == BFloat16Products::tiles;
+bool suits(int64_t groups, int64_t channels, DType dtype) {
+  return dtype == DType::bf16 && groups == 1 && channels > 1 &&
+         bfloat16_products() == BFloat16Products::tiles;
 }
 
 void convolve(const DenseConv& conv, const View& x, const View& w, const View& bias,
