@@ -28,6 +28,8 @@ constexpr int64_t kFewPanels =
 constexpr int64_t kSetsApart = 4096;     // bytes from an address to the next one in the same set
 constexpr int64_t kTile = 1 << 18;       // elements of C in a thread's cache through all KC blocks
 constexpr int64_t kTileRows = 96 * kMR;  // at most
+constexpr int64_t kTilesOfThread = 4;    // at least, of as much work as this (multiply-adds) each
+constexpr int64_t kLeastOfTile = 1 << 21;
 
 // So many columns do not pay for packing rows of A. Beside their micro-panels is as much room
 // again.
@@ -95,21 +97,31 @@ void multiply_few_rows(const KcBlock<T>& r) {
   });
 }
 
-// C is cut into a grid, a piece for each thread: runs of rows and runs of micro-panels of B.
-struct ThreadGrid {
+// C is cut into a grid of tiles: runs of rows and runs of micro-panels of B.
+struct Grid {
   Runs down, across;
 };
+// Several for each thread, so that one whose core is slow or taken by others leaves some of its own
+// to the rest; as few as that, and as little to pack for them, as can be.
 template <class T>
-ThreadGrid grid_for_threads(const KcBlock<T>& r) {
+Grid grid_of_tiles(const KcBlock<T>& r) {
   const int64_t threads = num_threads();
-  ThreadGrid best{{r.m, 1}, {r.b_panels, 1}};
+  const int64_t worth = r.m * r.n * r.depth / kLeastOfTile;
+  const int64_t wanted = threads == 1 ? 1 : std::clamp(worth, threads, kTilesOfThread * threads);
+  const int64_t fewest = pieces(r.m, kTileRows);
+  Grid best{{r.m, fewest}, {r.b_panels, r.b_panels}};
   double least = std::numeric_limits<double>::max();
-  for (int64_t down = 1; down <= std::min(threads, r.a_panels.count); ++down) {
-    const int64_t across = std::min(r.b_panels, threads / down);
-    const auto a_panels = static_cast<double>(pieces(r.m, down)) / kMR;
+  for (int64_t down = fewest; down <= std::min(r.a_panels.count, std::max(fewest, wanted));
+       ++down) {
+    const int64_t rows = pieces(r.m, down);
+    const int64_t most = std::clamp<int64_t>(kTile / (rows * r.columns), 1, kNcPanels);
+    const int64_t across =
+        std::min(r.b_panels, std::max(pieces(r.b_panels, most), pieces(wanted, down)));
+    const auto a_panels = static_cast<double>(rows) / kMR;
     const auto b_panels = static_cast<double>(pieces(r.b_panels, across));
     // A micro-panel is packed in about two fifths of the time of a product of two.
-    const double work = 5 * a_panels * b_panels + 2 * (a_panels + b_panels);
+    const double work = static_cast<double>(pieces(down * across, threads)) *
+                        (5 * a_panels * b_panels + 2 * (a_panels + b_panels));
     if (work >= least) continue;
     least = work;
     best = {{r.m, down}, {r.b_panels, across}};
@@ -168,31 +180,24 @@ void multiply_tile(const KcBlock<T>& tile, const KcBlock<T>* beside = nullptr) {
   }
 }
 
-// Each thread takes its piece of C, in tiles, and packs for it whatever that needs. To wait for
-// each other after every KC block takes longer than to pack twice.
+// Whatever a tile needs is packed for it: to wait for each other after every KC block takes longer
+// than to pack twice.
 template <class T>
 void multiply_tiles(const KcBlock<T>& all) {
-  const ThreadGrid grid = grid_for_threads(all);
+  const Grid grid = grid_of_tiles(all);
   const Runs &down = grid.down, &across = grid.across;
-  parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t share = begin; share < end; ++share) {
-      const int64_t d = share / across.count, x = share % across.count;
-      const Runs tall(down.size(d), pieces(down.size(d), kTileRows));
-      const int64_t near = kTile / (tall.size(0) * all.columns);
-      const int64_t most = std::clamp<int64_t>(near, 1, kNcPanels);
-      const Runs wide(across.size(x), pieces(across.size(x), most));
-      const auto tile = [&](int64_t i) {
-        const int64_t t = i / wide.count, w = i % wide.count;
-        const int64_t column = (across.first(x) + wide.first(w)) * all.columns;
-        const int64_t width = std::min(wide.size(w) * all.columns, all.n - column);
-        return all.part(down.first(d) + tall.first(t), tall.size(t), column, width, 0, all.depth);
-      };
-      const int64_t last = tall.count * wide.count - 1;
-      for (int64_t i = 0; i < last; ++i) {
-        const KcBlock<T> beside = tile(i + 1);
-        multiply_tile(tile(i), &beside);
-      }
-      multiply_tile(tile(last));
+  const auto tile = [&](int64_t i) {
+    const int64_t d = i / across.count, x = i % across.count;
+    const int64_t column = across.first(x) * all.columns;
+    const int64_t width = std::min(across.size(x) * all.columns, all.n - column);
+    return all.part(down.first(d), down.size(d), column, width, 0, all.depth);
+  };
+  const int64_t tiles = down.count * across.count;
+  parallel_for(tiles, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (i + 1 == tiles) return multiply_tile(tile(i));
+      const KcBlock<T> beside = tile(i + 1);
+      multiply_tile(tile(i), &beside);
     }
   });
 }
