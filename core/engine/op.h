@@ -58,6 +58,13 @@ struct WithRelu {
   int extra;
 };
 
+// An op that picks the largest of some of its input's elements, so that relu may as well come after
+// it as before (memory/passes/relu_late.h).
+struct ReluAfter {
+  const OpDef *grad, *relu, *relu_grad;  // grad: the kernel of the op's gradient
+  bool (*suits)(const Attrs&);           // whether it is so, by the op's attributes
+};
+
 struct OpDef {
   const char* name;
   Infer infer;  // shape rule: checks the inputs, names the outputs
@@ -81,6 +88,7 @@ struct OpDef {
   Flops flops = nullptr;
   const Talk* talk = nullptr;           // of an op that talks to other ranks
   const WithRelu* with_relu = nullptr;  // of an op and of its gradient
+  const ReluAfter* relu_after = nullptr;
 };
 
 // Shape rule of ops whose output looks like input 0.

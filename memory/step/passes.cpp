@@ -6,6 +6,7 @@
 #include "memory/passes/early_update.h"
 #include "memory/passes/fuse_relu.h"
 #include "memory/passes/gathers.h"
+#include "memory/passes/relu_late.h"
 #include "memory/passes/talk_early.h"
 #include "memory/passes/widen_late.h"
 
@@ -60,7 +61,7 @@ bool updates_last(const Program& program) {
 }  // namespace
 
 Program capture_live(const StepFunction& function, const Metas& inputs) {
-  return remove_dead(widen_late(fuse_relu(remove_dead(capture(function, inputs)))));
+  return remove_dead(widen_late(relu_late(fuse_relu(remove_dead(capture(function, inputs))))));
 }
 
 BudgetPlanner budget_planner(Program captured, BudgetOptions options, const BudgetPlanner* like) {

@@ -135,7 +135,7 @@ void forward_typed(const Call& call, double eps) {
         for (int w = 0; w < W; ++w) {
           const int64_t at = i * channels + c;
           V v = affine.of(normal.of(load_column<V>(x + at, w), w), w);
-          if constexpr (relu) v = v < -kRoundsToZero<T, S> ? V{} : v;  // what rounds to -0 stays -0
+          if constexpr (relu) v = v <= 0 ? V{} : v;
           store_column<V>(y + at, w, v);
         }
     });

@@ -100,7 +100,7 @@ __global__ void batch_norm_kernel(ChannelNormal<C> normal, const C* gamma, const
     normal.x.get(i, n, values);
     for (int j = 0; j < kPack; ++j) {
       values[j] = normalised(values[j], mean[j], tail[j], inverse[j]) * scale[j] + shift[j];
-      if (relu && values[j] < -stored_as_zero<C>(y.dtype)) values[j] = 0;
+      if (relu && values[j] <= 0) values[j] = 0;
     }
     y.set(i, n, values);
   });

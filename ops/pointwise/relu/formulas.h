@@ -11,7 +11,7 @@ struct Relu {
   static constexpr bool light = true;
   template <class T>
   static constexpr T f(T x) {
-    return x < 0 ? T(0) : x;
+    return x <= 0 ? T(0) : x;  // NaN stays, -0 becomes 0
   }
   template <class T>
   static constexpr T grad(T dy, T y) {  // not a product: infinity times 0 is no number

@@ -3,7 +3,9 @@
 #include "core/cpu/vector.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
+#include "ops/common/pointwise.h"
 #include "ops/pointwise/copy/copy.h"
+#include "ops/pointwise/relu/formulas.h"
 #include "ops/pool/pool2d/windows.h"
 
 namespace plimsoll {
@@ -132,6 +134,14 @@ std::vector<Tensor> vjp(const Backward& b) {
                  PoolGradAttrs{b.attrs<PoolSpec>(), b.input_meta(0).shape})};
 }
 
+// A window without a pixel has the maximum -infinity, which relu behind it would change.
+bool has_pixels_only(const Attrs& attrs) { return attrs.as<PoolSpec>().pool.dilation == Pair(1); }
+
+constexpr ReluAfter relu_after{.grad = &max_pool2d_grad_op,
+                               .relu = &Unary<formulas::Relu>::op,
+                               .relu_grad = &Unary<formulas::Relu>::grad,
+                               .suits = has_pixels_only};
+
 }  // namespace
 
 constexpr OpDef max_pool2d_grad_op{
@@ -140,6 +150,7 @@ constexpr OpDef max_pool2d_op{.name = "max_pool2d",
                               .infer = infer,
                               .cpu = cpu,
                               .cuda = max_pool2d_cuda,
-                              .vjp = {.rule = vjp, .outputs = bits(1)}};
+                              .vjp = {.rule = vjp, .outputs = bits(1)},
+                              .relu_after = &relu_after};
 
 }  // namespace plimsoll

@@ -1,0 +1,178 @@
+// relu moves behind the max pool that follows it, and so does its gradient, where nobody else reads
+// what lies between, and no bit changes.
+#include "memory/passes/relu_late.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "autograd/checkpoint.h"
+#include "autograd/gradients.h"
+#include "core/engine/trace.h"
+#include "memory/passes/dead_code.h"
+#include "memory/step/step.h"
+#include "ops/ops.h"
+#include "tests/support/op_case.h"
+
+namespace plimsoll {
+namespace {
+
+using Ops = std::function<Tensor(const Tensor&)>;
+
+const std::array kImages{Meta{{2, 7, 7, 3}}};
+
+// Not the sum of all, of which every gradient would be one.
+Tensor weighted(const Tensor& y) {
+  return sum(mul(y, cast(normal(y.shape(), 0, 1, 9), y.dtype())));
+}
+
+StepFunction with_gradient(const Ops& f) {
+  return [f](std::span<const Tensor> in) {
+    const Tensor x = in[0].detach().require_grad();
+    const Tensor y = f(x);
+    return std::vector{gradients(weighted(y), std::array{x})[0], y.detach()};
+  };
+}
+
+Program captured(const StepFunction& f) { return remove_dead(capture(f, kImages)); }
+
+// The elements that the ops of this name write, one after another.
+std::vector<int64_t> sizes_of(const std::string& name, const Program& program) {
+  std::vector<int64_t> sizes;
+  for (const Instruction& instruction : program.instructions)
+    if (instruction.op->name == name) sizes.push_back(count(instruction.out[0].meta.shape));
+  return sizes;
+}
+
+int64_t bytes_of_activations(const Program& program) {
+  std::vector<bool> used(program.buffers.size());
+  for (const Instruction& instruction : program.instructions)
+    for (const Operand& out : instruction.out) used[out.buffer] = true;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < used.size(); ++i) bytes += used[i] ? program.buffers[i].bytes : 0;
+  return bytes;
+}
+
+// Images of all kinds of numbers, many of them in the same window.
+Tensor images(DType dtype) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float kinds[] = {-1, -0.0F, 0, 2, NAN, -infinity, infinity, 2, -3, 1e-41F};
+  std::vector<float> values(2 * 7 * 7 * 3);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = kinds[(i * i + i / 5) % std::size(kinds)];
+  return cast(Tensor::of<float>(std::span<const float>(values), {2, 7, 7, 3}), dtype);
+}
+
+void expect_the_bits_of_eager(const StepFunction& f, DType dtype = DType::f32) {
+  for (const Tensor& x : {images(dtype), cast(normal({2, 7, 7, 3}, 0, 1, 1), dtype),
+                          cast(normal({2, 7, 7, 3}, -2, 1, 1), dtype)}) {
+    const std::vector<Tensor> in{x}, expected = f(in), actual = Step(f).run(in);
+    for (size_t k = 0; k < expected.size(); ++k)
+      EXPECT_TRUE(same_bits(actual[k], expected[k])) << k;
+  }
+}
+
+TEST(ReluLate, HasFewerNumbersToRead) {
+  const StepFunction f = with_gradient([](const Tensor& x) { return max_pool2d(relu(x)); });
+  const Program before = captured(f), after = relu_late(before);
+  EXPECT_EQ(sizes_of("relu", before), std::vector<int64_t>{294});
+  EXPECT_EQ(sizes_of("relu", after), std::vector<int64_t>{54});
+  EXPECT_EQ(sizes_of("relu_grad", after), std::vector<int64_t>{54});
+  EXPECT_EQ(sizes_of("max_pool2d_grad", after), std::vector<int64_t>{294});
+  EXPECT_EQ(bytes_of_activations(before) - bytes_of_activations(after), 2 * (294 - 54) * 4);
+  EXPECT_EQ(relu_late(after), after);
+  expect_the_bits_of_eager(f);
+}
+
+TEST(ReluLate, BehindSeveralPools) {
+  const StepFunction f =
+      with_gradient([](const Tensor& x) { return max_pool2d(max_pool2d(relu(x))); });
+  const Program after = relu_late(captured(f));
+  EXPECT_EQ(sizes_of("relu", after), std::vector<int64_t>{6});
+  EXPECT_EQ(sizes_of("relu_grad", after), std::vector<int64_t>{6});
+  expect_the_bits_of_eager(f);
+}
+
+TEST(ReluLate, WithoutAGradientToo) {
+  const StepFunction f = [](auto in) { return std::vector{max_pool2d(relu(in[0]))}; };
+  EXPECT_EQ(sizes_of("relu", relu_late(captured(f))), std::vector<int64_t>{54});
+  expect_the_bits_of_eager(f);
+}
+
+TEST(ReluLate, WhatACheckpointRunsAgainToo) {
+  const StepFunction f = with_gradient([](const Tensor& x) {
+    return exp(-checkpoint([](std::span<const Tensor> in) { return max_pool2d(relu(in[0])); },
+                           std::array{x}));
+  });
+  const Program after = relu_late(captured(f));
+  EXPECT_EQ(sizes_of("relu", after), (std::vector<int64_t>{54, 54}));
+  EXPECT_EQ(sizes_of("relu_grad", after), std::vector<int64_t>{54});
+  expect_the_bits_of_eager(f);
+}
+
+TEST(ReluLate, NotWhereSomebodyElseReadsWhatLiesBetween) {
+  const Ops both_pools = [](const Tensor& x) {
+    const Tensor t = relu(x);
+    return add(max_pool2d(t), avg_pool2d(t));
+  };
+  const Ops two_pools = [](const Tensor& x) {
+    const Tensor t = relu(x);
+    return add(max_pool2d(t), max_pool2d(t));
+  };
+  const Ops a_part = [](const Tensor& x) { return max_pool2d(slice(relu(x), 0, 1, 2)); };
+  const Ops a_mean = [](const Tensor& x) { return avg_pool2d(relu(x)); };
+  const StepFunction result_too = [](auto in) {
+    const Tensor t = relu(in[0]);
+    return std::vector{t, max_pool2d(t)};
+  };
+  for (const StepFunction& f : {with_gradient(both_pools), with_gradient(two_pools),
+                                with_gradient(a_part), with_gradient(a_mean), result_too}) {
+    const Program program = captured(f);
+    EXPECT_EQ(relu_late(program), program);
+    expect_the_bits_of_eager(f);
+  }
+}
+
+// The gradient for what relu made goes to relu, and somewhere else as well.
+TEST(ReluLate, NotWhereTheGradientIsAResult) {
+  const StepFunction f = [](auto in) {
+    const Tensor x = in[0].detach().require_grad();
+    const Tensor t = relu(x);
+    return gradients(weighted(max_pool2d(t)), std::array{x, t});
+  };
+  const Program program = captured(f);
+  EXPECT_EQ(relu_late(program), program);
+  expect_the_bits_of_eager(f);
+}
+
+// With a distance between its pixels a window may have none at all: then the pool is -infinity.
+TEST(ReluLate, NotBehindWindowsWithoutPixels) {
+  const Pool2dAttrs attrs{.padding = 1, .dilation = 8};
+  const StepFunction f = [&](auto in) { return std::vector{max_pool2d(relu(in[0]), attrs)}; };
+  const Program program = captured(f);
+  EXPECT_EQ(relu_late(program), program);
+  expect_the_bits_of_eager(f);
+}
+
+TEST(ReluLate, TheBitsOfWindowsThatOverlap) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64})
+    for (const Pool2dAttrs& attrs :
+         {Pool2dAttrs{}, Pool2dAttrs{.window = 3, .padding = 1},
+          Pool2dAttrs{.window = 3, .stride = 1, .padding = 1},
+          Pool2dAttrs{.window = {3, 2}, .stride = {3, 1}, .ceil_mode = true}}) {
+      const StepFunction f =
+          with_gradient([&](const Tensor& x) { return max_pool2d(relu(x), attrs); });
+      const Program after = relu_late(remove_dead(capture(f, std::array{images(dtype).meta()})));
+      EXPECT_EQ(sizes_of("relu", after), sizes_of("max_pool2d", after));
+      expect_the_bits_of_eager(f, dtype);
+    }
+  const StepFunction f = with_gradient([](const Tensor& x) {
+    return adaptive_max_pool2d(relu(x), {3, 4});
+  });
+  EXPECT_EQ(sizes_of("relu", relu_late(captured(f))), std::vector<int64_t>{72});
+  expect_the_bits_of_eager(f);
+}
+
+}  // namespace
+}  // namespace plimsoll
