@@ -25,7 +25,8 @@ Pair pair_of(const Program& program, const Uses& uses, int pool) {
   const auto& all = program.instructions;
   const ReluAfter* const with = all[pool].op->relu_after;
   if (!with || !with->suits(all[pool].attrs)) return none;
-  const Operand &t = all[pool].in[0], &places = all[pool].out[1];
+  const Operand &t = all[pool].in[0], &v = all[pool].out[0], &places = all[pool].out[1];
+  if (bytes_of(v.meta) >= bytes_of(t.meta)) return none;
   Pair pair{uses.maker[t.buffer], pool};
   if (pair.relu < 0 || uses.is_result[t.buffer] || uses.is_result[places.buffer]) return none;
   const Instruction& relu = all[pair.relu];
@@ -45,7 +46,7 @@ Pair pair_of(const Program& program, const Uses& uses, int pool) {
   if (!alone || pool_grad.op != with->grad || pool_grad.in[1] != places ||
       pool_grad.out[0] != relu_grad.in[0])
     return none;
-  return stays(program, uses, all[pool].out[0].buffer, pool, pair.pool_grad) ? pair : none;
+  return stays(program, uses, v.buffer, pool, pair.pool_grad) ? pair : none;
 }
 
 // Swaps what was found, with its gradient: q and dq lie in what t and dt had.

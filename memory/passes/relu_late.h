@@ -1,5 +1,5 @@
-// relu behind the max pool that follows it: it then has a quarter of the numbers to read, or fewer,
-// and what it made of all of them is not there, from its forward pass to its gradient.
+// relu behind the max pool that follows it: it then has a quarter of the numbers to read, or as
+// many as the pool leaves, and what it made of all is not there until its gradient.
 //
 //   program = relu_late(std::move(program));
 //
@@ -16,7 +16,8 @@
 
 namespace plimsoll {
 
-// Changes the places (OpDef::relu_after) where nobody else reads what lies between. Buffers must
+// Changes the places (OpDef::relu_after) where that takes less memory and nobody else reads what
+// lies between. Buffers must
 // not share memory.
 Program relu_late(Program program);
 

@@ -11,8 +11,9 @@
 
 namespace plimsoll {
 
-// What is captured of the function, without what nobody reads, with relu in the kernel before it,
-// and with gradients in the type in which they were made. Errors: those of capture().
+// What is captured of the function, without what nobody reads, with relu in the kernel before it or
+// behind the pool after it, and with gradients in the type they were made in.
+// Errors: those of capture().
 Program capture_live(const StepFunction& function, const Metas& inputs);
 
 struct StepBudget {

@@ -13,12 +13,11 @@ using namespace packed;
 // The loops of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008, on
 // each thread alone:
 //
-//   for shares of C, one for each thread    nobody waits for what another packs
-//     for tiles of a share                  its sums lie in the second-level cache
-//       for KC terms                        a KC block
-//         for MC rows of A                  so do they
-//           for micro-panels of B           one lies in the first-level cache
-//             for micro-panels of A         MR x NR sums lie in registers: the micro-kernel
+//   for tiles of C                        its sums lie in the second-level cache
+//     for KC terms                        a KC block
+//       for MC rows of A                  so do they
+//         for micro-panels of B           one lies in the first-level cache
+//           for micro-panels of A         MR x NR sums lie in registers: the micro-kernel
 //
 // An element of C is the sum over k in the order of k, in KC blocks, wherever C is cut: its bits
 // depend on the operands alone.
@@ -28,8 +27,8 @@ constexpr int64_t kFewPanels =
 constexpr int64_t kSetsApart = 4096;     // bytes from an address to the next one in the same set
 constexpr int64_t kTile = 1 << 18;       // elements of C in a thread's cache through all KC blocks
 constexpr int64_t kTileRows = 96 * kMR;  // at most
-constexpr int64_t kTilesOfThread = 4;    // at least, of as much work as this (multiply-adds) each
-constexpr int64_t kLeastOfTile = 1 << 21;
+constexpr int64_t kTilesOfThread = 4;    // wanted, where each has so many elements of C:
+constexpr int64_t kLeastOfTile = 1 << 16;  // with less, operands are read again for little
 
 // So many columns do not pay for packing rows of A. Beside their micro-panels is as much room
 // again.
@@ -106,10 +105,10 @@ struct Grid {
 template <class T>
 Grid grid_of_tiles(const KcBlock<T>& r) {
   const int64_t threads = num_threads();
-  const int64_t worth = r.m * r.n * r.depth / kLeastOfTile;
+  const int64_t worth = r.m * r.n / kLeastOfTile;
   const int64_t wanted = threads == 1 ? 1 : std::clamp(worth, threads, kTilesOfThread * threads);
   const int64_t fewest = pieces(r.m, kTileRows);
-  Grid best{{r.m, fewest}, {r.b_panels, r.b_panels}};
+  Grid best{{r.m, 1}, {r.b_panels, 1}};
   double least = std::numeric_limits<double>::max();
   for (int64_t down = fewest; down <= std::min(r.a_panels.count, std::max(fewest, wanted));
        ++down) {

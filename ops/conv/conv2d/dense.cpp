@@ -253,8 +253,7 @@ void dense_cpu(const DenseConv& conv, const View& x, const View& w, const View& 
                   {w.as<T>(), conv.w.input, conv.w.output}, bias.as<T>(), y.as<T>(),
                   workspace.data());
     });
-  if (implicit_gemm::suits(conv.groups, conv.inputs, y.dtype()))
-    return implicit_gemm::convolve(conv, x, w, bias, y);
+  if (implicit_gemm::suits(conv, y.dtype())) return implicit_gemm::convolve(conv, x, w, bias, y);
   if (can_be_pairs(conv, y.dtype()) && bfloat16_products() == BFloat16Products::dot)
     return run.template operator()<BFloat16, BFloat16Pair>();
   if (winograd::suits(conv, y.dtype())) return winograd::convolve(conv, x, w, bias, y, workspace);

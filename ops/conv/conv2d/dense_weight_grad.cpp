@@ -202,7 +202,7 @@ void dense_weight_grad_cpu(const ConvSizes& s, const View& x, const View& dy, co
       multiply<T>(s.o, s.c, s.n * s.h * s.w, {dy.as<T>(), 1, s.o}, {x.as<T>(), s.c, 1}, nullptr,
                   dw.as<T>(), workspace.data());
     });
-  if (implicit_gemm::suits(s.groups, s.c, dw.dtype()))
+  if (implicit_gemm::suits(dense_forward(s), dw.dtype()))
     return implicit_gemm::weight_grad(s, x, dy, dw, Units<float>(s).batch_pieces, workspace);
   if (dw.dtype() == DType::bf16 && bfloat16_products() == BFloat16Products::dot &&
       !winograd::beats_pairs(dense_forward(s)))

@@ -33,6 +33,11 @@ void copy_lines(int64_t lines, int64_t n, const BFloat16* from, int64_t from_ste
   copy(lines, n, from, from_step, to, to_step);
 }
 
+// How many terms of a window lie side by side in memory: those of neighbouring taps of a row.
+int64_t run_of(const Window& win, int64_t channels) {
+  return win.w.pitch == 1 ? win.w.taps * channels : channels;
+}
+
 // The matrix of all windows of a batch: [images x rows x columns of windows, taps x channels].
 class Windows {
  public:
@@ -40,8 +45,7 @@ class Windows {
       : win_(win),
         x_(x),
         channels_(channels),
-        // Taps of a row whose pixels are neighbours lie side by side in memory.
-        run_(win.w.pitch == 1 ? win.w.taps * channels : channels),
+        run_(run_of(win, channels)),
         runs_(win.w.pitch == 1 ? 1 : win.w.taps) {}
 
   // Columns column ... column + columns - 1 of `count` rows from `row` on, in lines of `pitch`
@@ -239,8 +243,9 @@ class Filters {
 
 }  // namespace
 
-bool suits(int64_t groups, int64_t channels, DType dtype) {
-  return dtype == DType::bf16 && groups == 1 && channels > 1 &&
+bool suits(const DenseConv& conv, DType dtype) {
+  constexpr int64_t kLeastRun = 8;  // measured: 5 and less do not pay, 9 and more do
+  return dtype == DType::bf16 && conv.groups == 1 && run_of(conv.win, conv.inputs) >= kLeastRun &&
          bfloat16_products() == BFloat16Products::tiles;
 }
 

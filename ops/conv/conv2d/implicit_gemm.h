@@ -10,9 +10,10 @@
 
 namespace plimsoll::implicit_gemm {
 
-// Whether it applies: bfloat16 that is multiplied by tiles, and one group. Windows of an image of
-// one channel are runs of a few numbers, which take longer to gather than to multiply in f32.
-bool suits(int64_t groups, int64_t channels, DType dtype);
+// Whether it applies: bfloat16 that is multiplied by tiles, one group, and windows that are runs of
+// several numbers. Short ones, of 5 x 5 pixels of one channel for example, take longer to gather
+// than to multiply in f32.
+bool suits(const DenseConv& conv, DType dtype);
 
 // bias: [outputs], or no memory.
 void convolve(const DenseConv& conv, const View& x, const View& w, const View& bias, const View& y);

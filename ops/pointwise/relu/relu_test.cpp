@@ -1,6 +1,7 @@
 #include "ops/pointwise/relu/relu.h"
 
 #include "autograd/gradients.h"
+#include "ops/pointwise/math/math.h"
 #include "ops/random/full/full.h"
 #include "tests/support/op_case.h"
 
@@ -23,6 +24,16 @@ OpCases relu_cases() {
                     [](auto) {
                       Array y({6});
                       y.values = {kNaN, kInf, 0, 0, 0, 2};
+                      return std::vector{y};
+                    },
+                .differentiable = false},
+               {.name = "one_zero",
+                .inputs = {given({2}, {-0.0, 0.0})},
+                .call = [](auto in) { return std::vector{rsqrt(relu(in[0]))}; },
+                .reference =
+                    [](auto) {
+                      Array y({2});
+                      y.values = {kInf, kInf};
                       return std::vector{y};
                     },
                 .differentiable = false},

@@ -72,7 +72,7 @@ TEST(Gemm, EqualsEigensBeyondEveryBlock) {
       expect_product<float>({100, 70, 513, a, b, false}, random);
       expect_product<double>({70, 530, 300, a, b, false}, random);
       expect_product<float>({64, 1000, 256, a, b, false}, random);   // few rows, one round
-      expect_product<float>({1200, 1000, 300, a, b, true}, random);  // a share in tiles
+      expect_product<float>({1200, 1000, 300, a, b, true}, random);  // several tiles for each thread
       expect_product<float>({37, 3000, 530, a, b, true}, random);    // few rows: as its transpose,
       expect_product<float>({128, 1030, 1023, a, b, false}, random);
       expect_product<float>({250, 1100, 1022, a, b, true}, random);  // B's rows 4 KiB apart

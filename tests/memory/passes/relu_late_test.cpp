@@ -121,13 +121,21 @@ TEST(ReluLate, NotWhereSomebodyElseReadsWhatLiesBetween) {
     return add(max_pool2d(t), max_pool2d(t));
   };
   const Ops a_part = [](const Tensor& x) { return max_pool2d(slice(relu(x), 0, 1, 2)); };
+  const Ops another_shape = [](const Tensor& x) {
+    return max_pool2d(reshape(relu(x), {2, 7, 3, 7}));
+  };
   const Ops a_mean = [](const Tensor& x) { return avg_pool2d(relu(x)); };
   const StepFunction result_too = [](auto in) {
     const Tensor t = relu(in[0]);
     return std::vector{t, max_pool2d(t)};
   };
-  for (const StepFunction& f : {with_gradient(both_pools), with_gradient(two_pools),
-                                with_gradient(a_part), with_gradient(a_mean), result_too}) {
+  const StepFunction a_part_alone = [&](auto in) { return std::vector{a_part(in[0])}; };
+  const StepFunction another_shape_alone = [&](auto in) {
+    return std::vector{another_shape(in[0])};
+  };
+  for (const StepFunction& f :
+       {with_gradient(both_pools), with_gradient(two_pools), with_gradient(a_part), a_part_alone,
+        with_gradient(another_shape), another_shape_alone, with_gradient(a_mean), result_too}) {
     const Program program = captured(f);
     EXPECT_EQ(relu_late(program), program);
     expect_the_bits_of_eager(f);
@@ -146,6 +154,73 @@ TEST(ReluLate, NotWhereTheGradientIsAResult) {
   expect_the_bits_of_eager(f);
 }
 
+// It is for what relu made, and of no use to x.
+TEST(ReluLate, NotWhereTheGradientEndsThere) {
+  const StepFunction f = [](auto in) {
+    const Tensor t = relu(in[0]).detach().require_grad();
+    return gradients(weighted(max_pool2d(t)), std::array{t});
+  };
+  const Program program = captured(f);
+  EXPECT_EQ(relu_late(program), program);
+  expect_the_bits_of_eager(f);
+}
+
+// Instructions that nobody captures, but that a pass could leave.
+TEST(ReluLate, NotWhereOthersAreMeant) {
+  const Program program =
+      captured(with_gradient([](const Tensor& x) { return max_pool2d(relu(x)); }));
+  const auto number_of = [&](const std::string& name) {
+    return static_cast<size_t>(
+        std::ranges::find_if(program.instructions,
+                             [&](const Instruction& it) { return it.op->name == name; }) -
+        program.instructions.begin());
+  };
+  const size_t relu = number_of("relu"), pool = number_of("max_pool2d"),
+               pool_grad = number_of("max_pool2d_grad"), relu_grad = number_of("relu_grad");
+  ASSERT_NE(relu_late(program), program);
+  const auto expect_stays = [&](const char* what, const std::function<void(Program&)>& change) {
+    Program other = program;
+    change(other);
+    EXPECT_EQ(relu_late(other), other) << what;
+  };
+  const Operand places = program.instructions[pool].out[1], v = program.instructions[pool].out[0];
+  const Operand t = program.instructions[relu].out[0], x = program.instructions[relu].in[0];
+  const auto writes = *std::ranges::find_if(
+      all_ops(), [](const OpDef* op) { return op->name == std::string("update_running_stats"); });
+  expect_stays("places are a result", [&](Program& p) { p.results.push_back(places); });
+  expect_stays("another reads the places", [&](Program& p) {
+    p.instructions.push_back({.op = p.instructions[relu].op, .in = {places}, .out = {t}});
+  });
+  expect_stays("the gradient of another relu", [&](Program& p) {
+    p.instructions[relu_grad].in = {t, x};
+  });
+  expect_stays("a second gradient of this one",
+               [&](Program& p) { p.instructions.push_back(p.instructions[relu_grad]); });
+  expect_stays("part of what relu made",
+               [&](Program& p) { p.instructions[relu_grad].in[1].offset = 1; });
+  expect_stays("the gradient of another pool",
+               [&](Program& p) { p.instructions[pool_grad].in[1].offset = 1; });
+  expect_stays("the gradient of no pool",
+               [&](Program& p) { p.instructions[pool_grad].op = p.instructions[relu].op; });
+  expect_stays("part of the pool's gradient",
+               [&](Program& p) { p.instructions[relu_grad].in[0].offset = 1; });
+  expect_stays("what the pool made is written to", [&](Program& p) {
+    p.instructions.insert(p.instructions.begin() + static_cast<int64_t>(pool_grad),
+                          {.op = writes, .in = std::vector<Operand>(4, v)});
+  });
+}
+
+TEST(ReluLate, NotWhereItWouldHaveMoreToRead) {
+  const Ops upwards = [](const Tensor& x) { return adaptive_max_pool2d(relu(x), {14, 14}); };
+  const Ops alike = [](const Tensor& x) {
+    return max_pool2d(relu(x), {.window = 3, .stride = 1, .padding = 1});
+  };
+  for (const Ops& f : {upwards, alike}) {
+    const Program program = captured(with_gradient(f));
+    EXPECT_EQ(relu_late(program), program);
+  }
+}
+
 // With a distance between its pixels a window may have none at all: then the pool is -infinity.
 TEST(ReluLate, NotBehindWindowsWithoutPixels) {
   const Pool2dAttrs attrs{.padding = 1, .dilation = 8};
@@ -159,7 +234,7 @@ TEST(ReluLate, TheBitsOfWindowsThatOverlap) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64})
     for (const Pool2dAttrs& attrs :
          {Pool2dAttrs{}, Pool2dAttrs{.window = 3, .padding = 1},
-          Pool2dAttrs{.window = 3, .stride = 1, .padding = 1},
+          Pool2dAttrs{.window = 3, .stride = {1, 2}, .padding = 1},
           Pool2dAttrs{.window = {3, 2}, .stride = {3, 1}, .ceil_mode = true}}) {
       const StepFunction f =
           with_gradient([&](const Tensor& x) { return max_pool2d(relu(x), attrs); });
