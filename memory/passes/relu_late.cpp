@@ -12,11 +12,8 @@ struct Pair {
   int relu, pool, pool_grad = -1, relu_grad = -1;
 };
 
-// The only instruction that reads the buffer, as its input 0; -1: there is another, or none.
-int only_reader(const Uses& uses, int buffer) {
-  const auto& reads = uses.reads[buffer];
-  return reads.size() == 1 && reads[0].input == 0 && !uses.is_result[buffer] ? reads[0].instruction
-                                                                             : -1;
+bool is_read_once(const Uses& uses, const Operand& operand) {
+  return uses.reads[operand.buffer].size() == 1 && !uses.is_result[operand.buffer];
 }
 
 // The pair whose pool is this instruction; its relu is -1 where there is none to be moved.
@@ -41,10 +38,9 @@ Pair pair_of(const Program& program, const Uses& uses, int pool) {
   pair.pool_grad = uses.maker[relu_grad.in[0].buffer];
   if (pair.pool_grad < 0 || relu_grad.in[1] != t) return none;
   const Instruction& pool_grad = all[pair.pool_grad];
-  const bool alone = only_reader(uses, relu_grad.in[0].buffer) == pair.relu_grad &&
-                     uses.reads[places.buffer].size() == 1;
-  if (!alone || pool_grad.op != with->grad || pool_grad.in[1] != places ||
-      pool_grad.out[0] != relu_grad.in[0])
+  if (pool_grad.op != with->grad || pool_grad.in[1] != places ||
+      pool_grad.out[0] != relu_grad.in[0] || !is_read_once(uses, pool_grad.out[0]) ||
+      !is_read_once(uses, places))
     return none;
   return stays(program, uses, v.buffer, pool, pair.pool_grad) ? pair : none;
 }

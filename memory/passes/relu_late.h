@@ -17,8 +17,7 @@
 namespace plimsoll {
 
 // Changes the places (OpDef::relu_after) where that takes less memory and nobody else reads what
-// lies between. Buffers must
-// not share memory.
+// lies between. Buffers must not share memory.
 Program relu_late(Program program);
 
 }  // namespace plimsoll

@@ -101,7 +101,7 @@ struct Grid {
   Runs down, across;
 };
 // Several for each thread, so that one whose core is slow or taken by others leaves some of its own
-// to the rest; as few as that, and as little to pack for them, as can be.
+// to the rest, and of all such grids the one with the least to do for the busiest thread.
 template <class T>
 Grid grid_of_tiles(const KcBlock<T>& r) {
   const int64_t threads = num_threads();
