@@ -7,14 +7,6 @@
 namespace plimsoll {
 namespace {
 
-// The instruction that makes the operand whole, for this reader alone; -1: there is none.
-int maker_for_one(const Uses& uses, const Program& program, const Operand& operand) {
-  const int i = uses.maker[operand.buffer];
-  const bool alone = i >= 0 && uses.reads[operand.buffer].size() == 1;
-  return alone && !uses.is_result[operand.buffer] && program.instructions[i].out[0] == operand ? i
-                                                                                               : -1;
-}
-
 // Whether the gradient is that of this instruction, by the values that it takes from it.
 bool is_gradient_of(const Instruction& grad, const Instruction& forward) {
   return std::all_of(grad.in.begin() + 1, grad.in.end(), [&](const Operand& operand) {

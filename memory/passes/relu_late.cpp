@@ -12,10 +12,6 @@ struct Pair {
   int relu, pool, pool_grad = -1, relu_grad = -1;
 };
 
-bool is_read_once(const Uses& uses, const Operand& operand) {
-  return uses.reads[operand.buffer].size() == 1 && !uses.is_result[operand.buffer];
-}
-
 // The pair whose pool is this instruction; its relu is -1 where there is none to be moved.
 Pair pair_of(const Program& program, const Uses& uses, int pool) {
   constexpr Pair none{-1, -1};
@@ -35,12 +31,11 @@ Pair pair_of(const Program& program, const Uses& uses, int pool) {
   }
   if (pair.relu_grad < 0) return uses.reads[places.buffer].empty() ? pair : none;
   const Instruction& relu_grad = all[pair.relu_grad];
-  pair.pool_grad = uses.maker[relu_grad.in[0].buffer];
+  pair.pool_grad = maker_for_one(uses, program, relu_grad.in[0]);
   if (pair.pool_grad < 0 || relu_grad.in[1] != t) return none;
   const Instruction& pool_grad = all[pair.pool_grad];
   if (pool_grad.op != with->grad || pool_grad.in[1] != places ||
-      pool_grad.out[0] != relu_grad.in[0] || !is_read_once(uses, pool_grad.out[0]) ||
-      !is_read_once(uses, places))
+      uses.reads[places.buffer].size() != 1)
     return none;
   return stays(program, uses, v.buffer, pool, pair.pool_grad) ? pair : none;
 }

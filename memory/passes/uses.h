@@ -31,6 +31,14 @@ struct Uses {
   std::vector<bool> is_result;
 };
 
+// The instruction that makes the operand whole, for one reader alone; -1: there is none.
+inline int maker_for_one(const Uses& uses, const Program& program, const Operand& operand) {
+  const int i = uses.maker[operand.buffer];
+  const bool alone = i >= 0 && uses.reads[operand.buffer].size() == 1;
+  return alone && !uses.is_result[operand.buffer] && program.instructions[i].out[0] == operand ? i
+                                                                                               : -1;
+}
+
 // Whether what is in a buffer behind instruction `from` is still there at `to`.
 inline bool stays(const Program& program, const Uses& uses, int buffer, int from, int to) {
   for (const auto [i, k] : uses.reads[buffer])

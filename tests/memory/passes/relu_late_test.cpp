@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "autograd/checkpoint.h"
@@ -189,13 +190,16 @@ TEST(ReluLate, NotWhereOthersAreMeant) {
       all_ops(), [](const OpDef* op) { return op->name == std::string("update_running_stats"); });
   expect_stays("places are a result", [&](Program& p) { p.results.push_back(places); });
   expect_stays("another reads the places", [&](Program& p) {
-    p.instructions.push_back({.op = p.instructions[relu].op, .in = {places}, .out = {t}});
+    p.instructions.push_back({.op = p.instructions[relu].op, .in = {places}, .out = {x}});
   });
   expect_stays("the gradient of another relu", [&](Program& p) {
     p.instructions[relu_grad].in = {t, x};
   });
-  expect_stays("a second gradient of this one",
-               [&](Program& p) { p.instructions.push_back(p.instructions[relu_grad]); });
+  expect_stays("a second gradient of this one", [&](Program& p) {
+    Instruction second = p.instructions[relu_grad];
+    second.in[0] = x;
+    p.instructions.insert(p.instructions.begin() + static_cast<int64_t>(pool_grad), second);
+  });
   expect_stays("part of what relu made",
                [&](Program& p) { p.instructions[relu_grad].in[1].offset = 1; });
   expect_stays("the gradient of another pool",
