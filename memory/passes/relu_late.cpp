@@ -24,10 +24,10 @@ Pair pair_of(const Program& program, const Uses& uses, int pool) {
   if (pair.relu < 0 || uses.is_result[t.buffer] || uses.is_result[places.buffer]) return none;
   const Instruction& relu = all[pair.relu];
   if (relu.op != with->relu || relu.out[0] != t) return none;
-  for (const auto [i, k] : uses.reads[t.buffer]) {
-    if (i == pool) continue;
-    if (all[i].op != with->relu_grad || k != 1 || pair.relu_grad >= 0) return none;
-    pair.relu_grad = i;
+  for (const Uses::Read& read : uses.reads[t.buffer]) {
+    if (read.instruction == pool) continue;
+    if (all[read.instruction].op != with->relu_grad || pair.relu_grad >= 0) return none;
+    pair.relu_grad = read.instruction;
   }
   if (pair.relu_grad < 0) return uses.reads[places.buffer].empty() ? pair : none;
   const Instruction& relu_grad = all[pair.relu_grad];
