@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct GradcheckOptions {
   double step = 1e-5;  // h of (f(x + h) - f(x - h)) / 2h; its error is of order h^2
   double rtol = 1e-6;  // allowed: |numeric - analytic| <= rtol * max(1, |numeric|, |analytic|)
   uint64_t seed = 1;   // of the covector the outputs are weighted with
+  int64_t elements_per_input = std::numeric_limits<int64_t>::max();  // at most, evenly spread
 };
 
 struct GradcheckResult {
@@ -27,8 +29,8 @@ struct GradcheckResult {
   std::string message;  // empty when ok
 };
 
-// Checks d<u, f(x)>/dx for a random covector u, element by element, for every input of type f64.
-// Other inputs (labels, keys) are passed on. The inputs themselves are not touched: f sees
+// Checks d<u, f(x)>/dx for a random covector u, element by element, for every input of type f64:
+// two calls of f for each element, so of large inputs some may do. Other inputs (labels, keys) are passed on. The inputs themselves are not touched: f sees
 // contiguous copies. To check it on a strided view, take the view inside f. Fails as well when f
 // returns no floating output that depends on the inputs.
 GradcheckResult gradcheck(const TensorFunction& f, std::span<const Tensor> inputs,

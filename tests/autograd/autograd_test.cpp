@@ -254,6 +254,19 @@ TEST(Gradcheck, FindsAWrongGradient) {
   EXPECT_NE(result.message.find("gradcheck: input 0, element 0: analytic"), std::string::npos);
 }
 
+TEST(Gradcheck, ChecksSomeElementsOfALargeInput) {
+  int calls = 0;
+  const auto square = [&](std::span<const Tensor> in) {
+    ++calls;
+    return std::vector{in[0] * in[0]};
+  };
+  const Tensor x = ones({6, 8}, {.dtype = DType::f64});
+  EXPECT_TRUE(gradcheck(square, std::array{x}, {.elements_per_input = 9}).ok);
+  EXPECT_EQ(calls, 1 + 2 * 7);  // of 48 every seventh
+  expect_error<ValueError>([&] { gradcheck(square, std::array{x}, {.elements_per_input = 0}); },
+                           "gradcheck: elements_per_input is 0. Check at least one.");
+}
+
 TEST(Capture, RefusesToReadAValue) {
   const auto reads = [](std::span<const Tensor> in) {
     return std::vector{in[0] * sum(in[0]).item()};

@@ -1,6 +1,5 @@
 // Convolution by cuDNN. What it does not do (f64), or where it is missing, kernels here do, plain
-// and slow: they add up each result in a thread of its own, and the gradient of a weight in a
-// block.
+// and slow: they add up each result in a thread of its own.
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 #include "ops/conv/conv2d/on_cuda.h"
@@ -97,21 +96,22 @@ __global__ void conv2d_input_grad_kernel(Geometry g, Elements<C> dy, Elements<C>
   }
 }
 
-// dw[o, tap, c] = sum over windows of dy[window, o] x[pixel, c]: a warp for each.
+// dw[o, tap, c] = sum over windows of dy[window, o] x[pixel, c]
 template <class C>
 __global__ void conv2d_weight_grad_kernel(Geometry g, Elements<C> x, Elements<C> dy,
                                           Elements<C> dw) {
-  const int64_t number = blockIdx.x, windows = g.s.n * g.s.p * g.s.q, taps = g.s.taps();
-  const int64_t o = number / g.inputs / taps;
-  const int64_t channel = o / g.outputs * g.inputs + number % g.inputs;
-  const Place tap = g.tap(number / g.inputs % taps);
-  C sum = 0;
-  for (int64_t i = threadIdx.x; i < windows; i += kWarp) {
-    const int64_t pixel = g.pixel_of(g.window(i), tap);
-    if (pixel >= 0) sum += x.get(pixel * g.s.c + channel) * dy.get(i * g.s.o + o);
+  const int64_t windows = g.s.n * g.s.p * g.s.q, taps = g.s.taps();
+  const int64_t all = g.s.o * taps * g.inputs;
+  for (int64_t e = first_index(); e < all; e += total_threads()) {
+    const int64_t o = e / g.inputs / taps, channel = o / g.outputs * g.inputs + e % g.inputs;
+    const Place tap = g.tap(e / g.inputs % taps);
+    C sum = 0;
+    for (int64_t i = 0; i < windows; ++i) {
+      const int64_t pixel = g.pixel_of(g.window(i), tap);
+      if (pixel >= 0) sum += x.get(pixel * g.s.c + channel) * dy.get(i * g.s.o + o);
+    }
+    dw.set(e, sum);
   }
-  sum = over_warp(sum, Plus());
-  if (threadIdx.x == 0) dw.set(number, sum);
 }
 
 bool by_library(const Call& call, const ConvSizes& s, Convolution::Kind kind) {
@@ -151,7 +151,7 @@ void conv2d_weight_grad_cuda(const Call& call) {
   if (by_library(call, s, Convolution::Kind::weight_grad)) return;
   const View& dw = call.out[0];
   visit_floating_elements(dw.dtype(), [&]<class C>() {
-    launch(conv2d_weight_grad_kernel<C>, count(dw.shape()), kWarp, Geometry(s),
+    launch(conv2d_weight_grad_kernel<C>, blocks_for(count(dw.shape())), kThreads, Geometry(s),
            elements<C>(call.in[0]), elements<C>(call.in[1]), elements<C>(dw));
   });
 }

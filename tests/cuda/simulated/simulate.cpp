@@ -15,7 +15,9 @@ dim3 threadIdx, blockIdx, blockDim, gridDim;
 namespace simulated {
 namespace {
 
-constexpr size_t kStack = size_t{128} << 10;
+// Stacks begin at different places of a page: otherwise what all of them use meets in the same few
+// sets of the cache.
+constexpr size_t kStack = size_t{128} << 10, kStagger = 320, kPage = 4096;
 constexpr int kWarp = 32, kMostThreads = 1024;
 
 enum class State { ready, waits_for_block, waits_for_warp, ended };
@@ -28,7 +30,8 @@ struct Fiber {
   jmp_buf place{};
   bool started = false;
   State state = State::ended;
-  uint64_t bits = 0;  // what it offers to its warp
+  uint64_t bits[2] = {};  // what it offers to its warp, in turns
+  int turn = 0;
 };
 
 struct Block {
@@ -64,7 +67,8 @@ void resume(int thread) {
   if (fiber.started) _longjmp(fiber.place, 1);
   fiber.started = true;
   getcontext(&fiber.context);
-  fiber.context.uc_stack = {fiber.stack.get(), 0, kStack};
+  const size_t unused = static_cast<size_t>(thread) * kStagger % kPage / 16 * 16;
+  fiber.context.uc_stack = {fiber.stack.get(), 0, kStack - unused};
   fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, fiber_main, 0);
   swapcontext(&block.home, &fiber.context);
@@ -110,7 +114,10 @@ void run_block(int threads, void (*body)(void*), void* argument) {
   block.body = body;
   block.argument = argument;
   const bool backwards = ++block.launches % 2 == 0;
-  for (int t = 0; t < threads; ++t) block.fibers[t]->state = State::ready;
+  for (int t = 0; t < threads; ++t) {
+    block.fibers[t]->state = State::ready;
+    block.fibers[t]->turn = 0;
+  }
   bool moved = true;
   while (moved) {
     moved = run_ready(backwards);
@@ -132,13 +139,14 @@ int lane() { return block.running % kWarp; }
 void wait_for_block() { pause(State::waits_for_block); }
 
 uint64_t exchange(uint64_t bits, int from) {
-  const int self = block.running, warp = self / kWarp * kWarp;
-  block.fibers[self]->bits = bits;
+  const int warp = block.running / kWarp * kWarp, source = warp + from;
+  Fiber& self = *block.fibers[block.running];
+  // A lane that goes ahead offers its next value in the other place, and gets no further than that
+  // before all have read this one.
+  const int turn = self.turn ^= 1;
+  self.bits[turn] = bits;
   pause(State::waits_for_warp);
-  const int source = warp + from;
-  const uint64_t result = source < block.threads ? block.fibers[source]->bits : bits;
-  pause(State::waits_for_warp);  // nobody offers the next value before all have read this one
-  return result;
+  return source < block.threads ? block.fibers[source]->bits[turn] : bits;
 }
 
 }  // namespace simulated
