@@ -161,6 +161,26 @@ class APanel {
   int64_t step_;
 };
 
+// sum[v] += a right[v], row number `i` of a term. In every other row the multiply-adds read `a`
+// themselves instead of a register that it was broadcast to: fewer instructions, more loads, which
+// in every row would be more than two in a cycle. Only in forms where `a` lies at a known distance
+// from an address: to one in two registers the processor makes two instructions of it.
+template <class T, Form kForm, int W>
+[[gnu::always_inline]] inline void add_row([[maybe_unused]] int i, Vector<Accumulator<T>>* sum,
+                                           const T& a, const Vector<T>* right) {
+#if defined(__AVX512F__)
+  constexpr bool known = !kForm.row_major || kForm.a_step > 0;
+  if constexpr (std::is_same_v<T, float> && W == 2 && known)
+    if (i % 2) {
+      for (int v = 0; v < W; ++v)
+        asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum[v]) : "v"(right[v]), "m"(a));
+      return;
+    }
+#endif
+#pragma GCC unroll 2
+  for (int v = 0; v < W; ++v) add_product(sum[v], a, right[v]);
+}
+
 // The micro-kernel: R x W vectors of C. Lines of C and of what comes next are prefetched along the
 // way, one by one, into the second-level cache: many at once would keep the operands waiting. A
 // form that packs B copies its micro-panel to `packed`: between multiply-adds there is time for it.
@@ -189,9 +209,7 @@ template <class T, Form kForm, int R, int W>
         prefetch(b.data, kTermsAhead * b.step, W * lanes);
       }
 #pragma GCC unroll 16
-      for (int i = 0; i < R; ++i)
-#pragma GCC unroll 2
-        for (int v = 0; v < W; ++v) add_product(sum[i][v], left[i], right[v]);
+      for (int i = 0; i < R; ++i) add_row<T, kForm, W>(i, sum[i], left[i], right);
     }
   };
   const Accumulator<T>* c_row = c;
