@@ -161,10 +161,11 @@ class APanel {
   int64_t step_;
 };
 
-// sum[v] += a right[v], row number `i` of a term. In every other row the multiply-adds read `a`
-// themselves instead of a register that it was broadcast to: fewer instructions, more loads, which
-// in every row would be more than two in a cycle. Only in forms where `a` lies at a known distance
-// from an address: to one in two registers the processor makes two instructions of it.
+// sum[v] += a right[v], in row number `i` of a term. In every other row the multiply-adds read `a`
+// themselves, not a register that it was copied to: fewer instructions, which tells where another
+// thread shares the core (docs/speed.md). In every row it would be more than two loads in a cycle.
+// Only where `a` lies at a constant distance from one register: with an address of two the processor
+// splits the instruction again.
 template <class T, Form kForm, int W>
 [[gnu::always_inline]] inline void add_row([[maybe_unused]] int i, Vector<Accumulator<T>>* sum,
                                            const T& a, const Vector<T>* right) {
