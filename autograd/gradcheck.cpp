@@ -1,5 +1,7 @@
 #include "autograd/gradcheck.h"
 
+#include <numeric>
+
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
 #include "core/base/philox.h"
@@ -47,9 +49,10 @@ GradcheckResult gradcheck(const TensorFunction& f, std::span<const Tensor> input
   for (size_t k = 0; k < wanted.size(); ++k) {
     const std::vector<double> expected = analytic[k].to_vector<double>();
     double* x = wanted[k].data<double>();
-    // An odd step meets every column of a power of two.
-    const int64_t count = wanted[k].count(), step = (count - 1) / options.elements_per_input + 1;
-    for (int64_t i = 0; i < count; i += step | 1) {
+    const int64_t count = wanted[k].count();
+    int64_t step = (count - 1) / options.elements_per_input + 1;
+    while (std::gcd(step, count) > 1) ++step;  // so that it meets every column of every axis
+    for (int64_t i = 0; i < count; i += step) {
       const auto element = static_cast<size_t>(i);
       const double before = x[element];
       x[element] = before + options.step;

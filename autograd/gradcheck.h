@@ -29,10 +29,11 @@ struct GradcheckResult {
   std::string message;  // empty when ok
 };
 
-// Checks d<u, f(x)>/dx for a random covector u, element by element, for every input of type f64:
-// two calls of f for each element, so of large inputs some may do. Other inputs (labels, keys) are passed on. The inputs themselves are not touched: f sees
-// contiguous copies. To check it on a strided view, take the view inside f. Fails as well when f
-// returns no floating output that depends on the inputs.
+// Checks d<u, f(x)>/dx for a random covector u, element by element, for every input of type f64. It
+// calls f twice for each element; elements_per_input bounds them. Other inputs (labels, keys) are
+// passed on. The inputs themselves are not touched: f sees contiguous copies. To check it on a
+// strided view, take the view inside f. Fails as well when f returns no floating output that
+// depends on the inputs.
 GradcheckResult gradcheck(const TensorFunction& f, std::span<const Tensor> inputs,
                           const GradcheckOptions& options = {});
 

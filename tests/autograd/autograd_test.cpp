@@ -255,15 +255,25 @@ TEST(Gradcheck, FindsAWrongGradient) {
 }
 
 TEST(Gradcheck, ChecksSomeElementsOfALargeInput) {
-  int calls = 0;
+  std::vector<int64_t> moved;  // elements that were not 1 in a call
   const auto square = [&](std::span<const Tensor> in) {
-    ++calls;
+    const std::vector<double> x = in[0].to_vector<double>();
+    for (size_t i = 0; i < x.size(); ++i)
+      if (x[i] != 1) moved.push_back(static_cast<int64_t>(i));
     return std::vector{in[0] * in[0]};
   };
-  const Tensor x = ones({6, 8}, {.dtype = DType::f64});
-  EXPECT_TRUE(gradcheck(square, std::array{x}, {.elements_per_input = 9}).ok);
-  EXPECT_EQ(calls, 1 + 2 * 7);  // of 48 every seventh
-  expect_error<ValueError>([&] { gradcheck(square, std::array{x}, {.elements_per_input = 0}); },
+  const auto check = [&](const Shape& shape, int64_t elements) {
+    moved.clear();
+    const Tensor x = ones(shape, {.dtype = DType::f64});
+    EXPECT_TRUE(gradcheck(square, std::array{x}, {.elements_per_input = elements}).ok);
+    return moved;
+  };
+  using Places = std::vector<int64_t>;
+  EXPECT_EQ(check({6, 8}, 9), (Places{0, 0, 7, 7, 14, 14, 21, 21, 28, 28, 35, 35, 42, 42}));
+  EXPECT_EQ(check({5, 3}, 5), (Places{0, 0, 4, 4, 8, 8, 12, 12}));  // not every third
+  EXPECT_EQ(check({2}, 9), (Places{0, 0, 1, 1}));
+  EXPECT_EQ(check({0}, 9), Places());
+  expect_error<ValueError>([&] { check({2}, 0); },
                            "gradcheck: elements_per_input is 0. Check at least one.");
 }
 

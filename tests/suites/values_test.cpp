@@ -63,7 +63,7 @@ PLIMSOLL_SUITE(GradientDtypes) {
 PLIMSOLL_SUITE(Gradcheck) {
   const OpCase& c = GetParam().op_case;
   if (!c.differentiable) return;
-  // Of larger inputs the other elements are Covector's.
+  // Of larger inputs the other elements count in Covector's one number only.
   const GradcheckResult result =
       gradcheck(c.call, make_inputs(c, DType::f64), {.elements_per_input = 400});
   EXPECT_TRUE(result.ok) << result.message;

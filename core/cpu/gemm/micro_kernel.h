@@ -161,18 +161,19 @@ class APanel {
   int64_t step_;
 };
 
-// sum[v] += a right[v], in row number `i` of a term. In every other row the multiply-adds read `a`
-// themselves, not a register that it was copied to: fewer instructions, which tells where another
-// thread shares the core (docs/speed.md). In every row it would be more than two loads in a cycle.
-// Only where `a` lies at a constant distance from one register: with an address of two the processor
-// splits the instruction again.
+// sum[v] += a right[v], in row number `i` of a term. In every other row of f32 the multiply-adds
+// read `a` themselves, not a register that it was copied to: fewer instructions, which tells where
+// another thread shares the core (docs/speed.md). In every row it would be more than two loads in a
+// cycle. Only where GCC reaches `a` from one register: with an address of two the processor splits
+// the instruction again. A sanitizer does not see such reads, and gets the others.
 template <class T, Form kForm, int W>
 [[gnu::always_inline]] inline void add_row([[maybe_unused]] int i, Vector<Accumulator<T>>* sum,
                                            const T& a, const Vector<T>* right) {
-#if defined(__AVX512F__)
-  constexpr bool known = !kForm.row_major || kForm.a_step > 0;
-  if constexpr (std::is_same_v<T, float> && W == 2 && known)
+#if defined(__AVX512F__) && !defined(__SANITIZE_ADDRESS__)
+  constexpr bool one_register = !kForm.row_major || kForm.a_step > 0;
+  if constexpr (std::is_same_v<T, float> && W == 2 && one_register)
     if (i % 2) {
+#pragma GCC unroll 2
       for (int v = 0; v < W; ++v)
         asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum[v]) : "v"(right[v]), "m"(a));
       return;

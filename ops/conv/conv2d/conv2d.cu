@@ -1,5 +1,5 @@
 // Convolution by cuDNN. What it does not do (f64), or where it is missing, kernels here do, plain
-// and slow: they add up each result in a thread of its own.
+// and slow: a thread adds up each result, one product after the other.
 #include "core/cuda/elements.cuh"
 #include "core/cuda/launch.cuh"
 #include "ops/conv/conv2d/on_cuda.h"

@@ -67,7 +67,7 @@ void resume(int thread) {
   if (fiber.started) _longjmp(fiber.place, 1);
   fiber.started = true;
   getcontext(&fiber.context);
-  const size_t unused = static_cast<size_t>(thread) * kStagger % kPage / 16 * 16;
+  const size_t unused = static_cast<size_t>(thread) * kStagger % kPage;
   fiber.context.uc_stack = {fiber.stack.get(), 0, kStack - unused};
   fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, fiber_main, 0);
@@ -117,6 +117,7 @@ void run_block(int threads, void (*body)(void*), void* argument) {
   for (int t = 0; t < threads; ++t) {
     block.fibers[t]->state = State::ready;
     block.fibers[t]->turn = 0;
+    block.fibers[t]->bits[0] = block.fibers[t]->bits[1] = 0;
   }
   bool moved = true;
   while (moved) {
