@@ -51,7 +51,7 @@ GradcheckResult gradcheck(const TensorFunction& f, std::span<const Tensor> input
     double* x = wanted[k].data<double>();
     const int64_t count = wanted[k].count();
     int64_t step = (count - 1) / options.elements_per_input + 1;
-    while (std::gcd(step, count) > 1) ++step;  // so that it meets every column of every axis
+    while (std::gcd(step, count) > 1) ++step;  // of no axis it meets the same columns only
     for (int64_t i = 0; i < count; i += step) {
       const auto element = static_cast<size_t>(i);
       const double before = x[element];

@@ -33,7 +33,7 @@ struct GradcheckResult {
 // calls f twice for each element; elements_per_input bounds them. Other inputs (labels, keys) are
 // passed on. The inputs themselves are not touched: f sees contiguous copies. To check it on a
 // strided view, take the view inside f. Fails as well when f returns no floating output that
-// depends on the inputs.
+// depends on the inputs. ValueError where elements_per_input is below 1.
 GradcheckResult gradcheck(const TensorFunction& f, std::span<const Tensor> inputs,
                           const GradcheckOptions& options = {});
 
