@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "data/output_file.h"
 #include "examples/common/command_line.h"
+#include "memory/recompute/certificate.h"
 #include "memory/recompute/search.h"
 #include "tools/trace_file.h"
 
@@ -68,7 +69,7 @@ int plan_file(const Options& options) {
   const data::OutputFile output("--output", options.output);
   const auto start = std::chrono::steady_clock::now();
   const Timeline timeline(trace.problem);
-  const int64_t all = Simulator(timeline).run(Choices(timeline.gaps(), Choice::keep)).peak;
+  const int64_t all = Simulator(timeline).run(keep_all(timeline)).peak;
   const auto budget = static_cast<int64_t>(options.ratio * static_cast<double>(all));
   const Frontier frontier = search_at(
       budget, timeline, {.effort = static_cast<int64_t>(options.seconds * kStepsPerSecond)});
@@ -82,7 +83,7 @@ int plan_file(const Options& options) {
     return 1;
   }
   const Point& point = *std::prev(above);
-  const double bound = least_added_cost(timeline, budget);
+  const double bound = certify(timeline, budget).least_added_cost;
   std::cout << "peak " << point.peak << " of " << budget << " bytes, " << all
             << " when all is kept; added time " << point.cost << " s to " << total
             << " s; no plan adds less than " << bound << " s; " << trace.ops.size() << " ops, "

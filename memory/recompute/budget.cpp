@@ -5,6 +5,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "memory/recompute/certificate.h"
+
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
 
@@ -232,21 +234,24 @@ size_t BudgetPlanner::Priced::cheapest_at(int64_t peak) const {
 
 // When a plan is placed, something is lost between buffers, of a better one about as much: where
 // it is too much, a plan is searched that takes so much less.
-std::pair<const BudgetPlanner::Priced*, size_t> BudgetPlanner::search_within(int64_t budget) const {
-  auto [best, point] = cheapest(budget);
-  if (!best) {
-    for (const Priced& order : priced()) order.add_least();
-    std::tie(best, point) = cheapest(budget);
-  }
-  const int64_t room = budget - outside_;
+void BudgetPlanner::Priced::search_within(int64_t room) const {
   for (int tries = 0; tries < kTries; ++tries) {
-    const int64_t lost = best->estimate(point).arena_bytes - best->points[point].peak;
+    const size_t known = cheapest_at(room);
+    const int64_t lost =
+        known == points.size() ? 0 : estimate(known).arena_bytes - points[known].peak;
     const int64_t size = room - std::max<int64_t>(lost, 0);
-    best->improve_at(size);
-    point = best->cheapest_at(size);
-    if (point == best->points.size() || best->estimate(point).arena_bytes <= room) break;
+    improve_at(size);
+    const size_t found = cheapest_at(size);
+    if (found == points.size() || estimate(found).arena_bytes <= room) return;
   }
-  return {best, cheapest(*best, budget)};
+}
+
+std::pair<const BudgetPlanner::Priced*, size_t> BudgetPlanner::search_within(int64_t budget) const {
+  for (const Priced& order : priced()) order.search_within(budget - outside_);
+  const auto best = cheapest(budget);
+  if (best.first) return best;
+  for (const Priced& order : priced()) order.add_least();
+  return cheapest(budget);
 }
 
 PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) const {
@@ -270,7 +275,7 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
   for (const Priced& order : priced()) {
     const recompute::Timeline nearest(
         recompute::problem_of(order.order->program, each(order.costs, 0)));
-    bound = std::min(bound, recompute::least_added_cost(nearest, budget - outside_));
+    bound = std::min(bound, recompute::certify(nearest, budget - outside_).least_added_cost);
   }
   planned.plan.recompute = {.budget = asked,
                             .repetitions = static_cast<int>(planned.program.instructions.size() -

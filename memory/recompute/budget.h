@@ -92,6 +92,7 @@ class BudgetPlanner {
     };
     const Estimate& estimate(size_t point) const;
     void improve_at(int64_t peak) const;     // adds points of this size
+    void search_within(int64_t room) const;  // and of such as fit once they are placed
     size_t cheapest_at(int64_t peak) const;  // before it is placed; none: the number of points
     void add_least() const;                  // the order's least() too
 

@@ -1,121 +1,258 @@
-#include "memory/recompute/search.h"
+#include "memory/recompute/certificate.h"
 
 #include <algorithm>
-#include <bit>
+#include <cmath>
+#include <numeric>
 
-#include "memory/recompute/simulate.h"
+#include "memory/recompute/min_cut.h"
 
 namespace plimsoll::recompute {
 namespace {
 
-// From op `at` on, `bytes` more of what `maker` made could be missing while an op runs (or fewer).
-struct Change {
-  int at, maker;
-  int64_t bytes;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kScale = 0x1p44;      // of all costs together, as capacities, which are whole
+constexpr double kMost = 0x1p59;       // of the prices of all storages together
+constexpr double kLess = 1 - 1e-9;     // what counts as less
+constexpr double kSmallest = 1e-200;   // costs below cannot be told from none
+constexpr int64_t kLeast = 1'000'000;  // edges that a cut may look at, whatever the effort
+constexpr int kMostCuts = 100;         // at a moment; ten are usual
+constexpr size_t kRemembered = 8;      // choices of moments before, tried again at the next
+
+// What runs again after a moment, and what that takes.
+struct Again {
+  std::vector<char> ops{};  // of each op, whether it does
+  double cost = 0;          // of these
+  int64_t kept = 0;         // bytes over the moment, for them and for what is not made again
 };
 
-std::vector<Change> changes(const Timeline& timeline) {
-  std::vector<Change> all;
-  for (int s = 0; s < timeline.storages(); ++s) {
-    const int maker = timeline.maker[s];
-    const Storage& storage = timeline.problem.storages[s];
-    if (maker < 0 || !storage.evictable || storage.bytes == 0) continue;
-    for (int gap = timeline.first_gap[s]; gap < timeline.first_gap[s + 1]; ++gap) {
-      // What an op reads must be there while it runs, unless its output is written over it.
-      const int begin = timeline.begin_of(gap);
-      const bool taken_over = begin > maker && timeline.problem.ops[begin].takes_over == s;
-      const int from = taken_over ? begin : begin + 1;
-      const int to =
-          std::min(timeline.next_use[gap], timeline.problem.ops[maker].repeatable_before);
-      if (from >= to) continue;
-      all.push_back({from, maker, storage.bytes});
-      all.push_back({to, maker, -storage.bytes});
-    }
-  }
-  std::ranges::sort(all, {}, &Change::at);
-  return all;
+// Between the line of one choice and that of another, by price of a byte, lies where both cost the
+// same.
+double price_between(const Again& cheap, const Again& small) {
+  return (small.cost - cheap.cost) / static_cast<double>(cheap.kept - small.kept);
 }
 
-// Offers in the order of their price; each can be there or not. A binary tree of sums.
-class Knapsack {
+class LowerBound {
  public:
-  struct Sum {
-    int64_t bytes = 0;
-    double cost = 0;
-  };
-  explicit Knapsack(size_t offers)
-      : leaves_(std::bit_ceil(std::max<size_t>(offers, 1))), sums_(2 * leaves_) {}
-
-  void set(size_t offer, const Sum& sum) {
-    size_t node = leaves_ + offer;
-    sums_[node] = sum;
-    while (node /= 2) {
-      const Sum &left = sums_[2 * node], &right = sums_[2 * node + 1];
-      sums_[node] = {left.bytes + right.bytes, left.cost + right.cost};
-    }
+  LowerBound(const Timeline& timeline, int64_t budget, int64_t effort)
+      : timeline_(timeline), budget_(budget), effort_(effort), needed_(timeline.storages()) {
+    for (const Op& op : timeline.problem.ops) total_ += op.cost;
+    for (const Storage& storage : timeline.problem.storages)
+      all_bytes_ += static_cast<double>(storage.bytes);
+    Simulator simulator(timeline);
+    simulator.run(keep_all(timeline));
+    alive_ = simulator.profile();
   }
-  // The least cost of so many bytes, the last offer by a fraction; infinity: there are not as many.
-  double least(int64_t bytes) const {
-    if (sums_[1].bytes < bytes) return std::numeric_limits<double>::infinity();
-    double cost = 0;
-    size_t node = 1;
-    while (node < leaves_) {
-      node *= 2;
-      if (sums_[node].bytes >= bytes) continue;
-      bytes -= sums_[node].bytes;
-      cost += sums_[node].cost;
-      ++node;
+
+  Certificate largest() {
+    std::vector<int> moments(timeline_.ops());
+    std::iota(moments.begin(), moments.end(), 0);
+    std::erase_if(moments, [&](int op) { return alive_[op] <= budget_; });
+    std::ranges::stable_sort(moments, std::greater(), [&](int op) { return alive_[op]; });
+    if (budget_ < 0 && !moments.empty()) no_plan();
+    if (budget_ < 0 || all_bytes_ >= kMost) return found_;
+    for (const int op : moments) {
+      if (found_.looked_at >= effort_) break;
+      stand_at(op);
+      raise();
+      if (found_.least_added_cost == kInfinity) break;
     }
-    const Sum& last = sums_[node];
-    return cost + last.cost * (static_cast<double>(bytes) / static_cast<double>(last.bytes));
+    return found_;
   }
 
  private:
-  size_t leaves_;
-  std::vector<Sum> sums_;
+  // Where a storage is at the moment.
+  enum class Place : char {
+    elsewhere,  // not made yet, or not read any more: there only if it is kept for what runs again
+    there,      // read by the op of the moment, or never to be made again: it takes no choice
+    needed,     // kept, or made again
+  };
+
+  void stand_at(int op) {
+    now_ = op;
+    std::ranges::fill(needed_, Place::elsewhere);
+    for (const int read : timeline_.problem.ops[op].reads) needed_[read] = Place::there;
+    int64_t chosen = 0;
+    for (int gap = 0; gap < timeline_.gaps(); ++gap) {
+      const int storage = timeline_.storage_of[gap];
+      const int begin = timeline_.begin_of(gap);
+      // What an op reads must be there while it runs, unless its output is written over it.
+      const bool over =
+          begin > timeline_.maker[storage] && timeline_.problem.ops[begin].takes_over == storage;
+      if (begin + (over ? 0 : 1) > op || timeline_.next_use[gap] <= op || timeline_.is_tail(gap))
+        continue;
+      if (!can_be_made(storage)) {
+        needed_[storage] = Place::there;
+        continue;
+      }
+      needed_[storage] = Place::needed;
+      chosen += bytes(storage);
+    }
+    room_ = budget_ - (alive_[op] - chosen);
+    found_.looked_at += timeline_.gaps();
+  }
+
+  void no_plan() {
+    found_.least_added_cost = kInfinity;
+    found_.moment = -1;
+    found_.again.clear();
+  }
+
+  // Raises the bound by what is known of this moment.
+  void raise() {
+    if (room_ < 0) {
+      no_plan();
+      return;
+    }
+    const Again nothing = measured({std::vector<char>(timeline_.ops())});
+    if (nothing.kept <= room_) return;
+    Again small{.cost = kInfinity};
+    for (const Again& other : known_)
+      if (const Again here = measured(other); here.kept <= room_ && here.cost < small.cost)
+        small = here;
+    if (small.cost == kInfinity) {
+      small = cut(1, 0).second;
+      if (small.ops.empty()) return;
+      if (small.kept > room_) {
+        no_plan();
+        return;
+      }
+    }
+    Again cheap = nothing;
+    for (const Again& other : known_) {
+      const double price = price_between(cheap, small);
+      const Again here = measured(other);
+      if (here.kept > room_ && at(here, price) < kLess * at(cheap, price)) cheap = here;
+    }
+    // By one line the bound is at most this high, by the other as well: most where they meet.
+    for (int cuts = 0; cuts == 0 || (cuts < kMostCuts && found_.looked_at < effort_); ++cuts) {
+      const double price = price_between(cheap, small);
+      if (at(small, price) <= found_.least_added_cost / kLess) break;
+      auto [value, next] = cut(price, 1);
+      if (value > found_.least_added_cost) {
+        found_.least_added_cost = value;
+        found_.moment = now_;
+      }
+      if (next.ops.empty() || at(next, price) >= kLess * at(small, price)) break;
+      (next.kept <= room_ ? small : cheap) = std::move(next);
+      if (cheap.cost >= small.cost) cheap = nothing;
+    }
+    if (found_.moment == now_) found_.again = small.ops;
+    for (Again* choice : {&cheap, &small}) known_.push_back(std::move(*choice));
+    if (known_.size() > kRemembered) known_.erase(known_.begin(), known_.begin() + 2);
+  }
+
+  // What a choice costs when each byte above the room has this price.
+  double at(const Again& choice, double price) const {
+    return choice.cost + price * static_cast<double>(choice.kept - room_);
+  }
+
+  bool can_run_again(int op) const {
+    return op < now_ && now_ < timeline_.problem.ops[op].repeatable_before;
+  }
+  int64_t bytes(int storage) const { return timeline_.problem.storages[storage].bytes; }
+  // Whether it can be chosen to be there.
+  bool open(int storage) const {
+    return needed_[storage] != Place::there && timeline_.maker[storage] >= 0;
+  }
+
+  bool can_be_made(int storage) const {
+    return timeline_.problem.storages[storage].evictable && can_run_again(timeline_.maker[storage]);
+  }
+
+  // What the same ops take at this moment, less those that cannot run again here.
+  Again measured(const Again& choice) {
+    Again here{std::vector<char>(timeline_.ops())};
+    std::vector<char> kept(timeline_.storages());
+    const auto use = [&](int s) {
+      kept[s] = open(s) && !(can_be_made(s) && here.ops[timeline_.maker[s]]);
+    };
+    for (int op = 0; op < now_; ++op) {
+      if (!choice.ops[op] || !can_run_again(op)) continue;
+      here.ops[op] = true;
+      here.cost += timeline_.problem.ops[op].cost;
+      for (const int read : timeline_.problem.ops[op].reads) use(read);
+    }
+    for (int s = 0; s < timeline_.storages(); ++s) {
+      if (needed_[s] == Place::needed) use(s);
+      if (kept[s]) here.kept += bytes(s);
+    }
+    found_.looked_at += timeline_.ops() + timeline_.storages();
+    return here;
+  }
+
+  // The choice that costs least when each kept byte has this price and each op so many times its
+  // cost, and a bound of what any choice costs with at most the room's bytes. Capacities are whole,
+  // those of ops rounded down, so that the bound is one to the last digit.
+  std::pair<double, Again> cut(double price, double costs) {
+    const Problem& problem = timeline_.problem;
+    const double finest = costs > 0 && total_ > kSmallest ? kScale / total_ : 1;
+    const double scale =
+        std::exp2(std::floor(std::log2(std::min(finest, kMost / (price * all_bytes_)))));
+    const auto each_byte = static_cast<int64_t>(price * scale);
+    const int ops = timeline_.ops(), source = ops + timeline_.storages(), sink = source + 1;
+    MinCut graph(sink + 1);
+    std::vector<char> read(timeline_.storages());
+    for (int op = 0; op < now_; ++op) {
+      if (!can_run_again(op)) {
+        graph.add(source, op, MinCut::kNever);
+        continue;
+      }
+      graph.add(source, op, static_cast<int64_t>(costs * problem.ops[op].cost * scale));
+      for (const int s : problem.ops[op].reads) {
+        if (!open(s)) continue;
+        read[s] = true;
+        graph.add(ops + s, op, MinCut::kNever);
+      }
+    }
+    for (int s = 0; s < timeline_.storages(); ++s) {
+      if (!read[s] && needed_[s] != Place::needed) continue;
+      graph.add(can_be_made(s) ? timeline_.maker[s] : source, ops + s, each_byte * bytes(s));
+      if (needed_[s] == Place::needed) graph.add(ops + s, sink, MinCut::kNever);
+    }
+    const int64_t flow = graph.solve(source, sink, std::max(kLeast, effort_ - found_.looked_at));
+    found_.looked_at += graph.looked_at();
+    const double value = static_cast<double>(flow - each_byte * room_) / scale;
+    if (!graph.solved()) return {value, {}};  // a bound, though no choice
+    Again choice{std::vector<char>(ops)};
+    for (int op = 0; op < now_; ++op) choice.ops[op] = graph.beyond(op);
+    return {value, measured(choice)};
+  }
+
+  const Timeline& timeline_;
+  const int64_t budget_, effort_;
+  double total_ = 0, all_bytes_ = 0;
+  std::vector<int64_t> alive_;  // of each op, with everything kept
+  std::vector<Place> needed_;   // of each storage
+  int now_ = 0;                 // the op of the moment
+  int64_t room_ = 0;            // bytes for what can be chosen
+  Certificate found_;
+  std::vector<Again> known_;
 };
 
 }  // namespace
 
-double least_added_cost(const Timeline& timeline, int64_t budget) {
-  Simulator simulator(timeline);
-  simulator.run(Choices(timeline.gaps(), Choice::keep));
-  const std::vector<int64_t>& alive = simulator.profile();
+Certificate certify(const Timeline& timeline, int64_t budget, int64_t effort) {
+  return LowerBound(timeline, budget, effort).largest();
+}
 
-  // Each change makes its maker another offer: all of them, by price.
-  const std::vector<Change> all = changes(timeline);
-  struct Offer {
-    double price;
-    size_t change;
-    Knapsack::Sum sum;
-  };
-  std::vector<Offer> offers;
-  std::vector<int64_t> missing(timeline.ops());
-  for (size_t c = 0; c < all.size(); ++c) {
-    const int64_t bytes = missing[all[c].maker] += all[c].bytes;
-    const double cost = timeline.problem.ops[all[c].maker].cost;
-    if (bytes > 0) offers.push_back({cost / static_cast<double>(bytes), c, {bytes, cost}});
-  }
-  std::ranges::sort(offers, [](const Offer& a, const Offer& b) {
-    return std::pair(a.price, a.change) < std::pair(b.price, b.change);
-  });
-  constexpr size_t kNone = std::numeric_limits<size_t>::max();
-  std::vector<size_t> offer_after(all.size(), kNone), offer_of(timeline.ops(), kNone);
-  for (size_t o = 0; o < offers.size(); ++o) offer_after[offers[o].change] = o;
-
-  Knapsack knapsack(offers.size());
-  double bound = 0;
-  size_t next = 0;
-  for (int i = 0; i < timeline.ops(); ++i) {
-    for (; next < all.size() && all[next].at <= i; ++next) {
-      size_t& offer = offer_of[all[next].maker];
-      if (offer != kNone) knapsack.set(offer, {});
-      offer = offer_after[next];
-      if (offer != kNone) knapsack.set(offer, offers[offer].sum);
+Choices choices_of(const Certificate& certificate, const Timeline& timeline) {
+  Choices choices = keep_all(timeline);
+  if (certificate.moment < 0) return choices;
+  std::vector<char> read(timeline.storages());
+  for (int op = 0; op < timeline.ops(); ++op)
+    if (certificate.again[op])
+      for (const int s : timeline.problem.ops[op].reads) read[s] = true;
+  for (int gap = 0; gap < timeline.gaps(); ++gap) {
+    const int storage = timeline.storage_of[gap], maker = timeline.maker[storage];
+    if (maker < 0 || timeline.begin_of(gap) >= certificate.moment) continue;
+    if (timeline.is_tail(gap)) {
+      if (read[storage]) choices[gap] = certificate.again[maker] ? Choice::recompute : Choice::keep;
+    } else if (timeline.next_use[gap] > certificate.moment && certificate.again[maker] &&
+               timeline.can_evict(gap)) {
+      choices[gap] = Choice::recompute;
     }
-    if (alive[i] > budget) bound = std::max(bound, knapsack.least(alive[i] - budget));
   }
-  return bound;
+  return choices;
 }
 
 }  // namespace plimsoll::recompute

@@ -26,22 +26,21 @@ void Evictor::count_run(int64_t ops) {
   steps_ += static_cast<int64_t>(slower_ * static_cast<double>(ops + timeline_.ops() / kBegin));
 }
 
-// The gap of `storage` that covers op `at`; the end of its gaps when all its uses are before.
+// The gap of `storage` that covers op `at`.
 int Evictor::gap_at(int storage, int at) const {
   const auto first = timeline_.next_use.begin() + timeline_.first_gap[storage];
-  const auto last = timeline_.next_use.begin() + timeline_.first_gap[storage + 1];
+  const auto last = timeline_.next_use.begin() + timeline_.tail(storage);
   return static_cast<int>(std::lower_bound(first, last, at) - timeline_.next_use.begin());
 }
 
 double Evictor::cost_of_making(const Choices& choices, int storage, int at, int& patience) {
   const Op& op = timeline_.problem.ops[timeline_.maker[storage]];
-  if (at > op.repeatable_before || --patience < 0) return kInfinity;
+  if (!timeline_.problem.storages[storage].evictable || at > op.repeatable_before || --patience < 0)
+    return kInfinity;
   double cost = op.cost;
   for (const int read : op.reads) {
-    const int gap = gap_at(read, at);
-    const bool over = gap == timeline_.first_gap[read + 1];
     // What is kept is there; what is recomputed and stays would be made again anyway.
-    if (!over && choices[gap] != Choice::recompute_each) continue;
+    if (choices[gap_at(read, at)] != Choice::recompute_each) continue;
     cost += cost_of_making(choices, read, at, patience);
   }
   return cost;
@@ -61,34 +60,67 @@ Candidate Evictor::evaluate(Choices choices, const Bounds& bounds) {
   return {std::move(choices), outcome};
 }
 
-bool Evictor::reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random) {
+std::span<const int> Evictor::missing_inputs(const Choices& choices, int gap) {
+  missing_.clear();
+  for (const int read : timeline_.problem.ops[timeline_.maker[timeline_.storage_of[gap]]].reads) {
+    const int there = gap_at(read, timeline_.next_use[gap]);
+    if (timeline_.is_tail(there) && choices[there] == Choice::recompute_each)
+      missing_.push_back(read);
+  }
+  return missing_;
+}
+
+bool Evictor::reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random,
+                     bool in_tails) {
   struct Offer {
     double price;
     int gap;
     int64_t bytes;
+    bool for_inputs;  // which stay in their tails instead
   };
   std::vector<Offer> offers;
   std::uniform_real_distribution<double> factor(-noise, noise);
   while (candidate.outcome.peak > target) {
     if (!candidate.outcome.possible || steps_ > most_steps_) return false;
     offers.clear();
+    Choices next = candidate.choices;
+    const auto price_of = [&](int gap, int64_t bytes) {
+      return cost_of(next, gap) / static_cast<double>(bytes);
+    };
     for (const int gap : simulator_.alive_at(candidate.choices, candidate.outcome.peak_run)) {
       if (candidate.choices[gap] == Choice::recompute_each || !timeline_.can_evict(gap)) continue;
       const int64_t bytes = timeline_.problem.storages[timeline_.storage_of[gap]].bytes;
-      const double cost = cost_of(candidate.choices, gap);
-      if (bytes == 0 || cost == kInfinity) continue;
-      const double price = cost / static_cast<double>(bytes);
-      offers.push_back({noise > 0 ? price * std::exp(factor(random)) : price, gap, bytes});
+      if (bytes == 0) continue;
+      Offer offer{price_of(gap, bytes), gap, bytes, false};
+      const std::span<const int> missing = missing_inputs(candidate.choices, gap);
+      if (in_tails && !missing.empty()) {
+        int64_t saved = bytes;
+        for (const int input : missing) {
+          const int tail = timeline_.tail(input);
+          next[tail] = Choice::keep;
+          if (timeline_.begin_of(tail) < candidate.outcome.peak_turn)
+            saved -= timeline_.problem.storages[input].bytes;
+        }
+        if (saved > 0)
+          if (const double price = price_of(gap, saved); price < offer.price)
+            offer = {price, gap, saved, true};
+        for (const int input : missing) next[timeline_.tail(input)] = Choice::recompute_each;
+      }
+      if (offer.price == kInfinity) continue;
+      if (noise > 0) offer.price *= std::exp(factor(random));
+      offers.push_back(offer);
     }
     count_run(candidate.outcome.peak_run);
     std::ranges::sort(offers, {}, [](const Offer& o) { return std::pair(o.price, o.gap); });
     int64_t excess = candidate.outcome.peak - target;
-    Choices next = candidate.choices;
     size_t taken = 0;
     for (; taken < offers.size() && excess > 0; ++taken) {
-      Choice& choice = next[offers[taken].gap];
-      choice = more_thorough(choice);
-      excess -= offers[taken].bytes;
+      const Offer& offer = offers[taken];
+      if (offer.for_inputs)
+        for (const int input : missing_inputs(candidate.choices, offer.gap))
+          next[timeline_.tail(input)] = Choice::keep;
+      next[offer.gap] = more_thorough(next[offer.gap]);
+      excess -= offer.bytes;
     }
     if (taken == 0) return false;
     candidate = evaluate(std::move(next));
@@ -97,14 +129,17 @@ bool Evictor::reduce(Candidate& candidate, int64_t target, double noise, std::mt
 }
 
 void Evictor::prune(Candidate& candidate, int64_t target, int tries) {
-  std::vector<std::pair<double, int>> evicted;
-  for (int gap = 0; gap < timeline_.gaps(); ++gap)
-    if (candidate.choices[gap] != Choice::keep)
-      evicted.emplace_back(-cost_of(candidate.choices, gap), gap);
-  std::ranges::sort(evicted);
   count_run(simulator_.run(candidate.choices).runs);
   std::vector<int64_t> profile = simulator_.profile();
   std::vector<int> made_again = simulator_.made_again_at();
+  std::vector<std::pair<double, int>> evicted;
+  for (int gap = 0; gap < timeline_.gaps(); ++gap)
+    if (candidate.choices[gap] != Choice::keep && made_again[gap] < timeline_.ops())
+      evicted.emplace_back(-cost_of(candidate.choices, gap), gap);
+  std::ranges::sort(evicted);
+  // What is read stays before what is there for others alone.
+  std::ranges::stable_partition(evicted,
+                                [&](const auto& e) { return !timeline_.is_tail(e.second); });
   const auto fits = [&](int gap, Choice choice) {
     Choices next = candidate.choices;
     next[gap] = choice;
@@ -116,6 +151,7 @@ void Evictor::prune(Candidate& candidate, int64_t target, int tries) {
     return true;
   };
   for (const auto& [cost, gap] : evicted) {
+    if (made_again[gap] == timeline_.ops()) continue;  // by now nobody needs it
     // Kept, it adds its bytes to every moment until it would have been made again.
     const int64_t bytes = timeline_.problem.storages[timeline_.storage_of[gap]].bytes;
     int64_t most = 0;

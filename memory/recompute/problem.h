@@ -28,7 +28,7 @@ struct Op {
 
 struct Storage {
   int64_t bytes = 0;
-  bool evictable = true;  // false: some op writes into it later, so running its maker is not enough
+  bool evictable = true;  // false: some op writes into it later, and it is never made again
 };
 
 struct Problem {
@@ -38,7 +38,9 @@ struct Problem {
 
 // A storage is touched by its maker and then by each op that reads it. Between two of these moments
 // lies a gap, through which it is kept or not: gaps are what one decides on. The gaps of storage s
-// have the numbers first_gap[s] to first_gap[s + 1]; gap g ends at op `next_use[g]`.
+// have the numbers first_gap[s] to first_gap[s + 1]; gap g ends at op `next_use[g]`. The last of
+// them, the tail, begins where nobody reads it any more but what runs again: where blocks read all
+// blocks before them, it takes least to keep the parts and put them together again.
 struct Timeline {
   explicit Timeline(Problem problem);
 
@@ -50,12 +52,15 @@ struct Timeline {
     const int storage = storage_of[gap];
     return gap == first_gap[storage] ? maker[storage] : next_use[gap - 1];
   }
+  int tail(int storage) const { return first_gap[storage + 1] - 1; }
+  bool is_tail(int gap) const { return gap == tail(storage_of[gap]); }
   bool can_evict(int gap) const;
 
   Problem problem;
-  std::vector<int> maker;                 // of each storage
-  std::vector<int> first_gap;             // of each storage, and one more
-  std::vector<int> next_use, storage_of;  // of each gap
+  std::vector<int> maker;      // of each storage
+  std::vector<int> first_gap;  // of each storage, and one more
+  std::vector<int> next_use,
+      storage_of;  // of each gap; of a tail, the last use of what is made of it
 };
 
 // Whether choices for one are choices for the other: the same ops use the same storages, of

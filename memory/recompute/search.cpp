@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+
+#include "memory/recompute/certificate.h"
 
 namespace plimsoll::recompute {
 namespace {
@@ -15,6 +18,8 @@ constexpr double kHeat = 0.002;        // of a step: what is taken though it cos
 constexpr double kWorthPruning = 1.3;  // times the cost that is to be beaten
 constexpr int kTriesLower = 2500;      // without a gain, of the search for the smallest peak
 constexpr size_t kFew = 8;             // plans that it begins with where it has one aim
+constexpr double kNear = 1e-5;         // of a step: so near to the certificate the search ends
+constexpr int64_t kCertificates = 40;  // each takes so many-th of the effort at most
 constexpr double kGain = 1 - 1e-12;    // what counts as less
 constexpr int kBlocked = 20;           // gaps that are kept one by one, for a textbook's plan
 
@@ -24,19 +29,23 @@ class Search {
       : timeline_(timeline), options_(options), evictor_(timeline), random_(0) {}
 
   Descent descend() {
-    const Candidate keep = keep_all();
+    const Candidate keep = all_kept();
     const int64_t highest = keep.outcome.peak;
-    if (timeline_.gaps() == 0 || highest == 0) return {std::move(frontier_)};  // nothing to decide
+    if (nothing_to_decide() || highest == 0) return {std::move(frontier_)};
     const int64_t affordable = options_.effort / 8 / timeline_.ops();
     for (Choices& choices :
          segment_plans(timeline_, static_cast<int>(std::min<int64_t>(affordable, timeline_.ops()))))
       add(evictor_.evaluate(std::move(choices)));
-    // Downwards, from keeping all and from the best of the textbooks' plans.
+    for (const double part : {0.7, 0.5, 0.35, 0.25, 0.15})
+      certified(highest, part,
+                [&](Choices choices) { add(evictor_.evaluate(std::move(choices))); });
+    // Downwards, from keeping all and from the best of these.
     const Frontier starts = frontier_;
+    const int64_t begin = evictor_.steps();
     for (size_t k = 0; k < kDescents; ++k) {
       const size_t start = starts.size() - 1 - k * starts.size() / kDescents;
       evict_in_rungs(evictor_.evaluate(starts[start].choices), highest,
-                     options_.effort / 3 * static_cast<int64_t>(k + 1) / kDescents);
+                     begin + options_.effort / 3 * static_cast<int64_t>(k + 1) / kDescents);
     }
     if (options_.lowest) lower_smallest_peak(0, options_.effort / 3, 2, kTriesLower);
     return {std::move(frontier_), options_.effort - evictor_.steps()};
@@ -49,14 +58,14 @@ class Search {
 
   Frontier improve_at(int64_t peak, const Frontier& starts) {
     begin_with(starts);
-    if (frontier_.front().peak <= peak && peak < frontier_.back().peak) anneal(peak);
+    if (frontier_.front().peak <= peak && peak < frontier_.back().peak) improve(peak);
     return std::move(frontier_);
   }
 
   // With all of the effort, and no other aim, to a peak or the smallest.
   Descent descend_from(const Frontier& starts, int64_t peak) {
     begin_with(starts);
-    if (timeline_.gaps() > 0)
+    if (!nothing_to_decide())
       lower_smallest_peak(peak, options_.effort - evictor_.steps(), kFew,
                           std::numeric_limits<int>::max());
     return {std::move(frontier_), options_.effort - evictor_.steps()};
@@ -64,12 +73,18 @@ class Search {
 
  private:
   void begin_with(const Frontier& starts) {
-    keep_all();
+    all_kept();
     for (const Point& start : starts) add(evictor_.evaluate(start.choices));
   }
 
-  Candidate keep_all() {
-    Candidate keep = evictor_.evaluate(Choices(timeline_.gaps(), Choice::keep));
+  bool nothing_to_decide() const {
+    for (int gap = 0; gap < timeline_.gaps(); ++gap)
+      if (!timeline_.is_tail(gap) && timeline_.can_evict(gap)) return false;
+    return true;
+  }
+
+  Candidate all_kept() {
+    Candidate keep = evictor_.evaluate(keep_all(timeline_));
     add(keep);
     evictor_.stop_at(options_.effort);
     return keep;
@@ -100,28 +115,60 @@ class Search {
     }
   }
 
-  // All that is left of the effort at one target. The temperature falls from kHeat of a step to 0.
-  void anneal(int64_t target) {
+  // All that is left of the effort at one target.
+  void improve(int64_t target) {
     double step = 0;
     for (const Op& op : timeline_.problem.ops) step += op.cost;
-    // Where the problem is large for the effort, nothing near may be known yet.
-    Candidate direct = keep_all();
-    if (evictor_.reduce(direct, target, 0, random_)) {
-      evictor_.prune(direct, target);
-      add(direct);
-    }
+    const double enough = begin_at(target) + kNear * step;
     Candidate current = evictor_.evaluate(std::prev(first_above(target))->choices);
     evictor_.prune(current, target);
     add(current);
+    anneal(std::move(current), target, enough, kHeat * step);
+  }
+
+  // Plans to begin with: from keeping all, as nothing near the target may be known yet, and from
+  // certificates, of it and of less, since each is right at one moment only and what runs again
+  // needs room at others. Returns what no plan is below.
+  double begin_at(int64_t target) {
+    const auto begin_with = [&](Choices choices) {
+      Candidate start = evictor_.evaluate(std::move(choices));
+      if (!evictor_.reduce(start, target, 0, random_)) return;
+      evictor_.prune(start, target);
+      add(start);
+    };
+    const double least = certified(target, 1, begin_with);
+    begin_with(keep_all(timeline_));
+    for (const double part : {0.9, 0.8, 0.65, 0.5}) certified(target, part, begin_with);
+    return least;
+  }
+
+  // Hands on the choices of the certificate of a part of so many bytes; returns its bound.
+  double certified(int64_t bytes, double part, const std::function<void(Choices)>& take) {
+    const int64_t budget =
+        part == 1 ? bytes : static_cast<int64_t>(part * static_cast<double>(bytes));
+    const Certificate certificate = certify(timeline_, budget, options_.effort / kCertificates);
+    evictor_.count(certificate.looked_at);
+    if (certificate.moment >= 0) take(choices_of(certificate, timeline_));
+    return certificate.least_added_cost;
+  }
+
+  // Until the effort is spent or a plan costs at most `enough`. The temperature falls from `heat`
+  // to 0.
+  void anneal(Candidate current, int64_t target, double enough, double heat) {
     double best = current.outcome.cost;
     const int64_t begin = evictor_.steps();
     std::uniform_real_distribution<double> chance(0, 1);
-    while (evictor_.steps() < options_.effort && best > 0) {
+    while (evictor_.steps() < options_.effort && best > enough) {
       const double spent = static_cast<double>(evictor_.steps() - begin) /
                            static_cast<double>(options_.effort - begin);
-      const double temperature = kHeat * step * (1 - spent);
-      Candidate next = evictor_.evaluate(disturbed(current.choices));
-      if (!evictor_.reduce(next, target, random_() % 2 ? kNoise : kLittleNoise, random_)) continue;
+      const double temperature = heat * (1 - spent);
+      // Half of the plans are made without anything in its tail: some nets live by that, in others
+      // it is in the way where there is little room.
+      const bool in_tails = random_() % 2;
+      Candidate next =
+          evictor_.evaluate(disturbed(in_tails ? current.choices : without_tails(current.choices)));
+      const double noise = random_() % 2 ? kNoise : kLittleNoise;
+      if (!evictor_.reduce(next, target, noise, random_, in_tails)) continue;
       if (next.outcome.cost < kWorthPruning * current.outcome.cost)
         evictor_.prune(next, target, kPrunes);
       const double more = next.outcome.cost - current.outcome.cost;
@@ -139,13 +186,20 @@ class Search {
     return std::ranges::upper_bound(frontier_, target, {}, &Point::peak);
   }
 
+  Choices without_tails(Choices choices) const {
+    for (int s = 0; s < timeline_.storages(); ++s)
+      choices[timeline_.tail(s)] = Choice::recompute_each;
+    return choices;
+  }
+
   // One more gap is evicted, or a few evicted ones are kept again: neighbours in time, or any.
   Choices disturbed(Choices choices) {
     std::vector<int> evicted;
     for (int gap = 0; gap < timeline_.gaps(); ++gap)
-      if (choices[gap] != Choice::keep) evicted.push_back(gap);
+      if (choices[gap] != Choice::keep && !timeline_.is_tail(gap)) evicted.push_back(gap);
     if (evicted.empty() || random_() % 4 == 0) {
-      const auto gap = static_cast<int>(random_() % static_cast<uint64_t>(timeline_.gaps()));
+      auto gap = static_cast<int>(random_() % static_cast<uint64_t>(timeline_.gaps()));
+      if (timeline_.is_tail(gap)) gap = std::max(0, gap - 1);
       if (timeline_.can_evict(gap)) choices[gap] = more_thorough(choices[gap]);
       return choices;
     }
@@ -184,7 +238,7 @@ class Search {
 
 // A storage's gap across `instant`, or -1.
 int gap_across(const Timeline& timeline, int storage, int instant) {
-  for (int gap = timeline.first_gap[storage]; gap < timeline.first_gap[storage + 1]; ++gap)
+  for (int gap = timeline.first_gap[storage]; gap < timeline.tail(storage); ++gap)
     if (timeline.begin_of(gap) < instant && instant <= timeline.next_use[gap]) return gap;
   return -1;
 }
@@ -241,7 +295,7 @@ std::vector<int> cuts(const Timeline& timeline, int turn, int segments,
 
 std::vector<Choices> segment_plans(const Timeline& timeline, int most) {
   Simulator simulator(timeline);
-  const Choices keep(timeline.gaps(), Choice::keep);
+  const Choices keep = keep_all(timeline);
   const int turn = simulator.run(keep).peak_run;  // nothing runs twice: the number of the op
   if (turn < 2) return {};
   std::vector<int> across(timeline.storages()), last_use(timeline.storages());
@@ -249,7 +303,7 @@ std::vector<Choices> segment_plans(const Timeline& timeline, int most) {
     across[s] = timeline.maker[s] < turn ? gap_across(timeline, s, turn) : -1;
     if (across[s] >= 0 && !timeline.can_evict(across[s])) across[s] = -1;
     last_use[s] = timeline.maker[s];
-    for (int gap = timeline.first_gap[s]; gap < timeline.first_gap[s + 1]; ++gap)
+    for (int gap = timeline.first_gap[s]; gap < timeline.tail(s); ++gap)
       if (timeline.next_use[gap] < turn) last_use[s] = timeline.next_use[gap];
   }
   const std::vector<int64_t> alive = alive_before(timeline, turn, last_use);

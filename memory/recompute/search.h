@@ -4,24 +4,26 @@
 //   frontier.front().peak              // the smallest that was found possible
 //   frontier.back().cost               // 0: all is kept, or made again for nothing
 //
-// It starts from keeping all and from the plans of textbooks (a backward pass in segments: Chen et
-// al., "Training Deep Nets with Sublinear Memory Cost", 2016), and from these evicts greedily, down
-// to the smallest peak. So for each size of memory there is a plan, and the smallest is known. For
-// the size that is asked for the best of them is improved by a large-neighbourhood search: keep a
-// few gaps again at random, repair, prune, take it if it costs less, and less and less often if it
-// costs a little more (simulated annealing: Kirkpatrick et al., "Optimization by Simulated
-// Annealing", 1983). Effort is counted in ops that are looked at, in a simulation or to say what a
-// gap costs, not in seconds: equal problems give equal plans.
+// It starts from keeping all, from the plans of textbooks (a backward pass in segments: Chen et
+// al., "Training Deep Nets with Sublinear Memory Cost", 2016) and from certificates, and from these
+// evicts greedily, down to the smallest peak. So for each size of memory there is a
+// plan, and the smallest is known. For the size that is asked for the best of them is improved by a
+// large-neighbourhood search: keep a few gaps again at random, repair, prune, take it if it costs
+// less, and less and less often if it costs a little more (simulated annealing: Kirkpatrick et al.,
+// "Optimization by Simulated Annealing", 1983). It ends when the effort is spent, or when the
+// certificate says that there is hardly anything left to find. Effort is counted in ops that are
+// looked at, in a simulation or to say what a gap costs, not in seconds: equal problems give equal
+// plans.
 #pragma once
 
 #include "memory/recompute/evict.h"
 
 namespace plimsoll::recompute {
 
-constexpr double kStepsPerSecond = 1e8;  // ops that are looked at, on a core of 2025
+constexpr double kStepsPerSecond = 8e7;  // ops that are looked at, on a core of 2025
 
 struct SearchOptions {
-  int64_t effort = 50'000'000;  // ops looked at: half a second
+  int64_t effort = 40'000'000;  // ops looked at: half a second
   bool lowest = true;           // a third of the effort at most goes into the smallest peak
 };
 
@@ -55,14 +57,5 @@ Frontier search_at(int64_t peak, const Timeline& timeline, const SearchOptions& 
 // a time. From 1 segment to about 2 sqrt(n), each cut where little is alive; `most` plans at most.
 std::vector<Choices> segment_plans(const Timeline& timeline,
                                    int most = std::numeric_limits<int>::max());
-
-// How good a plan is, without trust: no plan within `budget` bytes, of what storages and workspaces
-// take, can cost less than this; infinity: no plan is within it.
-//
-// When an op runs for the first time, everything made before it and used after it is there or will
-// be made again. So what exceeds the budget at that moment must be made again at least once, and
-// the cheapest way of choosing it by fractions (a knapsack, Dantzig 1957) bounds the added cost
-// from below. The largest bound over all moments counts.
-double least_added_cost(const Timeline& timeline, int64_t budget);
 
 }  // namespace plimsoll::recompute

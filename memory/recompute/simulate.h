@@ -2,14 +2,15 @@
 // how many bytes are alive at each moment and what runs again.
 //
 //   Simulator simulator(timeline);
-//   Choices choices(timeline.gaps(), Choice::keep);
+//   Choices choices = keep_all(timeline);
 //   choices[g] = Choice::recompute;
 //   const Outcome outcome = simulator.run(choices);     // outcome.peak, outcome.cost
 //
 // The rules. After an op, each storage it touched is freed unless it is kept through the gap that
 // begins. Before an op, each storage it reads that is not there is made again by its maker, whose
 // own inputs are made again first if need be, and so on. Of these, those whose gap says `recompute`
-// stay until the gap ends, the others go as soon as the maker has run.
+// stay until the gap ends, the others go as soon as the maker has run. What is kept in its tail
+// goes with the last run that reads it.
 #pragma once
 
 #include <limits>
@@ -25,6 +26,8 @@ enum class Choice : uint8_t {
   recompute_each,  // free it; made again for each op that needs it, and freed again
 };
 using Choices = std::vector<Choice>;
+// Everything is kept to its last use, and nothing in its tail.
+Choices keep_all(const Timeline& timeline);
 
 // The next choice that holds less.
 inline Choice more_thorough(Choice choice) {
@@ -35,6 +38,7 @@ struct Outcome {
   int64_t peak = 0;      // most bytes alive
   double cost = 0;       // of all that runs again
   int peak_run = 0;      // the run with the most bytes alive, counted from 0, repetitions included
+  int peak_turn = 0;     // the op whose turn it is then
   int blocked_gap = -1;  // not possible: what was evicted here cannot be made again
   // False: something that must be made again reads what has changed, there is no end to it, or it
   // exceeds the bounds, and then no gap is blocked.
@@ -67,8 +71,9 @@ class Simulator {
   Outcome run(const Choices& choices, const Bounds& bounds = {});
   // The most bytes alive while op i and what is made again for it run. It is of the last
   // simulation, and holds only if that was a run() within its bounds.
-  const std::vector<int64_t>& profile() const { return profile_; }
-  // For each gap, the op at whose turn what was evicted in it was first made again. The same holds.
+  std::vector<int64_t> profile() const;
+  // For each gap, the op at whose turn what was evicted in it was first made again; the number of
+  // ops: it was not. The same holds.
   const std::vector<int>& made_again_at() const { return made_again_at_; }
   // The gaps through which something is alive while run number `run` does not touch it, or could
   // write its result over it.
@@ -85,10 +90,9 @@ class Simulator {
   };
   struct Place {
     int64_t bytes;
-    int maker, over;  // the gap after the last: nobody needs it any more
-    int gap = 0;      // that it is in
-    int held = -1;    // the op that reads it next and holds it
-    bool alive = false;
+    int gap = 0, tail;                      // the gap that it is in, and its last one
+    int held = -1;                          // the op that reads it next and holds it
+    uint32_t alive : 1 = 0, stay : 31 = 0;  // in its tail: which of stays_, counted from 1
   };
 
   Outcome simulate(const Choices& choices, const Bounds& bounds);
@@ -96,15 +100,15 @@ class Simulator {
   void make_again(int storage, int depth);
   void execute(int op, int64_t bytes);
   void note_alive(int op);
+  void stay_in_tail(int storage);
+  void count_tails();
   std::span<const int> reads(const Step& op) const {
     return {operands_.data() + op.reads, operands_.data() + op.writes};
   }
   std::span<const int> writes(const Step& op) const {
     return {operands_.data() + op.writes, operands_.data() + op.end};
   }
-  bool dies(const Place& place) const {
-    return place.gap == place.over || (*choices_)[place.gap] != Choice::keep;
-  }
+  bool dies(const Place& place) const { return choices_[place.gap] != Choice::keep; }
   void free(Place& place) {
     place.alive = false;
     bytes_ -= place.bytes;
@@ -118,9 +122,17 @@ class Simulator {
   std::vector<Step> steps_;
   std::vector<int> operands_;
   std::vector<Place> places_;
-  const Choices* choices_ = nullptr;
+  const Choice* choices_ = nullptr;
   std::vector<int> brought_;  // a stack: what the makers under way have made again
-  std::vector<int64_t> profile_;
+  struct Moment {
+    int64_t bytes;  // alive; at first without what is in its tail
+    int op, turn;
+  };
+  std::vector<Moment> moments_;  // of each run, and room for more
+  struct Stay {
+    int storage, since, last;  // runs: that left it in its tail, and the last that read it there
+  };
+  std::vector<Stay> stays_;
   std::vector<int> made_again_at_;  // of each gap
   int now_ = 0;                     // the op whose turn it is
   int64_t bytes_ = 0;

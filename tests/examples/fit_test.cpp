@@ -102,7 +102,7 @@ TEST(Fit, SaysWhatOneExampleTakes) {
 
 // Within a tenth one example takes more than at the smallest, and to the byte what is said.
 TEST(Fit, SaysWhatOneExampleTakesWithinATenth) {
-  const TrainingStep step(small_gpt(), Precision::f32);
+  const TrainingStep step({.name = "resnet8"}, Precision::f32);
   const auto fit = [&](int64_t bytes, Recomputing recomputing) {
     return FitSearch(step, kShort).largest_batch(bytes, recomputing);
   };
@@ -113,9 +113,7 @@ TEST(Fit, SaysWhatOneExampleTakesWithinATenth) {
   EXPECT_EQ(fit(least, Recomputing::up_to_a_tenth).batch, 1);
 
   const Outcome printed =
-      run(cat("fit --model gpt --vocabulary 31 --context 16 --layers 2 --width 32 "
-              "--precisions f32 --plan-seconds 0.02 --vram ",
-              least - 1));
+      run(cat("fit --model resnet8 --precisions f32 --plan-seconds 0.02 --vram ", least - 1));
   EXPECT_NE(printed.output.find("up to +10 %  not one example: it takes "), std::string::npos)
       << printed.output;
   EXPECT_EQ(printed.output.find("smallest     not one example"), std::string::npos)

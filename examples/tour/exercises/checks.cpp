@@ -10,6 +10,7 @@
 #include "examples/tour/net.h"
 #include "memory/layout/timeline.h"
 #include "memory/passes/early_update.h"
+#include "memory/recompute/certificate.h"
 #include "memory/recompute/costs.h"
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
@@ -122,7 +123,7 @@ Verdict check_policy() {
     costs.push_back(modelled_seconds(instruction));
   const recompute::Timeline timeline(recompute::problem_of(program, costs));
   recompute::Simulator simulator(timeline);
-  const recompute::Choices keep(static_cast<size_t>(timeline.gaps()), recompute::Choice::keep);
+  const recompute::Choices keep = recompute::keep_all(timeline);
   const int64_t all = simulator.run(keep).peak, budget = all * 3 / 4;
   double step = 0;
   for (const double cost : costs) step += cost;
@@ -141,7 +142,7 @@ Verdict check_policy() {
   const auto percent = [&](double cost) { return two_digits(100 * cost / step) + " %"; };
   return {true, cat("it adds ", percent(outcome.cost), " to the step; the engine's search adds ",
                     percent(best), ", and no plan less than ",
-                    percent(recompute::least_added_cost(timeline, budget)))};
+                    percent(recompute::certify(timeline, budget).least_added_cost))};
 }
 
 }  // namespace plimsoll::exercises
