@@ -19,6 +19,7 @@ constexpr double kWorthPruning = 1.3;  // times the cost that is to be beaten
 constexpr int kTriesLower = 2500;      // without a gain, of the search for the smallest peak
 constexpr size_t kFew = 8;             // plans that it begins with where it has one aim
 constexpr double kNear = 1e-5;         // of a step: so near to the certificate the search ends
+constexpr int64_t kCertifying = 20;    // no more certificates where so many-th of it is spent
 constexpr int64_t kCertificates = 40;  // each takes so many-th of the effort at most
 constexpr double kGain = 1 - 1e-12;    // what counts as less
 constexpr int kBlocked = 20;           // gaps that are kept one by one, for a textbook's plan
@@ -142,12 +143,15 @@ class Search {
     return least;
   }
 
-  // Hands on the choices of the certificate of a part of so many bytes; returns its bound.
+  // Hands on the choices of the certificate of a part of so many bytes; returns its bound. Where
+  // there is little effort, it is left for the rest of the search.
   double certified(int64_t bytes, double part, const std::function<void(Choices)>& take) {
+    if (certifying_ > options_.effort / kCertifying) return 0;
     const int64_t budget =
         part == 1 ? bytes : static_cast<int64_t>(part * static_cast<double>(bytes));
     const Certificate certificate = certify(timeline_, budget, options_.effort / kCertificates);
     evictor_.count(certificate.looked_at);
+    certifying_ += certificate.looked_at;
     if (certificate.moment >= 0) take(choices_of(certificate, timeline_));
     return certificate.least_added_cost;
   }
@@ -234,6 +238,7 @@ class Search {
   Evictor evictor_;
   std::mt19937_64 random_;
   Frontier frontier_;
+  int64_t certifying_ = 0;  // steps
 };
 
 // A storage's gap across `instant`, or -1.
