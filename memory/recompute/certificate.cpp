@@ -34,7 +34,7 @@ double price_between(const Again& cheap, const Again& small) {
 class LowerBound {
  public:
   LowerBound(const Timeline& timeline, int64_t budget, int64_t effort)
-      : timeline_(timeline), budget_(budget), effort_(effort), needed_(timeline.storages()) {
+      : timeline_(timeline), budget_(budget), effort_(effort), places_(timeline.storages()) {
     for (const Op& op : timeline.problem.ops) total_ += op.cost;
     for (const Storage& storage : timeline.problem.storages)
       all_bytes_ += static_cast<double>(storage.bytes);
@@ -69,8 +69,8 @@ class LowerBound {
 
   void stand_at(int op) {
     now_ = op;
-    std::ranges::fill(needed_, Place::elsewhere);
-    for (const int read : timeline_.problem.ops[op].reads) needed_[read] = Place::there;
+    std::ranges::fill(places_, Place::elsewhere);
+    for (const int read : timeline_.problem.ops[op].reads) places_[read] = Place::there;
     int64_t chosen = 0;
     for (int gap = 0; gap < timeline_.gaps(); ++gap) {
       const int storage = timeline_.storage_of[gap];
@@ -81,10 +81,10 @@ class LowerBound {
       if (begin + (over ? 0 : 1) > op || timeline_.next_use[gap] <= op || timeline_.is_tail(gap))
         continue;
       if (!can_be_made(storage)) {
-        needed_[storage] = Place::there;
+        places_[storage] = Place::there;
         continue;
       }
-      needed_[storage] = Place::needed;
+      places_[storage] = Place::needed;
       chosen += bytes(storage);
     }
     room_ = budget_ - (alive_[op] - chosen);
@@ -147,12 +147,12 @@ class LowerBound {
   }
 
   bool can_run_again(int op) const {
-    return op < now_ && now_ < timeline_.problem.ops[op].repeatable_before;
+    return op >= 0 && op < now_ && now_ < timeline_.problem.ops[op].repeatable_before;
   }
   int64_t bytes(int storage) const { return timeline_.problem.storages[storage].bytes; }
   // Whether it can be chosen to be there.
   bool open(int storage) const {
-    return needed_[storage] != Place::there && timeline_.maker[storage] >= 0;
+    return places_[storage] != Place::there && timeline_.maker[storage] >= 0;
   }
 
   bool can_be_made(int storage) const {
@@ -173,7 +173,7 @@ class LowerBound {
       for (const int read : timeline_.problem.ops[op].reads) use(read);
     }
     for (int s = 0; s < timeline_.storages(); ++s) {
-      if (needed_[s] == Place::needed) use(s);
+      if (places_[s] == Place::needed) use(s);
       if (kept[s]) here.kept += bytes(s);
     }
     found_.looked_at += timeline_.ops() + timeline_.storages();
@@ -205,9 +205,9 @@ class LowerBound {
       }
     }
     for (int s = 0; s < timeline_.storages(); ++s) {
-      if (!read[s] && needed_[s] != Place::needed) continue;
+      if (!read[s] && places_[s] != Place::needed) continue;
       graph.add(can_be_made(s) ? timeline_.maker[s] : source, ops + s, each_byte * bytes(s));
-      if (needed_[s] == Place::needed) graph.add(ops + s, sink, MinCut::kNever);
+      if (places_[s] == Place::needed) graph.add(ops + s, sink, MinCut::kNever);
     }
     const int64_t flow = graph.solve(source, sink, std::max(kLeast, effort_ - found_.looked_at));
     found_.looked_at += graph.looked_at();
@@ -222,7 +222,7 @@ class LowerBound {
   const int64_t budget_, effort_;
   double total_ = 0, all_bytes_ = 0;
   std::vector<int64_t> alive_;  // of each op, with everything kept
-  std::vector<Place> needed_;   // of each storage
+  std::vector<Place> places_;   // of each storage
   int now_ = 0;                 // the op of the moment
   int64_t room_ = 0;            // bytes for what can be chosen
   Certificate found_;

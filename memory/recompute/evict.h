@@ -22,8 +22,8 @@ class Evictor {
   // While the peak exceeds `target`: of what is alive at the peak without being touched there,
   // evicts what costs least per byte, by itself or, with `in_tails`, for its maker's inputs, which
   // stay in their tails instead. With `noise` > 0 the order is disturbed by factors up to
-  // exp(noise). False when nothing more can go or the steps are spent; the candidate is
-  // then as low as it came.
+  // exp(noise). False when nothing more can go or the steps are spent; the candidate is then as low
+  // as it came.
   bool reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random,
               bool in_tails = true);
 

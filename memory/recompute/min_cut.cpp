@@ -58,7 +58,7 @@ int64_t MinCut::push(int source, int sink) {
 
 int64_t MinCut::solve(int source, int sink, int64_t effort) {
   int64_t flow = 0;
-  while (looked_at_ < effort && !solved_) {
+  while (looked_at_ < effort) {
     solved_ = !find_distances(source, sink);
     if (solved_) break;
     next_ = first_;

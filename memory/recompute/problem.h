@@ -59,8 +59,8 @@ struct Timeline {
   Problem problem;
   std::vector<int> maker;      // of each storage
   std::vector<int> first_gap;  // of each storage, and one more
-  std::vector<int> next_use,
-      storage_of;  // of each gap; of a tail, the last use of what is made of it
+  // Of each gap; of a tail next_use is the last use of what is made of it.
+  std::vector<int> next_use, storage_of;
 };
 
 // Whether choices for one are choices for the other: the same ops use the same storages, of

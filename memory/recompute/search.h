@@ -6,8 +6,8 @@
 //
 // It starts from keeping all, from the plans of textbooks (a backward pass in segments: Chen et
 // al., "Training Deep Nets with Sublinear Memory Cost", 2016) and from certificates, and from these
-// evicts greedily, down to the smallest peak. So for each size of memory there is a
-// plan, and the smallest is known. For the size that is asked for the best of them is improved by a
+// evicts greedily, down to the smallest peak. So for each size of memory there is a plan, and the
+// smallest is known. For the size that is asked for the best of them is improved by a
 // large-neighbourhood search: keep a few gaps again at random, repair, prune, take it if it costs
 // less, and less and less often if it costs a little more (simulated annealing: Kirkpatrick et al.,
 // "Optimization by Simulated Annealing", 1983). It ends when the effort is spent, or when the

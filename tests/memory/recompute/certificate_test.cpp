@@ -47,8 +47,7 @@ TEST(MemoryCertificate, PartsThatNobodyReadsStayWhereTheWholeIsMadeAgain) {
   const Timeline timeline(parts_and_whole());
   const int64_t alone = 1000 + 2 * 64;  // of the large op
   EXPECT_EQ(Simulator(timeline).run(keep_all(timeline)).peak, alone + 512);
-  // With room for the parts the whole is put together again. A bound that looks at single values
-  // would say the same of one byte less.
+  // With room for the parts the whole is put together again.
   EXPECT_EQ(found(timeline, alone + 4 * 64), 1);
   EXPECT_NEAR(bound(timeline, alone + 511), 1 / 256.0, 1e-9);  // a fraction of it is enough
   EXPECT_NEAR(bound(timeline, alone + 4 * 64), 1, 1e-9);
@@ -77,15 +76,18 @@ TEST(MemoryCertificate, NamesTheMomentAndWhatRunsAgain) {
 TEST(MemoryCertificate, WhatCannotRunAgainIsKept) {
   for (const bool written : {false, true}) {
     Problem problem = parts_and_whole();
-    (written ? problem.storages[4].evictable : problem.storages[7].evictable) = false;
-    if (!written) problem.ops[4].repeatable_before = 6;
+    if (written)
+      problem.storages[4].evictable = false;
+    else
+      problem.ops[4].repeatable_before = 6;
     const Timeline timeline(problem);
     EXPECT_EQ(bound(timeline, 1000 + 2 * 64 + 511), std::numeric_limits<double>::infinity());
     EXPECT_EQ(bound(timeline, 1000 + 2 * 64 + 512), 0);
   }
 }
 
-// Storages of terabytes beside one of a byte, which alone can be made again: no digit is lost.
+// Storages of up to 2^58 bytes beside one of a byte, which alone can be made again: rounding never
+// lifts the bound above the plan.
 TEST(MemoryCertificate, IsNoHigherThanAPlanWhateverTheSizes) {
   for (const int bits : {30, 40, 50, 58})
     for (const double cost : {0.1, 0.7, 1.1, 3.3}) {
