@@ -27,7 +27,7 @@
 #include "memory/passes/early_update.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/recompute/program.h"
-#include "memory/recompute/search.h"
+#include "memory/recompute/segments.h"
 #include "memory/step/passes.h"
 #include "memory/step/replay.h"
 #include "ops/ops.h"

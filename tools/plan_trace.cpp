@@ -69,27 +69,25 @@ int plan_file(const Options& options) {
   const data::OutputFile output("--output", options.output);
   const auto start = std::chrono::steady_clock::now();
   const Timeline timeline(trace.problem);
-  const int64_t all = Simulator(timeline).run(keep_all(timeline)).peak;
+  const int64_t all = Simulator(timeline).run(as_planned(timeline)).peak;
   const auto budget = static_cast<int64_t>(options.ratio * static_cast<double>(all));
   const Frontier frontier = search_at(
-      budget, timeline, {.effort = static_cast<int64_t>(options.seconds * kStepsPerSecond)});
+      budget, trace.problem, {.effort = static_cast<int64_t>(options.seconds * kStepsPerSecond)});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   double total = 0;
   for (const Op& op : trace.problem.ops) total += op.cost;
-  const auto above = std::ranges::upper_bound(frontier, budget, {}, &Point::peak);
-  if (above == frontier.begin()) {
+  const Point* point = cheapest_within(frontier, budget);
+  if (!point) {
     std::cout << "no plan was found within " << budget << " bytes; the smallest takes "
               << frontier.front().peak << " of " << all << ", " << seconds.count() << " s\n";
     return 1;
   }
-  const Point& point = *std::prev(above);
   const double bound = certify(timeline, budget).least_added_cost;
-  std::cout << "peak " << point.peak << " of " << budget << " bytes, " << all
-            << " when all is kept; added time " << point.cost << " s to " << total
+  std::cout << "peak " << point->peak << " of " << budget << " bytes, " << all
+            << " when all is kept; added time " << point->cost << " s to " << total
             << " s; no plan adds less than " << bound << " s; " << trace.ops.size() << " ops, "
             << seconds.count() << " s\n";
-  Simulator simulator(timeline);
-  output.write(plan_text(trace, simulator.schedule(point.choices)));
+  output.write(plan_text(trace, schedule(*point)));
   return 0;
 }
 

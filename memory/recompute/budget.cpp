@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "memory/recompute/certificate.h"
-
 #include "memory/recompute/program.h"
 #include "memory/recompute/search.h"
 
@@ -34,6 +33,15 @@ std::vector<double> each(const std::vector<Cost>& costs, double farness) {
   std::vector<double> all;
   for (const Cost& cost : costs) all.push_back(cost.at(farness));
   return all;
+}
+
+// Whether plans for one are plans for the other: the same ops use the same storages, of whatever
+// sizes and at whatever costs.
+bool same_uses(const recompute::Problem& a, const recompute::Problem& b) {
+  const auto same = [](const recompute::Op& x, const recompute::Op& y) {
+    return x.reads == y.reads && x.writes == y.writes && x.repeatable_before == y.repeatable_before;
+  };
+  return a.storages.size() == b.storages.size() && std::ranges::equal(a.ops, b.ops, same);
 }
 
 double sum_of(const std::vector<double>& seconds) {
@@ -72,12 +80,8 @@ const BudgetPlanner::Order::Least& BudgetPlanner::Order::least() const {
   return *smallest;
 }
 
-recompute::Schedule BudgetPlanner::Order::schedule(const recompute::Point& point) const {
-  return recompute::Simulator(modelled).schedule(point.choices);
-}
-
 int64_t BudgetPlanner::Order::arena_bytes(const recompute::Point& point) const {
-  return make_plan(recompute::rewrite(program, schedule(point))).arena_bytes;
+  return make_plan(recompute::rewrite(program, recompute::schedule(point))).arena_bytes;
 }
 
 BudgetPlanner::Priced::Priced(const Order& of, std::vector<Cost> given)
@@ -85,26 +89,24 @@ BudgetPlanner::Priced::Priced(const Order& of, std::vector<Cost> given)
       costs(std::move(given)),
       once(sum_of(each(costs, kFarthest))),
       by_arena(std::ranges::any_of(costs, [](const Cost& c) { return c.far != c.near; })) {
-  const recompute::Timeline timeline(recompute::problem_of(order->program, each(costs, kFarthest)));
+  const recompute::Problem problem = recompute::problem_of(order->program, each(costs, kFarthest));
   recompute::Frontier starts = order->lowest().points;
   recompute::SearchOptions options = order->search;
   options.effort = order->lowest().effort_left;
   if (costs != instruction_costs(order->program, CostModel::model)) {
     options.lowest = false;  // what would be below the smallest is refused
-    recompute::Descent own = recompute::descend(timeline, options);
+    recompute::Descent own = recompute::descend(problem, options);
     options.effort = own.effort_left;
     std::ranges::move(own.points, std::back_inserter(starts));
   }
   effort_left = options.effort;
-  points = recompute::evaluate(starts, timeline);
+  points = recompute::evaluate(starts, problem);
 }
 
 // It can cost more than another that needs as little but lies less densely.
 void BudgetPlanner::Priced::add_least() const {
-  const recompute::Point& least = order->least().plan;
-  const recompute::Timeline timeline(recompute::problem_of(order->program, each(costs, kFarthest)));
-  const double cost = recompute::Simulator(timeline).run(least.choices).cost;
-  points.push_back({least.peak, cost, least.choices});
+  const recompute::Problem problem = recompute::problem_of(order->program, each(costs, kFarthest));
+  points.push_back(recompute::evaluate({order->least().plan}, problem).front());
 }
 
 // The first size that is asked for gets most of what is left, the next most of the rest.
@@ -112,8 +114,8 @@ void BudgetPlanner::Priced::improve_at(int64_t peak) const {
   recompute::SearchOptions options = order->search;
   options.effort = std::max(effort_left / 4 * 3, options.effort / kEnough);
   effort_left -= options.effort;
-  const recompute::Timeline timeline(recompute::problem_of(order->program, each(costs, kFarthest)));
-  for (recompute::Point& point : recompute::improve_at(peak, timeline, options, points)) {
+  const recompute::Problem problem = recompute::problem_of(order->program, each(costs, kFarthest));
+  for (recompute::Point& point : recompute::improve_at(peak, problem, options, points)) {
     const auto known = [&](const recompute::Point& other) {
       return other.peak <= point.peak && other.cost <= point.cost;
     };
@@ -125,7 +127,7 @@ const BudgetPlanner::Priced::Estimate& BudgetPlanner::Priced::estimate(size_t po
   if (const auto known = estimates.find(point); known != estimates.end()) return known->second;
   Estimate result{.arena_bytes = order->arena_bytes(points[point])};
   const double farness = arena_farness(result.arena_bytes);
-  for (const recompute::Run& run : order->schedule(points[point])) {
+  for (const recompute::Run& run : recompute::schedule(points[point])) {
     if (run.op == std::ssize(costs)) break;  // there the results are read
     const double seconds = costs[run.op].at(farness);
     result.seconds += seconds;
@@ -151,11 +153,9 @@ void BudgetPlanner::begin_like(const BudgetPlanner& other) {
   for (size_t k = 0; k < std::min(orders_.size(), other.orders_.size()); ++k) {
     Order& own = orders_[k];
     const Order& known = other.orders_[k];
-    if (!known.low || !recompute::same_uses(own.modelled, known.modelled)) continue;
+    if (!known.low || !same_uses(own.modelled, known.modelled)) continue;
     own.search.effort /= kLike;
-    own.starts = known.low->points;
-    if (other.priced_.size() > k)
-      std::ranges::copy(other.priced_[k].points, std::back_inserter(own.starts));
+    own.starts = other.priced_.size() > k ? other.priced_[k].points : known.low->points;
   }
 }
 
@@ -268,8 +268,8 @@ PlannedProgram BudgetPlanner::plan_within(int64_t asked, int64_t elsewhere) cons
                       "take a smaller batch or 16-bit precision.");
   const auto [best, best_point] = search_within(budget);
   const Program& program = best->order->program;
-  PlannedProgram planned{
-      recompute::rewrite(program, best->order->schedule(best->points[best_point])), {}};
+  PlannedProgram planned{recompute::rewrite(program, recompute::schedule(best->points[best_point])),
+                         {}};
   planned.plan = make_plan(planned.program);
   double bound = std::numeric_limits<double>::infinity();
   for (const Priced& order : priced()) {

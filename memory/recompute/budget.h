@@ -73,13 +73,12 @@ class BudgetPlanner {
       int64_t arena_bytes;
     };
     const Least& least() const;  // of them, what has the smallest arena
-    recompute::Schedule schedule(const recompute::Point& point) const;
     int64_t arena_bytes(const recompute::Point& point) const;
 
     Program program;
-    recompute::Timeline modelled;  // at the model's costs
+    recompute::Problem modelled;  // at the model's costs
     recompute::SearchOptions search;
-    recompute::Frontier starts{};  // of which only choices are read
+    recompute::Frontier starts{};  // of a planner of like programs
     mutable std::optional<recompute::Descent> low;
     mutable std::optional<Least> smallest;
   };

@@ -35,16 +35,16 @@ class LowerBound {
  public:
   LowerBound(const Timeline& timeline, int64_t budget, int64_t effort)
       : timeline_(timeline), budget_(budget), effort_(effort), places_(timeline.storages()) {
-    for (const Op& op : timeline.problem.ops) total_ += op.cost;
-    for (const Storage& storage : timeline.problem.storages)
+    for (const Op& op : timeline.problem().ops) total_ += op.cost;
+    for (const Storage& storage : timeline.problem().storages)
       all_bytes_ += static_cast<double>(storage.bytes);
     Simulator simulator(timeline);
-    simulator.run(keep_all(timeline));
+    simulator.run(as_planned(timeline));
     alive_ = simulator.profile();
   }
 
   Certificate largest() {
-    std::vector<int> moments(timeline_.ops());
+    std::vector<int> moments(timeline_.turns());
     std::iota(moments.begin(), moments.end(), 0);
     std::erase_if(moments, [&](int op) { return alive_[op] <= budget_; });
     std::ranges::stable_sort(moments, std::greater(), [&](int op) { return alive_[op]; });
@@ -70,16 +70,15 @@ class LowerBound {
   void stand_at(int op) {
     now_ = op;
     std::ranges::fill(places_, Place::elsewhere);
-    for (const int read : timeline_.problem.ops[op].reads) places_[read] = Place::there;
+    for (const int read : timeline_.problem().ops[op].reads) places_[read] = Place::there;
     int64_t chosen = 0;
     for (int gap = 0; gap < timeline_.gaps(); ++gap) {
       const int storage = timeline_.storage_of[gap];
       const int begin = timeline_.begin_of(gap);
       // What an op reads must be there while it runs, unless its output is written over it.
       const bool over =
-          begin > timeline_.maker[storage] && timeline_.problem.ops[begin].takes_over == storage;
-      if (begin + (over ? 0 : 1) > op || timeline_.next_use[gap] <= op || timeline_.is_tail(gap))
-        continue;
+          begin > timeline_.maker[storage] && timeline_.problem().ops[begin].takes_over == storage;
+      if (begin + (over ? 0 : 1) > op || timeline_.next_use[gap] <= op) continue;
       if (!can_be_made(storage)) {
         places_[storage] = Place::there;
         continue;
@@ -103,7 +102,7 @@ class LowerBound {
       no_plan();
       return;
     }
-    const Again nothing = measured({std::vector<char>(timeline_.ops())});
+    const Again nothing = measured({std::vector<char>(timeline_.turns())});
     if (nothing.kept <= room_) return;
     Again small{.cost = kInfinity};
     for (const Again& other : known_)
@@ -147,21 +146,22 @@ class LowerBound {
   }
 
   bool can_run_again(int op) const {
-    return op >= 0 && op < now_ && now_ < timeline_.problem.ops[op].repeatable_before;
+    return op >= 0 && op < now_ && now_ < timeline_.problem().ops[op].repeatable_before;
   }
-  int64_t bytes(int storage) const { return timeline_.problem.storages[storage].bytes; }
+  int64_t bytes(int storage) const { return timeline_.problem().storages[storage].bytes; }
   // Whether it can be chosen to be there.
   bool open(int storage) const {
     return places_[storage] != Place::there && timeline_.maker[storage] >= 0;
   }
 
   bool can_be_made(int storage) const {
-    return timeline_.problem.storages[storage].evictable && can_run_again(timeline_.maker[storage]);
+    return timeline_.problem().storages[storage].evictable &&
+           can_run_again(timeline_.maker[storage]);
   }
 
   // What the same ops take at this moment, less those that cannot run again here.
   Again measured(const Again& choice) {
-    Again here{std::vector<char>(timeline_.ops())};
+    Again here{std::vector<char>(timeline_.turns())};
     std::vector<char> kept(timeline_.storages());
     const auto use = [&](int s) {
       kept[s] = open(s) && !(can_be_made(s) && here.ops[timeline_.maker[s]]);
@@ -169,14 +169,14 @@ class LowerBound {
     for (int op = 0; op < now_; ++op) {
       if (!choice.ops[op] || !can_run_again(op)) continue;
       here.ops[op] = true;
-      here.cost += timeline_.problem.ops[op].cost;
-      for (const int read : timeline_.problem.ops[op].reads) use(read);
+      here.cost += timeline_.problem().ops[op].cost;
+      for (const int read : timeline_.problem().ops[op].reads) use(read);
     }
     for (int s = 0; s < timeline_.storages(); ++s) {
       if (places_[s] == Place::needed) use(s);
       if (kept[s]) here.kept += bytes(s);
     }
-    found_.looked_at += timeline_.ops() + timeline_.storages();
+    found_.looked_at += timeline_.turns() + timeline_.storages();
     return here;
   }
 
@@ -184,12 +184,12 @@ class LowerBound {
   // cost, and a bound of what any choice costs with at most the room's bytes. Capacities are whole,
   // those of ops rounded down, so that the bound is one to the last digit.
   std::pair<double, Again> cut(double price, double costs) {
-    const Problem& problem = timeline_.problem;
+    const Problem& problem = timeline_.problem();
     const double finest = costs > 0 && total_ > kSmallest ? kScale / total_ : 1;
     const double scale =
         std::exp2(std::floor(std::log2(std::min(finest, kMost / (price * all_bytes_)))));
     const auto each_byte = static_cast<int64_t>(price * scale);
-    const int ops = timeline_.ops(), source = ops + timeline_.storages(), sink = source + 1;
+    const int ops = timeline_.turns(), source = ops + timeline_.storages(), sink = source + 1;
     MinCut graph(sink + 1);
     std::vector<char> read(timeline_.storages());
     for (int op = 0; op < now_; ++op) {
@@ -235,24 +235,43 @@ Certificate certify(const Timeline& timeline, int64_t budget, int64_t effort) {
   return LowerBound(timeline, budget, effort).largest();
 }
 
-Choices choices_of(const Certificate& certificate, const Timeline& timeline) {
-  Choices choices = keep_all(timeline);
-  if (certificate.moment < 0) return choices;
-  std::vector<char> read(timeline.storages());
-  for (int op = 0; op < timeline.ops(); ++op)
-    if (certificate.again[op])
-      for (const int s : timeline.problem.ops[op].reads) read[s] = true;
-  for (int gap = 0; gap < timeline.gaps(); ++gap) {
-    const int storage = timeline.storage_of[gap], maker = timeline.maker[storage];
-    if (maker < 0 || timeline.begin_of(gap) >= certificate.moment) continue;
-    if (timeline.is_tail(gap)) {
-      if (read[storage]) choices[gap] = certificate.again[maker] ? Choice::recompute : Choice::keep;
-    } else if (timeline.next_use[gap] > certificate.moment && certificate.again[maker] &&
-               timeline.can_evict(gap)) {
-      choices[gap] = Choice::recompute;
+// In turn each op, and before it what it misses, which from then on is there.
+Schedule schedule_of(const Certificate& certificate, const Problem& problem) {
+  std::vector<int> maker(problem.storages.size(), -1);
+  for (size_t op = 0; op < problem.ops.size(); ++op)
+    for (const int storage : problem.ops[op].writes) maker[storage] = static_cast<int>(op);
+  std::vector<char> there(problem.storages.size());
+  Schedule schedule;
+  for (int now = 0; now < std::ssize(problem.ops); ++now) {
+    if (now == certificate.moment)
+      for (size_t s = 0; s < there.size(); ++s)
+        if (there[s] && problem.storages[s].evictable && certificate.again[maker[s]])
+          there[s] = false;
+    std::vector<int> missing = problem.ops[now].reads;  // a stack
+    while (!missing.empty()) {
+      const int storage = missing.back();
+      if (there[storage]) {
+        missing.pop_back();
+        continue;
+      }
+      const int op = maker[storage];
+      if (now > problem.ops[op].repeatable_before) return {};
+      const size_t before = missing.size();
+      for (const int read : problem.ops[op].reads)
+        if (!there[read]) missing.push_back(read);
+      if (missing.size() > before) continue;
+      Run run{.op = op, .again = true};
+      for (const int written : problem.ops[op].writes) {
+        if (there[written]) continue;
+        run.made.push_back(written);
+        there[written] = true;
+      }
+      schedule.push_back(std::move(run));
     }
+    for (const int written : problem.ops[now].writes) there[written] = true;
+    schedule.push_back({.op = now, .made = problem.ops[now].writes});
   }
-  return choices;
+  return schedule;
 }
 
 }  // namespace plimsoll::recompute

@@ -29,11 +29,14 @@ struct Certificate {
   int64_t looked_at = 0;      // storages and edges
 };
 
-// Of storages and workspaces, at the costs of the timeline. Moments with the most bytes come first;
-// it ends when it has looked at so many storages and edges, as the bound of some moments is one.
+// Of storages and workspaces, at the costs of the timeline, in which each op has one turn. Moments
+// with the most bytes come first; it ends when it has looked at so many storages and edges, as the
+// bound of some moments is one.
 Certificate certify(const Timeline& timeline, int64_t budget, int64_t effort = 100'000'000);
 
-// What that choice says of gaps: a plan to begin with. At other moments it may exceed the budget.
-Choices choices_of(const Certificate& certificate, const Timeline& timeline);
+// A plan that follows that choice, to begin with: what is to run again does so when it is needed
+// first, and stays. At other moments it may exceed the budget. Empty: something could not run again
+// so late.
+Schedule schedule_of(const Certificate& certificate, const Problem& problem);
 
 }  // namespace plimsoll::recompute

@@ -20,12 +20,10 @@ class Evictor {
   Candidate evaluate(Choices choices, const Bounds& bounds = {});
 
   // While the peak exceeds `target`: of what is alive at the peak without being touched there,
-  // evicts what costs least per byte, by itself or, with `in_tails`, for its maker's inputs, which
-  // stay in their tails instead. With `noise` > 0 the order is disturbed by factors up to
+  // evicts what costs least per byte. With `noise` > 0 the order is disturbed by factors up to
   // exp(noise). False when nothing more can go or the steps are spent; the candidate is then as low
-  // as it came.
-  bool reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random,
-              bool in_tails = true);
+  // as it came, or not possible.
+  bool reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random);
 
   // Keeps again what need not be evicted to stay at `target`, or evicts it less thoroughly, where
   // that does not cost more, the most expensive first; simulates at most `tries` times.
@@ -38,21 +36,17 @@ class Evictor {
 
   // From this many steps on reduce() and prune() give up.
   void stop_at(int64_t steps) { most_steps_ = steps; }
-  int64_t steps() const { return steps_; }        // ops looked at so far: the measure of effort
-  void count(int64_t steps) { steps_ += steps; }  // of others
+  int64_t steps() const { return steps_; }  // ops looked at so far: the measure of effort
+  void count_simulations(int64_t more) { count_run(more * timeline_.turns()); }  // of others
 
  private:
   double cost_of_making(const Choices& choices, int storage, int at, int& patience);
   int gap_at(int storage, int at) const;
 
-  // What the gap's storage is made of and is not there at the end of the gap.
-  std::span<const int> missing_inputs(const Choices& choices, int gap);
-
   void count_run(int64_t ops);
 
   const Timeline& timeline_;
   Simulator simulator_;
-  std::vector<int> missing_;
   double slower_ = 1;  // than where caches hold the whole problem
   int64_t steps_ = 0, most_steps_ = std::numeric_limits<int64_t>::max();
 };

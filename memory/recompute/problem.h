@@ -5,7 +5,6 @@
 //   problem.storages = {{.bytes = 64}, {.bytes = 128}};
 //   problem.ops.push_back({.cost = 1e-3, .writes = {0}});
 //   problem.ops.push_back({.cost = 2e-3, .reads = {0}, .writes = {1}});
-//   const Timeline timeline(problem);
 //
 // Only what is made and used up inside appears: inputs and parameters are always there.
 #pragma once
@@ -36,35 +35,14 @@ struct Problem {
   std::vector<Storage> storages;
 };
 
-// A storage is touched by its maker and then by each op that reads it. Between two of these moments
-// lies a gap, through which it is kept or not: gaps are what one decides on. The gaps of storage s
-// have the numbers first_gap[s] to first_gap[s + 1]; gap g ends at op `next_use[g]`. The last of
-// them, the tail, begins where nobody reads it any more but what runs again: where blocks read all
-// blocks before them, it takes least to keep the parts and put them together again.
-struct Timeline {
-  explicit Timeline(Problem problem);
-
-  int ops() const { return static_cast<int>(problem.ops.size()); }
-  int storages() const { return static_cast<int>(problem.storages.size()); }
-  int gaps() const { return static_cast<int>(next_use.size()); }
-  // The op after which gap g begins.
-  int begin_of(int gap) const {
-    const int storage = storage_of[gap];
-    return gap == first_gap[storage] ? maker[storage] : next_use[gap - 1];
-  }
-  int tail(int storage) const { return first_gap[storage + 1] - 1; }
-  bool is_tail(int gap) const { return gap == tail(storage_of[gap]); }
-  bool can_evict(int gap) const;
-
-  Problem problem;
-  std::vector<int> maker;      // of each storage
-  std::vector<int> first_gap;  // of each storage, and one more
-  // Of each gap; of a tail next_use is the last use of what is made of it.
-  std::vector<int> next_use, storage_of;
+// One execution of an op: the first or a repetition. From here on later ops use what a repetition
+// wrote to the storages in `made`; the others that it writes were there already.
+struct Run {
+  int op = 0;
+  bool again = false;
+  std::vector<int> made{};
 };
-
-// Whether choices for one are choices for the other: the same ops use the same storages, of
-// whatever sizes.
-bool same_uses(const Timeline& a, const Timeline& b);
+// A plan: all that runs, in order.
+using Schedule = std::vector<Run>;
 
 }  // namespace plimsoll::recompute

@@ -123,7 +123,7 @@ Verdict check_policy() {
     costs.push_back(modelled_seconds(instruction));
   const recompute::Timeline timeline(recompute::problem_of(program, costs));
   recompute::Simulator simulator(timeline);
-  const recompute::Choices keep = recompute::keep_all(timeline);
+  const recompute::Choices keep = recompute::as_planned(timeline);
   const int64_t all = simulator.run(keep).peak, budget = all * 3 / 4;
   double step = 0;
   for (const double cost : costs) step += cost;
@@ -137,7 +137,7 @@ Verdict check_policy() {
     return {false, cat("the peak is ", outcome.peak, " bytes where ", budget, " are allowed")};
   double best = std::numeric_limits<double>::infinity();
   for (const recompute::Point& point :
-       recompute::search_at(budget, timeline, {.effort = 5'000'000}))
+       recompute::search_at(budget, timeline.problem(), {.effort = 5'000'000}))
     if (point.peak <= budget) best = std::min(best, point.cost);
   const auto percent = [&](double cost) { return two_digits(100 * cost / step) + " %"; };
   return {true, cat("it adds ", percent(outcome.cost), " to the step; the engine's search adds ",

@@ -11,12 +11,11 @@ recompute::Choices choose(const recompute::Timeline& timeline, int64_t budget) {
   constexpr int kLong = 8;  // ops: what waits longer waits for the backward pass
   std::vector<int> waiting;
   for (int gap = 0; gap < timeline.gaps(); ++gap)
-    if (timeline.can_evict(gap) && !timeline.is_tail(gap) &&
-        timeline.next_use[gap] - timeline.begin_of(gap) > kLong)
+    if (timeline.can_evict(gap) && timeline.next_use[gap] - timeline.begin_of(gap) > kLong)
       waiting.push_back(gap);
 
   recompute::Simulator simulator(timeline);
-  const Choices keep = keep_all(timeline);
+  const Choices keep = as_planned(timeline);
   Choices best = keep;
   double least = std::numeric_limits<double>::infinity();
   for (int k = 2; k <= std::ssize(waiting); ++k) {

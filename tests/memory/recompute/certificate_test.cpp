@@ -13,10 +13,9 @@ namespace {
 
 // The cheapest plan within a budget, by the search.
 double found(const Timeline& timeline, int64_t budget) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const Point& point : search_at(budget, timeline, {.effort = 1'000'000}))
-    if (point.peak <= budget) least = std::min(least, point.cost);
-  return least;
+  const Frontier plans = search_at(budget, timeline.problem(), {.effort = 1'000'000});
+  const Point* least = cheapest_within(plans, budget);
+  return least ? least->cost : std::numeric_limits<double>::infinity();
 }
 
 double bound(const Timeline& timeline, int64_t budget) {
@@ -46,7 +45,7 @@ Problem parts_and_whole() {
 TEST(MemoryCertificate, PartsThatNobodyReadsStayWhereTheWholeIsMadeAgain) {
   const Timeline timeline(parts_and_whole());
   const int64_t alone = 1000 + 2 * 64;  // of the large op
-  EXPECT_EQ(Simulator(timeline).run(keep_all(timeline)).peak, alone + 512);
+  EXPECT_EQ(Simulator(timeline).run(as_planned(timeline)).peak, alone + 512);
   // With room for the parts the whole is put together again.
   EXPECT_EQ(found(timeline, alone + 4 * 64), 1);
   EXPECT_NEAR(bound(timeline, alone + 511), 1 / 256.0, 1e-9);  // a fraction of it is enough
@@ -66,7 +65,8 @@ TEST(MemoryCertificate, NamesTheMomentAndWhatRunsAgain) {
   const Certificate certificate = certify(timeline, budget);
   EXPECT_EQ(certificate.moment, 6);
   EXPECT_EQ(certificate.again, (std::vector<char>{1, 1, 1, 1, 1, 0, 0, 0, 0}));
-  const Outcome outcome = Simulator(timeline).run(choices_of(certificate, timeline));
+  const Timeline plan(timeline, schedule_of(certificate, timeline.problem()));
+  const Outcome outcome = Simulator(plan).run(as_planned(plan));
   EXPECT_EQ(outcome.peak, budget);
   EXPECT_EQ(outcome.cost, 41);
   EXPECT_EQ(certify(timeline, int64_t{1} << 20).moment, -1);  // all has room

@@ -45,9 +45,8 @@ struct RandomCase {
 
 Program smallest(const Program& program) {
   using namespace recompute;
-  const Timeline timeline(problem_of(program, std::vector<double>(program.instructions.size(), 1)));
-  const Frontier frontier = descend(timeline, kShort).points;
-  return rewrite(program, Simulator(timeline).schedule(frontier.front().choices));
+  const Problem problem = problem_of(program, std::vector<double>(program.instructions.size(), 1));
+  return rewrite(program, schedule(descend(problem, kShort).points.front()));
 }
 
 TEST(MemoryRandomPrograms, NoTwoLiveValuesOverlapAndFreedMemoryMayBeNaN) {
