@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <ranges>
 
 namespace plimsoll::recompute {
 namespace {
@@ -64,12 +63,9 @@ void Search::bring_below(int64_t target, Choices choices) {
 
 // The temperature falls to 0.
 void Search::improve(int64_t target, double enough) {
-  const auto own = [&](const Point& point) { return point.timeline == timeline_; };
-  const auto within =
-      frontier_ | std::views::take_while([&](const Point& point) { return point.peak <= target; });
   Candidate current{};
-  for (const Point& point : within)
-    if (own(point)) current.choices = point.choices;
+  for (const Point& point : frontier_)
+    if (point.peak <= target && point.timeline == timeline_) current.choices = point.choices;
   if (current.choices.empty()) return;
   current = evictor_.evaluate(std::move(current.choices));
   double heat = 0;
