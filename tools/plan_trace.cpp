@@ -6,10 +6,8 @@
 // The ratio is of the most bytes alive when everything is kept, inputs aside. Exit code: 0 a plan
 // was written; 1 none was found, and nothing was written; 2 bad input. docs/traces.md has the
 // forms.
-#include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <numeric>
 
 #include "core/base/error.h"
 #include "data/output_file.h"

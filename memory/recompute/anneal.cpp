@@ -27,7 +27,7 @@ Search::Search(SharedTimeline timeline, int64_t effort, Frontier& frontier)
 Candidate Search::note(Candidate candidate) {
   if (std::optional<Point> point = point_of(timeline_, candidate.choices))
     add(frontier_, std::move(*point));
-  evictor_.count_simulations(timeline_->turns() == timeline_->ops() ? 1 : kPoint);
+  evictor_.count_simulations(timeline_->repeats() ? kPoint : 1);
   return candidate;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kLike = 5;  // a planner like another makes do with so many-th of its effort,
 constexpr int64_t kLikeSmallest = 4;   // and with so many-th of that for its smallest
-constexpr int64_t kSoon = 30'000'000;  // steps for the smallest: 0.3 s,
+constexpr int64_t kSoon = 30'000'000;  // steps for the smallest: 0.4 s,
 constexpr int64_t kSmallest = 20;      // or so many-th of the effort
 constexpr int64_t kEnough = 8;         // and so many-th at least for each size that is asked for
 constexpr int kTries = 3;              // sizes that are searched for a budget

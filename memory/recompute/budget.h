@@ -8,7 +8,7 @@
 //   planned.plan.recompute.added_seconds        // what it costs
 //
 // The smallest plan that was found is known (recompute/search.h): planner.smallest() works, one
-// granule less is refused. In each order of the instructions it is searched for 0.3 s, or a
+// granule less is refused. In each order of the instructions it is searched for 0.4 s, or a
 // twentieth of the order's effort if that is more, so that what is not possible is refused soon.
 // What is asked for is then searched by itself, and what was found for budgets before it is kept:
 // a budget never costs more time than a smaller one that was asked for before. One thread at a

@@ -24,7 +24,7 @@ std::optional<Point> point_of(const SharedTimeline& timeline, const Choices& cho
   const Outcome outcome = simulator.run(choices);
   if (!outcome.possible) return {};
   Point point{outcome.peak, outcome.cost, choices, timeline};
-  if (timeline->turns() == timeline->ops()) return point;  // it has no stops
+  if (!timeline->repeats()) return point;
   const SharedTimeline own = timeline_of(point);
   const Outcome needed = Simulator(*own).run(as_planned(*own));
   if (!needed.possible) return {};

@@ -49,8 +49,9 @@ class Work {
     evaluate(whole_, as_planned(*whole_));
     for (const Point& start : starts) {
       SharedTimeline& same = here[start.timeline.get()];
-      const bool once = start.timeline->turns() == start.timeline->ops();
-      if (!same) same = once ? whole_ : std::make_shared<Timeline>(*whole_, start.timeline->plan);
+      if (!same)
+        same = start.timeline->repeats() ? std::make_shared<Timeline>(*whole_, start.timeline->plan)
+                                         : whole_;
       evaluate(same, start.choices);
     }
   }

@@ -7,13 +7,13 @@
 //
 // It starts from keeping all, from the plans of textbooks (segments.h) and from certificates, and
 // from these evicts greedily, so that for each size of memory there is a plan, and on request down
-// to the smallest peak. For the size that is asked for a few of them are improved
-// (anneal.h), those for more memory brought down first. Then it begins again on what was found:
-// what runs again in a plan has turns in the plan's own timeline, and gaps between them that no
-// timeline before had. The plans race: after each round the worse ones are left, and the others
-// have more of the effort. It ends when that is spent, or when the certificate says that there is
-// hardly anything left to find. Effort is counted in ops that are looked at, in a simulation or to
-// say what a gap costs, not in seconds: equal problems give equal plans.
+// to the smallest peak. For the size that is asked for a few of them are improved (anneal.h), those
+// for more memory brought down first. Then it begins again on what was found: what runs again in a
+// plan has turns in the plan's own timeline, and gaps between them that no timeline before had. The
+// plans race: after each round the worse ones are left, and the others have more of the effort. It
+// ends when that is spent, or when the certificate says that there is hardly anything left to find.
+// Effort is counted in ops that are looked at, in a simulation or to say what a gap costs, not in
+// seconds: equal problems give equal plans.
 #pragma once
 
 #include "memory/recompute/frontier.h"

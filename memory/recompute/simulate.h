@@ -79,8 +79,8 @@ class Simulator {
   void make_there(int storage);
   void go_on(Place& place);
   void make_again(int storage, int depth);
-  void execute(int op, int64_t bytes);
-  void note_alive(int op);
+  void execute(int turn, int64_t bytes);
+  void note_alive(int turn);
   std::span<const int> reads(const Step& op) const {
     return {operands_.data() + op.reads, operands_.data() + op.writes};
   }

@@ -40,6 +40,7 @@ struct Timeline {
   const Problem& problem() const { return *shared; }
   int ops() const { return static_cast<int>(problem().ops.size()); }
   int turns() const { return static_cast<int>(plan.size()); }
+  bool repeats() const { return turns() > ops(); }  // the plan runs something again
   int storages() const { return static_cast<int>(problem().storages.size()); }
   int gaps() const { return static_cast<int>(next_use.size()); }
   const Op& op(int turn) const { return problem().ops[plan[turn].op]; }
