@@ -40,8 +40,20 @@ class Evictor {
   void count_simulations(int64_t more) { count_run(more * timeline_.turns()); }  // of others
 
  private:
+  // Gaps to evict together, by which so many bytes are gone from the peak.
+  struct Offer {
+    double cost;
+    int64_t bytes;
+    std::vector<int> gaps;
+  };
+  std::vector<Offer> offers(const Candidate& candidate);
   double cost_of_making(const Choices& choices, int storage, int at, int& patience);
+  double cost_of_making(const Choices& choices, int storage, int at);
+  bool is_there(const Choices& choices, int storage, int at) const;
   int gap_at(int storage, int at) const;
+  int64_t bytes_of(int gap) const {
+    return timeline_.problem().storages[timeline_.storage_of[gap]].bytes;
+  }
 
   void count_run(int64_t ops);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/cpu/parallel.h"
 #include "memory/recompute/anneal.h"
 #include "memory/recompute/certificate.h"
 #include "memory/recompute/segments.h"
@@ -131,9 +132,11 @@ class Work {
       if (point && std::ranges::none_of(racers, same)) racers.push_back(*point);
     };
     if (plan) {
-      const Frontier here = improved(plan, peak, enough, part_of(effort_, kFollow));
+      Racer follower{plan};
+      run(follower, peak, enough, part_of(effort_, kFollow));
+      end(follower);
       if (is_enough(peak, enough)) return;
-      join(cheapest_within(here, peak));
+      join(cheapest_within(follower.points, peak));
     }
     join(cheapest_within(found_, peak));
     for (const double more : {1.0, kMore}) {
@@ -151,14 +154,16 @@ class Work {
  private:
   template <class F>
   void search(const SharedTimeline& timeline, int64_t effort, const F& f) {
-    search(timeline, effort, found_, f);
+    left_ -= search(timeline, effort, found_, f);
   }
+  // What it took.
   template <class F>
-  void search(const SharedTimeline& timeline, int64_t effort, Frontier& frontier, const F& f) {
-    if (left_ <= 0) return;
+  int64_t search(const SharedTimeline& timeline, int64_t effort, Frontier& frontier,
+                 const F& f) const {
+    if (left_ <= 0) return 0;
     Search search(timeline, std::min(effort, left_), frontier);
     f(search);
-    left_ -= search.steps() + kBuild * timeline->turns();
+    return search.steps() + kBuild * timeline->turns();
   }
 
   bool is_enough(int64_t peak, double enough) const {
@@ -166,22 +171,27 @@ class Work {
     return best && best->cost <= enough;
   }
 
-  // The plan of a timeline, as if no other were known.
-  Frontier improved(const SharedTimeline& timeline, int64_t peak, double enough, int64_t effort) {
-    Frontier here;
-    search(timeline, effort, here, [&](Search& s) {
-      s.bring_below(peak, as_planned(*timeline));
+  struct Racer {
+    SharedTimeline timeline;
+    Frontier points{};  // found in it, as if no other were known
+    int64_t spent = 0;
+  };
+  void run(Racer& racer, int64_t peak, double enough, int64_t effort) const {
+    racer.spent = search(racer.timeline, effort, racer.points, [&](Search& s) {
+      s.bring_below(peak, as_planned(*racer.timeline));
       s.improve(peak, enough);
     });
-    for (const Point& point : here) add(found_, point);
-    return here;
+  }
+  void end(const Racer& racer) {
+    left_ -= racer.spent;
+    for (const Point& point : racer.points) add(found_, point);
   }
 
   void improve_whole(int64_t peak, double enough, int64_t effort) {
     Frontier here;
     for (const Point& point : found_)
       if (point.timeline == whole_) add(here, point);
-    search(whole_, effort, here, [&](Search& s) {
+    left_ -= search(whole_, effort, here, [&](Search& s) {
       s.bring_below(peak, as_planned(*whole_));
       if (const Point* best = cheapest_within(here, peak))
         s.bring_below(peak, Choices(best->choices));
@@ -190,21 +200,25 @@ class Work {
     for (Point& point : here) add(found_, std::move(point));
   }
 
-  void race(std::vector<Point> racers, int64_t peak, double enough) {
+  // On all threads: what each finds does not depend on the others of its round.
+  void race(std::vector<Point> plans, int64_t peak, double enough) {
     const auto affordable =
         static_cast<size_t>(std::max<int64_t>(0, left_) / (kWorthRacing * whole_->turns()));
-    racers.resize(std::min(racers.size(), affordable));
-    for (int round = 0; round < kRounds && !racers.empty(); ++round) {
-      const int64_t effort = left_ / (kRounds - round) / std::ssize(racers);
-      std::vector<Point> better;
-      for (const Point& racer : racers) {
-        Frontier here = improved(timeline_of(racer), peak, enough, effort);
-        if (is_enough(peak, enough)) return;
-        if (!here.empty()) better.push_back(std::move(here.back()));
+    plans.resize(std::min(plans.size(), affordable));
+    for (int round = 0; round < kRounds && !plans.empty(); ++round) {
+      const int64_t effort = left_ / (kRounds - round) / std::ssize(plans);
+      std::vector<Racer> racers;
+      for (const Point& plan : plans) racers.push_back({timeline_of(plan)});
+      parallel_for(std::ssize(racers), 1,
+                   [&](int64_t k, int64_t) { run(racers[k], peak, enough, effort); });
+      plans.clear();
+      for (Racer& racer : racers) {
+        end(racer);
+        if (!racer.points.empty()) plans.push_back(std::move(racer.points.back()));
       }
-      racers = std::move(better);
-      std::ranges::stable_sort(racers, {}, &Point::cost);
-      racers.resize(static_cast<size_t>(std::ceil(kStay * static_cast<double>(racers.size()))));
+      if (is_enough(peak, enough)) return;
+      std::ranges::stable_sort(plans, {}, &Point::cost);
+      plans.resize(static_cast<size_t>(std::ceil(kStay * static_cast<double>(plans.size()))));
     }
   }
 

@@ -68,4 +68,27 @@ Choices as_planned(const Timeline& timeline) {
   return choices;
 }
 
+Choices for_use(const Timeline& timeline, Choices choices) {
+  if (!timeline.repeats()) return choices;
+  std::vector<int> latest(timeline.first_gap.begin() + 1, timeline.first_gap.end());
+  for (int turn = timeline.turns() - 1; turn >= 0; --turn) {
+    const Run& run = timeline.plan[turn];
+    if (!run.again) continue;
+    bool runs = false;
+    const auto visit = [&](int storage, bool made) {
+      int& after = latest[storage];  // the gap that begins at this turn
+      while (timeline.next_use[after - 1] > turn) --after;
+      Choice& before = choices[after - 1];
+      const bool goes_on =
+          after < timeline.first_gap[storage + 1] && choices[after] == Choice::keep;
+      if (made) runs = runs || (goes_on && before != Choice::keep);
+      if (!goes_on && (made || !runs) && timeline.can_evict(after - 1))
+        before = Choice::recompute_each;
+    };
+    for (const int storage : run.made) visit(storage, true);
+    for (const int storage : timeline.op(turn).reads) visit(storage, false);
+  }
+  return choices;
+}
+
 }  // namespace plimsoll::recompute

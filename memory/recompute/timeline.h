@@ -69,5 +69,8 @@ struct Timeline {
 
 // What the timeline's plan does: keeps what it keeps.
 Choices as_planned(const Timeline& timeline);
+// The choices less what they keep for a stop where nothing runs any more: where what it made is kept
+// instead, its operands were held for nobody, and what made these as well.
+Choices for_use(const Timeline& timeline, Choices choices);
 
 }  // namespace plimsoll::recompute
