@@ -1,5 +1,8 @@
 #include "tests/suites/suite.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "core/base/philox.h"
 #include "core/cpu/copy.h"
 #include "ops/ops.h"
@@ -7,9 +10,15 @@
 namespace plimsoll {
 
 std::vector<SuiteParam> all_cases() {
+  const char* const way = std::getenv("PLIMSOLL_BF16");
+  const bool of_bfloat16 = way && *way;
   std::vector<SuiteParam> params;
   for (const OpFamily& family : all_families())
-    for (const OpCase& op_case : family.cases().good) params.push_back({family.name, op_case});
+    for (OpCase& op_case : family.cases().good) {
+      if (of_bfloat16 && std::ranges::count(op_case.dtypes, DType::bf16) > 0)
+        op_case.dtypes = {DType::bf16};
+      params.push_back({family.name, std::move(op_case)});
+    }
   return params;
 }
 
