@@ -50,20 +50,26 @@ inline void refer(std::vector<std::string> arguments) {
   ASSERT_EQ(outcome.code, 0) << outcome.output;
 }
 
-// Every character that Unicode has assigned, random texts, and this project's sources.
-inline std::vector<std::string> many_texts(const TemporaryFolder& dir) {
+// Every character that Unicode has assigned, random texts, and parts of this project's sources.
+inline std::vector<std::string> short_texts(const TemporaryFolder& dir) {
   refer({"characters", dir.text("characters")});
   std::vector<std::string> texts = read_records(dir.text("characters"), 1);
   EXPECT_GT(texts.size(), size_t{10'000});
   for (const std::string& text : random_texts(3000)) texts.push_back(text);
   const std::string sources = read_sources(source_folder());
-  texts.push_back(sources);
   for (size_t i = 0; i + 2000 < sources.size(); i += 20'000) {
     std::string part = sources.substr(i, 2000);
     std::erase_if(part, [](char c) { return static_cast<uint8_t>(c) >= 128; });  // may be cut
     texts.push_back(part);
   }
   texts.push_back(std::string(3000, ' ') + std::string(3000, 'x') + std::string(3000, '\n'));
+  return texts;
+}
+
+// Those, and the sources as one text.
+inline std::vector<std::string> many_texts(const TemporaryFolder& dir) {
+  std::vector<std::string> texts = short_texts(dir);
+  texts.push_back(read_sources(source_folder()));
   return texts;
 }
 
