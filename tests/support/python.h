@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -49,9 +50,12 @@ inline Outcome run(const std::string& script, std::vector<std::string> arguments
   return run_words(arguments);
 }
 
-// Whether all can be imported: "numpy, torch".
+// Whether all can be imported: "numpy, torch". Asked once in a process: it takes seconds.
 inline bool has(const std::string& packages) {
-  return run_words({"-c", "import " + packages}).code == 0;
+  static std::map<std::string, bool> known;
+  const auto [at, is_new] = known.emplace(interpreter() + " " + packages, false);
+  if (is_new) at->second = run_words({"-c", "import " + packages}).code == 0;
+  return at->second;
 }
 
 // Those of them that cannot.

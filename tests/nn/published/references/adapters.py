@@ -4,8 +4,10 @@
                                      begin/ and after 20 steps of AdamW in end/, and in
                                      theirs.safetensors the batches, the losses of the steps and
                                      logits at the end
-    adapters.py logits BASE ADAPTER IDS OUT    logits of a base with an adapter that we have written
-    adapters.py model FOLDER IDS OUT           logits of a folder that we have exported
+    adapters.py ours FOLDER          logits of each base/ with the adapter ours/ that we have
+                                     written, in out
+    adapters.py merged FOLDER        logits of each folder merged/ that we have exported, in
+                                     merged_out
 """
 import os
 import sys
@@ -72,25 +74,26 @@ def make(name, folder):
                "merged": merged.contiguous()}, f"{folder}/theirs.safetensors")
 
 
-def write_logits(model, ids, out):
+def write_logits(model, folder, out):
+    ids = load_file(f"{folder}/theirs.safetensors")["ids"][0]
     with torch.no_grad():
-        logits = model.eval()(load_file(ids)["ids"]).logits
-    save_file({"logits": logits.float().contiguous()}, out)
+        logits = model.eval()(ids).logits
+    save_file({"logits": logits.float().contiguous()}, f"{folder}/{out}")
 
 
-def main(command, *arguments):
-    if command == "make":
-        for number, name in enumerate(CASES):
+def main(command, parent):
+    for number, name in enumerate(CASES):
+        folder = f"{parent}/{name}"
+        if command == "make":
             torch.manual_seed(number + 1)
-            os.makedirs(f"{arguments[0]}/{name}")
-            make(name, f"{arguments[0]}/{name}")
-    elif command == "logits":
-        base, adapter, ids, out = arguments
-        model = transformers.AutoModelForCausalLM.from_pretrained(base)
-        write_logits(PeftModel.from_pretrained(model, adapter), ids, out)
-    else:
-        folder, ids, out = arguments
-        write_logits(transformers.AutoModelForCausalLM.from_pretrained(folder), ids, out)
+            os.makedirs(folder)
+            make(name, folder)
+        elif command == "ours":
+            base = transformers.AutoModelForCausalLM.from_pretrained(f"{folder}/base")
+            write_logits(PeftModel.from_pretrained(base, f"{folder}/ours"), folder, "out")
+        else:
+            merged = transformers.AutoModelForCausalLM.from_pretrained(f"{folder}/merged")
+            write_logits(merged, folder, "merged_out")
 
 
 main(*sys.argv[1:])
