@@ -8,6 +8,8 @@
 #include <regex>
 #include <set>
 
+#include "tests/support/python.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -168,6 +170,15 @@ TEST(Architecture, DevicesAreNamedByThePoolAlone) {
 
 TEST(Architecture, FilesAreShort) {
   for (const Source& source : all_sources()) EXPECT_LE(source.lines.size(), 400U) << source.path;
+}
+
+TEST(Architecture, TheWayOfAStepIsThere) {
+  NEEDS_PYTHON("subprocess");
+  if (plimsoll::run_shell("git -C '" PLIMSOLL_SOURCE_DIR "' ls-files --error-unmatch README.md")
+          .code != 0)
+    GTEST_SKIP() << "this is no checkout of git, whose files tools/house.py counts";
+  const auto house = plimsoll::python::run("../tools/house.py", {});
+  EXPECT_EQ(house.code, 0) << house.output;
 }
 
 TEST(Architecture, EveryFileOpensWithItsContractOrIsExplainedByItsHeader) {

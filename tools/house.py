@@ -13,8 +13,8 @@ fan-in        files that reach a header by #include "...", directly or through o
               generates (plimsoll.h, ops/ops.h) is not followed.
 way of a step the files that define what a reader asks for between examples/first_step.cpp and the
               kernel of conv2d on a CPU and the plan, as WAY lists it; definitions are searched in
-              column 0. A name that is not found adds nothing and is said to be missing: it is from
-              before or after. What has replaced it belongs beside it in WAY as another name.
+              column 0. Names that are not found are said to be missing, and the exit status is 1:
+              what has replaced them belongs into WAY.
 """
 import collections
 import os
@@ -26,19 +26,19 @@ import sys
 MOST_FILES = 30
 SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
 
-# What a reader asks for, in order: the folder that holds it, and its names. Capitals begin a type.
+# What a reader asks for, in order: the folder that holds it, and its name. Capitals begin a type.
 WAY = [
     ("nn", "Module"), ("nn", "Sequential"), ("nn", "Conv2d"), ("nn", "Conv2d::forward"),
     ("ops", "Conv2dAttrs"), ("ops", "conv2d"), ("ops", "conv2d_cpu"), ("ops", "ConvSizes"),
     ("ops", "DenseConv"), ("ops", "dense_cpu"), ("ops", "Panels"), ("core", "parallel_for"),
     ("core", "Tensor"), ("core", "Tensor::item"), ("core", "Value"), ("core", "View"),
     ("core", "Storage"), ("core", "Meta"), ("core", "Shape"), ("core", "Attrs"), ("core", "Node"),
-    ("core", "Call"), ("core", "OpDef"), ("core", "apply"), ("core", "JoinedCalls"),
-    ("memory", "Step"), ("memory", "Step::plan"), ("core", "capture"), ("core", "Trace"),
-    ("core", "Trace::append"), ("core", "Program"), ("core", "find_workspaces"),
-    ("memory", "join_epilogues"), ("memory", "fuse"), ("memory", "combine"),
-    ("memory", "plan_step"), ("memory", "remove_dead"), ("memory", "update_early"),
-    ("memory", "update_together"),
+    ("core", "Call"), ("core", "OpDef"), ("core", "apply"),
+    ("memory", "Step"), ("memory", "Step::plan"), ("memory", "capture_live"), ("core", "capture"),
+    ("core", "Trace"), ("core", "Trace::append"), ("core", "Program"),
+    ("memory", "remove_dead"), ("memory", "fuse_relu"), ("memory", "relu_late"),
+    ("memory", "widen_late"), ("memory", "plan_step"), ("memory", "gather_again"),
+    ("memory", "update_early"), ("memory", "talk_early"),
     ("memory", "Plan"), ("memory", "make_plan"), ("memory", "Lifetime"), ("memory", "lifetimes"),
     ("memory", "fold_in_place"), ("memory", "Box"), ("memory", "place"), ("memory", "place_within"),
     ("memory", "OffsetSearch"), ("memory", "Replay"), ("memory", "Replay::run"),
@@ -156,19 +156,17 @@ class House:
     def way(self):
         """The files of WAY in its order, each with the names it defines, and the names missing."""
         files, missing = {}, []
-        for folder, *names in WAY:
-            any_name = "|".join(re.escape(n) for n in names)
-            if names[0].split("::")[-1][0].isupper():
-                definition = rf"^(?:class|struct) (?:{any_name})\b[^;]*?\{{"
+        for folder, name in WAY:
+            if name.split("::")[-1][0].isupper():
+                definition = rf"^(?:class|struct) {name}\b[^;]*?\{{"
             else:
-                definition = (rf"^[A-Za-z][^=;(){{}}\n]*[\s&*](?:detail::)?(?:{any_name})"
-                              r"\([^;]*?\{")
+                definition = rf"^[A-Za-z][^=;(){{}}\n]*[\s&*](?:detail::)?{name}\([^;]*?\{{"
             holders = [n for n in self.source if n.startswith(folder + "/") and "/cuda/" not in n
                        and re.search(definition, self.text[n], flags=re.M)]
             for holder in holders:
-                files.setdefault(holder, []).append(names[0])
+                files.setdefault(holder, []).append(name)
             if not holders:
-                missing.append(names[0])
+                missing.append(name)
         return files, missing
 
 
@@ -220,11 +218,13 @@ def main():
     table(f"The way of a step: {len(files)} files, {lines} lines", ["file", "lines", "for"],
           [[name, house.lines(name), " ".join(names)] for name, names in files.items()])
     print(f"  missing here: {' '.join(missing) if missing else 'nothing'}")
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":
     try:
-        main()
+        status = main()
         sys.stdout.flush()
+        sys.exit(status)
     except BrokenPipeError:  # as of `house.py | head`: the exit would flush, and fail, once more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
