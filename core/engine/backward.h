@@ -28,8 +28,8 @@ class Backward {
     Tensor* const sum = static_cast<size_t>(input) < sums_.size() ? sums_[input] : nullptr;
     return sum && sum->defined() && sum->contiguous() ? std::move(*sum) : Tensor();
   }
-  Tensor input(int number) const;   // StateError unless in saves.inputs
-  Tensor output(int number) const;  // StateError unless in saves.outputs
+  Tensor input(int number) const;   // StateError unless in vjp.inputs
+  Tensor output(int number) const;  // StateError unless in vjp.outputs
   const Meta& input_meta(int number) const { return node_->in_metas[number]; }
   const Meta& output_meta(int number) const { return node_->out_metas[number]; }
   int inputs() const { return static_cast<int>(node_->in_metas.size()); }

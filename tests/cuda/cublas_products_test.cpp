@@ -1,6 +1,6 @@
 // Products by cuBLASLt: what is asked of it, and which of its algorithms is taken. With the
 // simulated runtime and a library of that name that multiplies one element after another
-// (simulated_cuda/cublas.cpp).
+// (tests/cuda/simulated/cublas.cpp).
 #include <gtest/gtest.h>
 
 #include <cublasLt.h>
