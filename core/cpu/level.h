@@ -6,6 +6,8 @@
 // programs are compiled for x86-64-v2.
 #pragma once
 
+#include <string>
+
 namespace plimsoll {
 
 // The level of the file that reads it. Levels this engine tells apart, by what its loops use.
@@ -24,5 +26,8 @@ constexpr const char* kCompiledLevel =
 
 // The level of the library that runs: one of the above.
 const char* cpu_level();
+
+// The file of that library, or of the program that it is linked into.
+std::string engine_file();
 
 }  // namespace plimsoll

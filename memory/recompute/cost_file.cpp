@@ -1,6 +1,5 @@
 #include "memory/recompute/cost_file.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -28,26 +27,14 @@ std::string processor() {
   return " unknown";
 }
 
-// The library, or the program that it is linked into.
-fs::path engine() {
-  Dl_info info{};
-  const void* const here = reinterpret_cast<const void*>(&cpu_level);
-  std::error_code none;
-  const bool found = dladdr(here, &info) != 0 && info.dli_fname;
-  const fs::path file = found ? info.dli_fname : "";
-  // A name that is no path, by which a program was found in PATH, may be another file's here.
-  if (file.has_parent_path() && fs::exists(file, none)) return file;
-  return fs::read_symlink("/proc/self/exe", none);
-}
-
 // As kernels change, so does the file they are in.
 const std::string& machine() {
   static const std::string text = [] {
     std::error_code none;
     return cat("plimsoll costs 2,", processor(), ", ", cpu_level(), ", ",
                name_of(bfloat16_products()), ", ",
-               fs::file_size(engine(), none), " ",
-               fs::last_write_time(engine(), none).time_since_epoch().count());
+               fs::file_size(engine_file(), none), " ",
+               fs::last_write_time(engine_file(), none).time_since_epoch().count());
   }();
   return text;
 }
@@ -84,7 +71,7 @@ fs::path cost_file() {
   fs::path folder = cache ? cache : "";
   if (!folder.is_absolute() && home) folder = fs::path(home) / ".cache";
   if (!folder.is_absolute()) return {};
-  return folder / "plimsoll" / cat("costs-", engine().filename().string());
+  return folder / "plimsoll" / cat("costs-", fs::path(engine_file()).filename().string());
 }
 
 KnownCosts read_costs(const fs::path& file) {

@@ -1,7 +1,5 @@
 #include "train/ranks/facts.h"
 
-#include <dlfcn.h>
-
 #include "core/base/hash.h"
 #include "core/cpu/gemm/bfloat16.h"
 #include "core/cpu/level.h"
@@ -12,20 +10,13 @@
 namespace plimsoll::train {
 namespace {
 
-uint64_t hash_of_file(const char* path) {
+uint64_t hash_of_file(const std::string& path) {
   try {
     const data::Bytes bytes = data::read_file(path);
     return fnv1a(std::as_bytes(std::span(bytes)));
   } catch (const DataError&) {
     return 0;  // it cannot be read: then nothing is known of it
   }
-}
-
-// A library, where the engine is one; else the program.
-const char* file_of_engine() {
-  Dl_info info{};
-  const void* const here = reinterpret_cast<const void*>(&cpu_level);
-  return dladdr(here, &info) != 0 && info.dli_fname ? info.dli_fname : "";
 }
 
 uint64_t hash_of(const std::vector<NamedTensor>& tensors, uint64_t hash) {
@@ -76,7 +67,7 @@ std::string weights_of(const nn::Module& model) {
 
 Facts facts_of(const TrainOptions& options, const std::vector<Program>& programs, int64_t updates) {
   Facts facts{{"the program's file", cat(hash_of_file("/proc/self/exe"))},
-              {"the engine's file", cat(hash_of_file(file_of_engine()))},
+              {"the engine's file", cat(hash_of_file(engine_file()))},
               {"the level of the processor", cpu_level()},
               {"how bf16 is multiplied (PLIMSOLL_BF16)", way_of_bfloat16(options)},
               {"the number of ranks", cat(options.ranks)},
