@@ -29,12 +29,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/ignored_label.h"
 #include "ops/update/accumulate/accumulate.h"
 
 namespace plimsoll::optim {
 
 // How many labels are not `ignore_index`: f64 [], the number that cross_entropy's mean divides by.
-Tensor counted(const Tensor& labels, int64_t ignore_index = -100);
+Tensor counted(const Tensor& labels, int64_t ignore_index = kIgnoredLabel);
 
 class RankWindow;
 

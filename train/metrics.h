@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/ignored_label.h"
 #include "core/tensor/tensor.h"
 
 namespace plimsoll::train {
@@ -25,23 +26,25 @@ struct Mean {
   double value() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
 };
 
-// Of predictions of classes. Labels that are `kIgnored` count nowhere, as in cross_entropy.
-struct Score {
-  static constexpr int64_t kIgnored = -100;
+// How many labels are not kIgnoredLabel; of floating ones all count.
+inline int64_t counted_labels(const Tensor& labels) {
+  if (is_floating(labels.dtype())) return labels.count();
+  return labels.count() - std::ranges::count(labels.to_vector<int64_t>(), kIgnoredLabel);
+}
 
+// Of predictions of classes. Labels that are kIgnoredLabel count nowhere, as in cross_entropy.
+struct Score {
   Mean loss;  // per prediction
   int64_t right = 0;
 
   // loss: the mean over the batch's labels; guesses, if there are any, and labels: of one shape.
-  // Returns how many labels count: of floating ones all do.
+  // Returns how many labels count.
   int64_t add(const Tensor& batch_loss, const Tensor& guesses, const Tensor& labels) {
-    int64_t counted = labels.count();
-    if (!is_floating(labels.dtype())) {
-      const auto wanted = labels.to_vector<int64_t>();
-      counted -= std::ranges::count(wanted, kIgnored);
-      const auto guessed = guesses.defined() ? guesses.to_vector<int64_t>() : wanted;
-      for (size_t i = 0; guesses.defined() && i < wanted.size(); ++i)
-        right += wanted[i] != kIgnored && guessed[i] == wanted[i];
+    const int64_t counted = counted_labels(labels);
+    if (guesses.defined() && !is_floating(labels.dtype())) {
+      const auto wanted = labels.to_vector<int64_t>(), guessed = guesses.to_vector<int64_t>();
+      for (size_t i = 0; i < wanted.size(); ++i)
+        right += wanted[i] != kIgnoredLabel && guessed[i] == wanted[i];
     }
     if (counted > 0) loss.add(batch_loss.item(), counted);
     return counted;

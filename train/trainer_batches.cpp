@@ -6,17 +6,6 @@
 #include "train/trainer.h"
 
 namespace plimsoll::train {
-namespace {
-
-// How many labels of a batch count for the mean loss; all of them on a GPU, where asking would make
-// the host wait.
-int64_t counted_labels(const Tensor& labels) {
-  if (labels.device() != Device::cpu || is_floating(labels.dtype())) return labels.count();
-  const auto values = labels.to_vector<int64_t>();
-  return labels.count() - std::ranges::count(values, Score::kIgnored);
-}
-
-}  // namespace
 
 // No evaluation is planned beside the batch: it ends here.
 Runner::Trained Trainer::train_batch(FindNan& find_nan, int64_t number, bool last, bool drawn) {
@@ -26,7 +15,8 @@ Runner::Trained Trainer::train_batch(FindNan& find_nan, int64_t number, bool las
                     " is not like the others: ", batch.x.meta(), " and ", batch.y.meta(), ", not ",
                     kind[0], " and ", kind[1], ". Make all of them alike.");
   const Tensor key = make_key(options_.seed, static_cast<uint64_t>(number), device_);
-  labels_ = counted_labels(batch.y);
+  // On a GPU all of them: to ask would make the host wait.
+  labels_ = batch.y.device() == Device::cpu ? counted_labels(batch.y) : batch.y.count();
   Runner::Trained trained = find_nan.watch(number, last, [&] {
     return runner_.train(number, {batch.x, batch.y, key}, drawn);
   });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/ignored_label.h"
+
 namespace plimsoll::data {
 
 std::vector<std::vector<size_t>> rows_of(const std::vector<int64_t>& lengths, int64_t length,
@@ -45,7 +47,7 @@ PackedBatch PackedRows::batch(int64_t index) const {
   check<IndexError>(index >= 0 && index < batches(), "pack: there is no batch ", index,
                     ": there are ", batches(), ". Count them from 0.");
   const auto elements = static_cast<size_t>(options_.batch * options_.length);
-  std::vector<int64_t> x(elements, options_.padding), labels(elements, kNoLabel);
+  std::vector<int64_t> x(elements, options_.padding), labels(elements, kIgnoredLabel);
   std::vector<int64_t> segments(elements), positions(elements);
   for (int64_t r = 0; r < options_.batch; ++r) {
     const int64_t row = index * options_.batch + r;

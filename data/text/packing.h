@@ -35,16 +35,14 @@ std::vector<std::vector<size_t>> rows_of(const std::vector<int64_t>& lengths, in
                                          Fit fit);
 
 // Tensors i64 [batch, length]. A label is the token that follows in the same document, and
-// kNoLabel, which losses ignore, at its end and in padding. Segments count the documents of a row
-// from 0; padding is one more. Positions count from 0 in each document.
+// kIgnoredLabel at its end and in padding. Segments count the documents of a row from 0; padding is
+// one more. Positions count from 0 in each document.
 struct PackedBatch {
   Tensor x, labels, segments, positions;
 };
 
 class PackedRows {
  public:
-  static constexpr int64_t kNoLabel = -100;
-
   PackedRows(std::vector<std::vector<int32_t>> documents, const PackingOptions& options);
 
   int64_t rows() const { return static_cast<int64_t>(rows_.size()); }

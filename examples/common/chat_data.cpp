@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/ignored_label.h"
 #include "data/file.h"
 #include "data/random.h"
 #include "data/text/normalize.h"
@@ -11,7 +12,6 @@
 namespace plimsoll::examples {
 namespace {
 
-constexpr int64_t kNoLabel = -100;
 constexpr int64_t kHeldOut = 10;  // one of so many
 
 // Where each token ends in the text. Some begin with a blank that a tokenizer puts before a part.
@@ -47,7 +47,7 @@ ChatData::Tokens tokens_of(data::Conversation conversation, const data::ChatTemp
       return ends[t] >= answer.first && ends[t + 1] <= answer.second;
     });
     tokens.ids.push_back(ids[t]);
-    tokens.labels.push_back(answers ? ids[t + 1] : kNoLabel);
+    tokens.labels.push_back(answers ? ids[t + 1] : kIgnoredLabel);
   }
   return tokens;
 }
@@ -82,7 +82,7 @@ std::vector<int64_t> order_of(int64_t rows, uint64_t seed, int64_t epoch) {
 data::Batch batch_of(const ChatData::Rows& rows, std::span<const int64_t> which, int64_t context,
                      Device device) {
   const auto length = static_cast<size_t>(context);
-  std::vector<int64_t> x(which.size() * 3 * length), y(which.size() * length, kNoLabel);
+  std::vector<int64_t> x(which.size() * 3 * length), y(which.size() * length, kIgnoredLabel);
   for (size_t r = 0; r < which.size(); ++r) {
     const std::span<int64_t> row = std::span(x).subspan(r * 3 * length, 3 * length);
     const auto tokens = row.subspan(0, length), segments = row.subspan(length, length),

@@ -53,7 +53,7 @@ TEST(Packing, ABatchHasTokensLabelsSegmentsAndPositions) {
   EXPECT_NEAR(rows.filled(), 9.0 / 12, 1e-12);
   const PackedBatch b = rows.batch(0);
   using V = std::vector<int64_t>;
-  constexpr int64_t no = PackedRows::kNoLabel;
+  constexpr int64_t no = kIgnoredLabel;
   EXPECT_EQ(b.x.shape(), (Shape{3, 6}));
   EXPECT_EQ(b.x.to_vector<int64_t>(),
             (V{11, 12, 13, 21, 22, 9, 31, 32, 33, 34, 9, 9, 9, 9, 9, 9, 9, 9}));

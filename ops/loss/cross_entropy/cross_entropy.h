@@ -4,13 +4,14 @@
 //   Tensor soft = cross_entropy(logits, labels, {.label_smoothing = 0.1});
 #pragma once
 
+#include "core/base/ignored_label.h"
 #include "ops/loss/common/reduction.h"
 
 namespace plimsoll {
 
 struct CrossEntropyOptions {
   Tensor weight = {};  // w, of each class [C]; undefined: 1
-  int64_t ignore_index = -100;
+  int64_t ignore_index = kIgnoredLabel;
   double label_smoothing = 0;  // e, 0 to 1: the share of the label that all classes divide
   Reduction reduction = Reduction::mean;
 };

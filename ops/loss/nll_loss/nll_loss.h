@@ -4,13 +4,14 @@
 //   Tensor rare = nll_loss(log_p, labels, {.weight = weight});        // [C]
 #pragma once
 
+#include "core/base/ignored_label.h"
 #include "ops/loss/common/reduction.h"
 
 namespace plimsoll {
 
 struct NllOptions {
   Tensor weight = {};  // of each class; undefined: 1
-  int64_t ignore_index = -100;
+  int64_t ignore_index = kIgnoredLabel;
   Reduction reduction = Reduction::mean;
 };
 
