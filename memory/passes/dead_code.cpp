@@ -49,15 +49,10 @@ void remove_unused_buffers(Program& program) {
 
 }  // namespace
 
-Program remove_dead_instructions(Program program) {
+Program remove_dead(Program program) {
   std::vector<bool> gone = wanted_instructions(program);
   gone.flip();
   erase(program, gone);
-  return program;
-}
-
-Program remove_dead(Program program) {
-  program = remove_dead_instructions(std::move(program));
   remove_unused_buffers(program);
   return program;
 }

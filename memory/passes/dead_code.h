@@ -13,7 +13,4 @@ namespace plimsoll {
 // inputs always stay.
 Program remove_dead(Program program);
 
-// The same, but all buffers stay, under their numbers.
-Program remove_dead_instructions(Program program);
-
 }  // namespace plimsoll

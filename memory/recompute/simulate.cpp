@@ -154,7 +154,7 @@ void Simulator::stop(const Step& op) {
   }
 }
 
-Outcome Simulator::simulate(const Choices& choices, const Bounds& bounds) {
+Outcome Simulator::run(const Choices& choices, const Bounds& bounds) {
   choices_ = choices.data();
   outcome_ = {};
   bytes_ = 0;
@@ -180,15 +180,11 @@ Outcome Simulator::simulate(const Choices& choices, const Bounds& bounds) {
   return outcome_;
 }
 
-Outcome Simulator::run(const Choices& choices, const Bounds& bounds) {
-  return simulate(choices, bounds);
-}
-
-std::vector<int> Simulator::alive_at(const Choices& choices, int run) {
+std::vector<int> Simulator::alive_at(const Choices& choices, int number) {
   std::vector<int> seen;
-  watched_run_ = run;
+  watched_run_ = number;
   seen_ = &seen;
-  simulate(choices, {});
+  run(choices);
   watched_run_ = -1;
   return seen;
 }
@@ -196,7 +192,7 @@ std::vector<int> Simulator::alive_at(const Choices& choices, int run) {
 Schedule Simulator::schedule(const Choices& choices) {
   Schedule schedule;
   schedule_ = &schedule;
-  simulate(choices, {});
+  run(choices);
   schedule_ = nullptr;
   return schedule;
 }

@@ -50,9 +50,9 @@ class Simulator {
   // For each gap, the turn at which what was evicted in it was first made again; the number of
   // turns: it was not. The same holds.
   const std::vector<int>& made_again_at() const { return made_again_at_; }
-  // The gaps through which something is alive while run number `run` does not touch it, or could
+  // The gaps through which something is alive while run number `number` does not touch it, or could
   // write its result over it.
-  std::vector<int> alive_at(const Choices& choices, int run);
+  std::vector<int> alive_at(const Choices& choices, int number);
   Schedule schedule(const Choices& choices);
 
  private:
@@ -73,7 +73,6 @@ class Simulator {
     bool alive = false;
   };
 
-  Outcome simulate(const Choices& choices, const Bounds& bounds);
   void step(const Step& op);
   void stop(const Step& op);
   void make_there(int storage);

@@ -7,9 +7,10 @@ namespace plimsoll::train {
 
 Confusion::Confusion(const Classified& classified, std::span<const int64_t> labels,
                      std::vector<std::string> names)
-    : Confusion(classified.classes) {
-  names_ = std::move(names);
-  for (size_t i = 0; i < labels.size(); ++i) add(labels[i], classified.guesses[i]);
+    : classes_(classified.classes),
+      counts_(static_cast<size_t>(classes_ * classes_)),
+      names_(std::move(names)) {
+  for (size_t i = 0; i < labels.size(); ++i) ++counts_[place(labels[i], classified.guesses[i])];
 }
 
 int64_t Confusion::of_class(int64_t label) const {

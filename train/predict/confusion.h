@@ -1,7 +1,6 @@
 // Confusion: which classes are taken for which, and which images were.
 //
-//   train::Confusion confusion(10);
-//   for (size_t i = 0; i < labels.size(); ++i) confusion.add(labels[i], guesses[i]);
+//   const train::Confusion confusion(classifier.run(), images.labels);
 //   std::printf("%s", confusion.text().c_str());
 #pragma once
 
@@ -13,14 +12,11 @@ namespace plimsoll::train {
 
 class Confusion {
  public:
-  explicit Confusion(int64_t classes)
-      : classes_(classes), counts_(static_cast<size_t>(classes * classes)) {}
-  // Of all images against `labels`. `names`: of the classes, or none.
+  // Of all images against `labels`. `names`: of the classes, or none. IndexError for what is no
+  // class.
   Confusion(const Classified& classified, std::span<const int64_t> labels,
             std::vector<std::string> names = {});
 
-  // IndexError for what is no class.
-  void add(int64_t label, int64_t guess) { ++counts_[place(label, guess)]; }
   int64_t at(int64_t label, int64_t guess) const { return counts_[place(label, guess)]; }
   int64_t classes() const { return classes_; }
   int64_t of_class(int64_t label) const;  // images
@@ -37,13 +33,13 @@ class Confusion {
   size_t place(int64_t label, int64_t guess) const {
     check<IndexError>(0 <= label && label < classes_ && 0 <= guess && guess < classes_,
                       "confusion: there is no such class: ", label, " taken for ", guess, " of ",
-                      classes_, ". Make it for all classes.");
+                      classes_, ". Take labels of the classes that the model knows.");
     return static_cast<size_t>(label * classes_ + guess);
   }
 
   int64_t classes_;
   std::vector<int64_t> counts_;  // [label, guess]
-  std::vector<std::string> names_ = {};
+  std::vector<std::string> names_;
 };
 
 struct Mistake {
