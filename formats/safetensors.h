@@ -28,6 +28,11 @@ namespace plimsoll::formats {
 
 using plimsoll::NamedTensor;
 using Metadata = std::map<std::string, std::string>;
+// Empty where it has no such name.
+inline std::string value_of(const Metadata& metadata, const std::string& name) {
+  const auto found = metadata.find(name);
+  return found == metadata.end() ? "" : found->second;
+}
 
 // Writes a file; not atomically. Tensors of any strides and device, ordered as the reference
 // implementation orders them: the widest types first, so that each lies on a boundary of its type,

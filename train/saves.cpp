@@ -128,10 +128,7 @@ fs::path named_part(const fs::path& file) {
 bool is_best(const fs::path& file) { return named_part(file).stem().string().ends_with(kBest); }
 
 Saves::Saves(fs::path folder, int64_t keep, Ranks* ranks)
-    : folder_(std::move(folder)),
-      keep_(keep),
-      ranks_(ranks),
-      memory_(std::make_shared<PooledAllocator>(host_provider())) {
+    : folder_(std::move(folder)), keep_(keep), ranks_(ranks), memory_(unplanned_pool()) {
   check<ValueError>(keep >= 1, "saves: none would be kept: ", keep, ". Keep 1 or more.");
   if (together() && ranks_->rank() != 0) return;
   make_folder(folder_);
@@ -229,22 +226,33 @@ void Saves::remove_old(const Save& save) const {
   }
 }
 
-Restored restore_newest(const fs::path& folder, const State& state) {
-  Restored restored;
+NewestSave newest_save(const fs::path& folder, bool best) {
+  NewestSave newest;
   for (const Save& save : list_saves(folder)) {
+    if (best && !save.best) continue;
     try {
       check_whole(save.file);
+      newest.save = save;
+      return newest;
     } catch (const DataError& e) {
-      restored.damaged.push_back({save.file, e.what()});
-      continue;
+      std::error_code none;
+      // Removed by a training, which keeps only a few, since they were listed: there is a newer.
+      if (!fs::exists(save.file, none)) return newest_save(folder, best);
+      newest.damaged.push_back({save.file, e.what()});
     }
-    restored.changed = state.restore(save.file);
-    restored.file = save.file;
-    return restored;
   }
   check<DataError>(
-      restored.damaged.empty(), "saves: no file of ", folder.string(),
-      " can be read. The newest: ", restored.damaged.empty() ? "" : restored.damaged.front().why);
+      newest.damaged.empty(), "saves: no file of ", folder.string(),
+      " can be read. The newest: ", newest.damaged.empty() ? "" : newest.damaged.front().why);
+  return newest;
+}
+
+Restored restore_newest(const fs::path& folder, const State& state) {
+  NewestSave newest = newest_save(folder);
+  Restored restored{.damaged = std::move(newest.damaged)};
+  if (!newest.save) return restored;
+  restored.changed = state.restore(newest.save->file);
+  restored.file = newest.save->file;
   return restored;
 }
 

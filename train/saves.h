@@ -17,6 +17,7 @@
 #pragma once
 
 #include <future>
+#include <optional>
 
 #include "train/state.h"
 
@@ -82,15 +83,23 @@ struct Damaged {
   std::string why;  // a sentence
 };
 
-// What restore_newest() took, and newer ones that it could not.
-struct Restored {
-  std::filesystem::path file;  // empty: there were none
-  std::vector<Changed> changed;
-  std::vector<Damaged> damaged;
+struct NewestSave {
+  std::optional<Save> save;      // none: there are no files
+  std::vector<Damaged> damaged;  // newer ones
 };
 
-// Restores the newest file that is whole, if there are files. DataError where all are damaged; else
-// as State::restore().
+// The newest file that is whole; `best`: of those that were the best when they were written. A
+// training may go on in that folder. DataError where all are damaged.
+NewestSave newest_save(const std::filesystem::path& folder, bool best = false);
+
+// What restore_newest() took, and newer ones that it could not.
+struct Restored {
+  std::filesystem::path file = {};  // empty: there were none
+  std::vector<Changed> changed = {};
+  std::vector<Damaged> damaged = {};
+};
+
+// Restores newest_save(), if there is one. DataError as that; else as State::restore().
 Restored restore_newest(const std::filesystem::path& folder, const State& state);
 
 // The newest best save of a folder into another, where there is one. DataError: the disk is full.

@@ -57,11 +57,6 @@ bool starts_with_any(const std::string& name, const std::vector<std::string>& pr
                              [&](const std::string& prefix) { return name.starts_with(prefix); });
 }
 
-std::string value_of(const formats::Metadata& metadata, const std::string& name) {
-  const auto found = metadata.find(name);
-  return found == metadata.end() ? "" : found->second;
-}
-
 void check_whole(const formats::Shards& shards, const fs::path& file) {
   for (const formats::Safetensors& state : shards.files()) {
     const std::set<std::string> names(state.names().begin(), state.names().end());
@@ -70,16 +65,11 @@ void check_whole(const formats::Shards& shards, const fs::path& file) {
                      ". Name one that a run has saved.");
     Checksum checksum;  // one tensor after another: no more memory than the largest takes
     for (const std::string& name : names) checksum.add(name, state.tensor(name));
-    const std::string expected = value_of(state.metadata(), "crc32");
+    const std::string expected = formats::value_of(state.metadata(), "crc32");
     check<DataError>(checksum.text() == expected, "state: the file is damaged: ", where,
                      " has checksum ", checksum.text(), " instead of ", expected,
                      ". Take an older one.");
   }
-}
-
-// Memory that is in no plan and no limit: what is read passes through it.
-std::shared_ptr<Allocator> host_memory() {
-  return std::make_shared<PooledAllocator>(host_provider());
 }
 
 }  // namespace
@@ -204,12 +194,12 @@ void State::check_fits(const formats::Shards& file, const std::string& name,
 }
 
 std::vector<Changed> State::restore(const fs::path& file) const {
-  const AllocatorScope scope(host_memory());
+  const AllocatorScope scope(unplanned_pool());
   const formats::Shards state(file);
   check_whole(state, file);
   const formats::Metadata& metadata = state.metadata();
   for (const auto& [name, value] : same_) {
-    const std::string saved = value_of(metadata, name);
+    const std::string saved = formats::value_of(metadata, name);
     check<UsageError>(saved == value || !is_fingerprint(value) || !is_fingerprint(saved),
                       "state: ", file.string(), " was saved with other ", name,
                       ". Give the same, or begin anew.");
@@ -218,13 +208,13 @@ std::vector<Changed> State::restore(const fs::path& file) const {
   }
   std::vector<Changed> changed;
   for (const auto& [name, now] : noted_) {
-    const std::string saved = value_of(metadata, name);
+    const std::string saved = formats::value_of(metadata, name);
     if (saved != now && !saved.empty()) changed.push_back({name, saved, now});
   }
   const std::vector<std::string> tensors = state.names();
   std::vector<std::string> anew;
   for (const auto& [name, prefix, made_with] : changeable_) {
-    const std::string saved = value_of(metadata, name), now = changeable_values_.at(name);
+    const std::string saved = formats::value_of(metadata, name), now = changeable_values_.at(name);
     if (saved == now || saved.empty()) continue;
     const bool refused = std::ranges::any_of(
         tensors,
@@ -262,11 +252,11 @@ void write_state(const fs::path& file, const StateCopy& copy) {
 }
 
 bool is_state(const formats::Safetensors& file) {
-  return value_of(file.metadata(), "format") == kFormat;
+  return formats::value_of(file.metadata(), "format") == kFormat;
 }
 
 void check_whole(const fs::path& file) {
-  const AllocatorScope scope(host_memory());
+  const AllocatorScope scope(unplanned_pool());
   check_whole(formats::Shards(file), file);
 }
 

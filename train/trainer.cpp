@@ -351,10 +351,10 @@ void Trainer::save() {
   saved_ = batches_;
 }
 
-// For those who read them afterwards: outside of any plan.
+// For those who read them afterwards.
 void Trainer::gather_parameters() {
   if (!step_.shards()) return;
-  const AllocatorScope outside(std::make_shared<PooledAllocator>(host_provider()));
+  const AllocatorScope outside(unplanned_pool());
   step_.shards()->gather_for_good();
 }
 

@@ -29,7 +29,7 @@ data::Batch draw_batch(const FitModel& model, int64_t batch, uint64_t seed) {
 // x, y and key. What drawing takes besides is outside of the pool.
 std::vector<Tensor> draw_inputs(const RankCase& c, uint64_t seed, uint64_t number) {
   const data::Batch drawn = [&] {
-    const AllocatorScope outside(std::make_shared<PooledAllocator>(host_provider()));
+    const AllocatorScope outside(unplanned_pool());
     return draw_batch(c.model, c.batch, seed + number);
   }();
   const MemoryScope scope(MemoryClass::input);

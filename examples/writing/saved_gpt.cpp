@@ -27,19 +27,12 @@ constexpr const char* kTable = "input.0.weight";  // of the tokens, [V, D]
 
 // The newest file of a run that is whole.
 fs::path newest_save(const fs::path& run) {
-  for (const train::Save& save : train::list_saves(train::RunFolder::saves_of(run))) try {
-      train::check_whole(save.file);
-      return save.file;
-    } catch (const DataError& e) {
-      std::fprintf(stderr, "%s\n", e.what());
-    }
-  fail<DataError>("--run ", run.string(),
-                  ": nothing is saved there that can be read. Train for longer, or name another.");
-}
-
-std::string value_of(const formats::Metadata& metadata, const std::string& name) {
-  const auto found = metadata.find(name);
-  return found == metadata.end() ? "" : found->second;
+  const train::NewestSave newest = train::newest_save(train::RunFolder::saves_of(run));
+  for (const train::Damaged& damaged : newest.damaged)
+    std::fprintf(stderr, "%s\n", damaged.why.c_str());
+  check<DataError>(newest.save.has_value(), "--run ", run.string(),
+                   ": nothing is saved there that can be read. Train for longer, or name another.");
+  return newest.save->file;
 }
 
 // The size of a model of train_transformer, from the shapes and names of its tensors.
@@ -51,7 +44,7 @@ GptSize size_in(const formats::Shards& file, const std::string& model) {
   size.context = file.meta("input.1.table").shape[0];
   for (size.layers = 0; file.has(cat("block", size.layers, ".norm1.gamma"));) ++size.layers;
   size.bias = file.has("block0.attention.qkv.bias");
-  const std::string heads = value_of(file.metadata(), "heads");            // no tensor shows them
+  const std::string heads = formats::value_of(file.metadata(), "heads");   // no tensor shows them
   std::from_chars(heads.data(), heads.data() + heads.size(), size.heads);  // or they are its own
   return size;
 }
@@ -132,10 +125,10 @@ void SavedGpt::open_run(const GptSource& source) {
                     ". Name the folder of one, or a file that it saved.");
   const bool is_folder = fs::is_directory(from, none);
   weights_ = is_folder ? newest_save(from) : from;
-  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
+  const AllocatorScope scope(unplanned_pool());
   if (!is_folder) train::check_whole(weights_);
   const formats::Shards file(weights_);
-  name_ = value_of(file.metadata(), "model");
+  name_ = formats::value_of(file.metadata(), "model");
   check<UsageError>((name_ == "gpt" || name_ == kPublished) && file.has(kTable), "--run ",
                     source.run, ": it trained ", name_.empty() ? "no model" : name_,
                     ", which writes no text. Name a run of gpt or ", kPublished, ".");
@@ -174,7 +167,7 @@ void SavedGpt::open_text(const std::string& source, bool of_run,
   const data::TextDataset text = naming_data(
       options, [&] { return data::load_text(source); }, of_run);
   for (const auto& [name, now] : identity_of(text.train, text.validation, text.vocabulary.size())) {
-    const std::string then = value_of(trained_on, name);
+    const std::string then = formats::value_of(trained_on, name);
     check<DataError>(now == then, "--data ", source, ": the text has changed since the training: ",
                      train::is_fingerprint(now)
                          ? std::string("it is as long as it was, and other characters stand in it")
@@ -241,12 +234,12 @@ void SavedGpt::read_published(const Staged& model) const {
                     " has no weights of its own. Name a safetensors file of them.");
   Options options;
   options.weights = weights_.string();
-  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
+  const AllocatorScope scope(unplanned_pool());
   Weights(options, gpt2_torch_layout()).read(model);
 }
 
 void SavedGpt::read_save(const Staged& model) const {
-  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));
+  const AllocatorScope scope(unplanned_pool());
   const formats::Shards file(weights_);
   for (const auto& [name, tensor] : model.named_parameters()) {
     const Tensor read = file.tensor(name);

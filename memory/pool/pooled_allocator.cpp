@@ -274,6 +274,10 @@ std::shared_ptr<PooledAllocator> default_pool(Device device) {
   return device == Device::cpu ? host : (device == Device::cuda ? cuda : null);
 }
 
+std::shared_ptr<PooledAllocator> unplanned_pool() {
+  return std::make_shared<PooledAllocator>(host_provider());
+}
+
 std::shared_ptr<Allocator> default_allocator(Device device) { return default_pool(device); }
 
 }  // namespace plimsoll

@@ -183,4 +183,7 @@ class PeakScope {
 // tensors in global variables give their bytes back after main().
 std::shared_ptr<PooledAllocator> default_pool(Device device);
 
+// A new one, in memory of the host, for what is in no plan and no limit.
+std::shared_ptr<PooledAllocator> unplanned_pool();
+
 }  // namespace plimsoll

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 // All or nothing. What the file says of the run.
 formats::Metadata read_tensors(const fs::path& path, const nn::Module& model,
                                const formats::Metadata& same) {
-  const AllocatorScope scope(std::make_shared<PooledAllocator>(host_provider()));  // in no plan
+  const AllocatorScope scope(unplanned_pool());
   const formats::Shards file(path);
   const formats::Metadata& metadata = file.metadata();
   for (const auto& [name, value] : same) {
@@ -37,15 +37,10 @@ formats::Metadata read_tensors(const fs::path& path, const nn::Module& model,
   return metadata;
 }
 
-std::string value_of(const formats::Metadata& metadata, const char* name) {
-  const auto found = metadata.find(name);
-  return found == metadata.end() ? "" : found->second;
-}
-
 }  // namespace
 
 data::Normalization SavedModel::normalization() const {
-  const std::string text = value_of(metadata, kNormalization);
+  const std::string text = formats::value_of(metadata, kNormalization);
   check<DataError>(!text.empty(), "saved model: the run says no normalization: ", file.string(),
                    ". Name one that was trained on images of a loader.");
   return parse_normalization(text);
@@ -53,7 +48,7 @@ data::Normalization SavedModel::normalization() const {
 
 std::vector<std::string> SavedModel::class_names() const {
   std::vector<std::string> names;
-  std::istringstream all(value_of(metadata, kClassNames));
+  std::istringstream all(formats::value_of(metadata, kClassNames));
   for (std::string name; std::getline(all, name, '/');) names.push_back(name);
   return names;
 }
@@ -63,37 +58,18 @@ SavedModel read_saved_model(const fs::path& run, const nn::Module& model,
   const fs::path folder = RunFolder::saves_of(run);
   constexpr int kTries = 10;
   for (int attempt = 0; attempt < kTries; ++attempt) {
-    SavedModel saved{};
-    bool removed = false;  // by the training, which keeps only a few, since they were listed
-    for (const Save& save : list_saves(folder)) {
-      if (best && !save.best) continue;
-      try {
-        check_whole(save.file);
-      } catch (const DataError& e) {
-        std::error_code none;
-        removed = !fs::exists(save.file, none);
-        if (removed) break;
-        saved.damaged.push_back({save.file, e.what()});
-        continue;
-      }
-      try {
-        saved.metadata = read_tensors(save.file, model, same);
-      } catch (const DataError&) {
-        std::error_code none;
-        removed = !fs::exists(save.file, none);
-        if (!removed) throw;
-        break;
-      }
-      saved.file = save.file;
-      saved.batches = save.number;
-      return saved;
+    NewestSave newest = newest_save(folder, best);
+    check<DataError>(newest.save.has_value(), "saved model: there is no ",
+                     best ? "best save" : "save", " in ", folder.string(),
+                     " yet. Train until the first evaluation.");
+    const Save& save = *newest.save;
+    try {
+      return {save.file, save.number, std::move(newest.damaged),
+              read_tensors(save.file, model, same)};
+    } catch (const DataError&) {
+      std::error_code none;
+      if (fs::exists(save.file, none)) throw;  // else a training has removed it since it was found
     }
-    if (removed) continue;
-    check<DataError>(
-        saved.damaged.empty(), "saved model: no file of ", folder.string(),
-        " can be read. The newest: ", saved.damaged.empty() ? "" : saved.damaged.front().why);
-    fail<DataError>("saved model: there is no ", best ? "best save" : "save", " in ",
-                    folder.string(), " yet. Train until the first evaluation.");
   }
   fail<DataError>("saved model: the files of ", folder.string(), " were removed ", kTries,
                   " times while they were read. Keep more saves.");
