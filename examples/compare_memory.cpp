@@ -196,10 +196,7 @@ int main(int argc, char** argv) {
   app.add_option("--steps", sweep.steps, "Training steps of each row")
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
-  app.add_option("--device", options.device, "cpu or cuda")->capture_default_str();
-  app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
-      ->check(whole_number(0, 4096))
-      ->capture_default_str();
+  add_device_options(app, options);
   app.add_option("--seed", options.seed, "Seed of weights and data")
       ->check(whole_number(0, INT64_MAX))
       ->capture_default_str();

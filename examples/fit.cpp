@@ -207,10 +207,7 @@ int main(int argc, char** argv) {
   rate("--tflops", asked.tflops, "The device's products, in 10^12 operations a second [0.1]");
   rate("--tflops-16", asked.tflops16, "Those of 16-bit numbers [as --tflops]");
   rate("--gbytes", asked.gbytes, "The device's memory, in 10^9 bytes a second [10]");
-  app.add_option("--threads", options.threads,
-                 "CPU threads, which some plans depend on; 0: one per core")
-      ->check(whole_number(0, 4096))
-      ->capture_default_str();
+  add_threads_option(app, options);
   app.add_option("--plan-seconds", asked.options.search_seconds,
                  "How long to search for a plan, in seconds of a core of 2025 [by the program]")
       ->check(plan_seconds());

@@ -43,6 +43,18 @@ void open_standard_files() {
 
 }  // namespace
 
+void add_threads_option(CommandLine& app, Options& options) {
+  app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
+      ->check(whole_number(0, 4096))
+      ->capture_default_str();
+}
+
+void add_device_options(CommandLine& app, Options& options) {
+  app.add_option("--device", options.device, "cpu, cuda, or cuda:1 and so on")
+      ->capture_default_str();
+  add_threads_option(app, options);
+}
+
 void add_options(CommandLine& app, Options& options, const std::vector<std::string>& models) {
   app.group("Training");
   if (models.empty()) {
@@ -53,11 +65,7 @@ void add_options(CommandLine& app, Options& options, const std::vector<std::stri
         ->check(one_of(models))
         ->capture_default_str();
   }
-  app.add_option("--device", options.device, "cpu, cuda, or cuda:1 and so on")
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
-      ->check(whole_number(0, 4096))
-      ->capture_default_str();
+  add_device_options(app, options);
   app.add_option("--seed", options.seed, "Seed of everything random")
       ->check(whole_number(0, INT64_MAX))
       ->capture_default_str();

@@ -48,6 +48,10 @@ struct Options : train::TrainOptions {
 // the default; none: it is a folder.
 void add_options(CommandLine& app, Options& options, const std::vector<std::string>& models);
 
+// --device and --threads.
+void add_device_options(CommandLine& app, Options& options);
+void add_threads_option(CommandLine& app, Options& options);
+
 // --budget, --plan-only, --plan-seconds, --cost, and pictures: --report, --snapshot, --trace.
 void add_memory_options(CommandLine& app, Options& options);
 

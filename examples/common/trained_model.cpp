@@ -106,11 +106,7 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
   app.add_option("--budget", options.budget_text, "Bytes that it may hold, as in 30MiB")
       ->check(size_in_bytes("30MiB"));
   app.add_flag("--plan-only", options.plan_only, "Print what it takes and stop");
-  app.add_option("--device", options.device, "cpu, cuda, or cuda:1 and so on")
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
-      ->check(whole_number(0, 4096))
-      ->capture_default_str();
+  add_device_options(app, options);
 }
 
 TrainedModel trained_model(const CommandLine& app, PredictOptions& options) {

@@ -105,11 +105,7 @@ void add_writing_options(CommandLine& app, WritingOptions& options) {
   app.add_option("--budget", options.budget_text, "Bytes that may be held, as in 300MiB")
       ->check(bytes());
   app.add_flag("--plan-only", options.plan_only, "Print what it takes and stop");
-  app.add_option("--device", options.device, "cpu, cuda, or cuda:1 and so on")
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "CPU threads; 0: one per core")
-      ->check(whole_number(0, 4096))
-      ->capture_default_str();
+  add_device_options(app, options);
   app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());
   app.parse_complete_callback([&] {
     if (!options.sampling.greedy) return;
