@@ -65,7 +65,7 @@ Step::Captured& Step::captured_for(const Metas& inputs) {
   if (Captured* known = find(variant, inputs)) return *known;
   captured_.insert(captured_.begin(), capture_and_plan(variant, inputs));
   drop_what_no_longer_fits();
-  if (captured_.size() > plans_) captured_.pop_back();
+  if (captured_.size() > kPlans) captured_.pop_back();
   return *captured_.front();
 }
 
@@ -111,24 +111,6 @@ void Step::drop_what_no_longer_fits() {
 }
 
 const Plan& Step::plan(const Metas& inputs) { return captured_for(inputs).planned.plan; }
-Plan Step::plan_all(std::span<const Metas> ladder) {
-  check<ValueError>(!ladder.empty(),
-                    "step: there is nothing to plan: 0 kinds of input. Give at least one.");
-  plans_ = std::max(plans_, ladder.size());
-  const int rounds = has_budget() ? 2 : 1;  // the second knows what all of them keep alive
-  for (int round = 0; round < rounds; ++round)
-    for (const Metas& inputs : ladder) plan(inputs);
-  for (const Metas& inputs : ladder)
-    least_arena_ = std::max(least_arena_, plan(inputs).arena_bytes);
-  Plan most;
-  for (const Metas& inputs : ladder) {
-    const Captured& captured = captured_for(inputs);
-    Plan plan = captured.planned.plan;
-    plan.arena_bytes = arena_bytes(captured);
-    if (plan.total_bytes() > most.total_bytes()) most = std::move(plan);
-  }
-  return most;
-}
 
 const Program& Step::program(const Metas& inputs) { return captured_for(inputs).planned.program; }
 
@@ -182,7 +164,7 @@ int64_t Step::room(const Captured& captured) const {
 }
 
 int64_t Step::arena_bytes(const Captured& captured) const {
-  int64_t bytes = least_arena_;
+  int64_t bytes = 0;
   for (const auto& other : captured_)
     if (other->own.inputs == captured.own.inputs)
       bytes = std::max(bytes, other->planned.plan.arena_bytes);

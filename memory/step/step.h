@@ -48,7 +48,7 @@ struct StepOptions {
 
 class Step {
  public:
-  static constexpr size_t kPlans = 8;  // plans kept, those used last, or as many as plan_all() made
+  static constexpr size_t kPlans = 8;  // plans kept, those used last
 
   // ValueError for a function that is empty or a budget below 0.
   explicit Step(StepFunction function, StepOptions options = {});
@@ -86,11 +86,6 @@ class Step {
   const Plan& plan(const Inputs&... inputs) {
     return plan(metas_of(std::array<Tensor, sizeof...(Inputs)>{inputs...}));
   }
-  // Plans all kinds of input that there will be, such as batches of every length, before the first
-  // run. From then on runs of all of them have one arena, the largest, as far as a budget leaves
-  // room beside their inputs; the plans are kept. Returns the plan of those that take the most so,
-  // with the bytes of that arena: if that fits, all do. ValueError for none.
-  Plan plan_all(std::span<const Metas> ladder);
   // The program that plan() is about, for as long.
   const Program& program(const Metas& inputs);
 
@@ -120,8 +115,6 @@ class Step {
   // One arena for all plans: exactly as large as the plan that ran last needs, or the largest among
   // its variants, as far as the budget leaves room beside what that plan counts.
   std::shared_ptr<Storage> arena_;
-  size_t plans_ = kPlans;    // to keep
-  int64_t least_arena_ = 0;  // bytes: of the largest plan of plan_all()
   std::shared_ptr<Allocator> arena_owner_;
 };
 

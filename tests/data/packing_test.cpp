@@ -3,12 +3,9 @@
 #include "data/text/packing.h"
 
 #include "autograd/gradients.h"
-#include "memory/pool/pooled_allocator.h"
-#include "memory/step/step.h"
 #include "nn/decoder/decoder.h"
 #include "nn/nn.h"
 #include "ops/ops.h"
-#include "optim/sgd.h"
 #include "tests/data/testing.h"
 #include "tests/support/op_case.h"
 
@@ -187,53 +184,6 @@ TEST(Packing, DecodersReadEachDocumentAlone) {
         EXPECT_NEAR(all[at++], logit, 1e-5);
     }
     EXPECT_THROW(model(batch.x, {.segments = batch.segments}), StateError);
-  }
-}
-
-// Lengths that are planned together before the first step: what the longest takes is known then,
-// and a thousand steps of all lengths in turn take no more.
-TEST(Packing, TenLengthsTakeWhatIsPlannedForTheLongest) {
-  constexpr int64_t kLongest = 80;
-  for (const bool budgeted : {false, true}) {
-    const auto pool = std::make_shared<PooledAllocator>(host_provider());
-    const AllocatorScope scope(pool);
-    nn::Initializer init{.seed = 3};
-    const Model model(init, false);
-    const std::vector<Tensor> parameters = model.parameters();
-    optim::SGD optimizer(parameters, {.learning_rate = 0.05});
-    std::vector<Metas> ladder;
-    for (int64_t n = 8; n <= kLongest; n += 8)
-      ladder.push_back({{{2, n}, DType::i64}, {{2, n}, DType::i64}});
-    ASSERT_EQ(ladder.size(), 10U);
-    const auto train = [&](const Tensor& x, const Tensor& labels) {
-      const Tensor loss = cross_entropy(model(x, nn::training()), labels);
-      optimizer.update(gradients(loss, parameters));
-      return loss;
-    };
-    const int64_t before = pool->stats().in_use;
-    const int64_t whole = Step(train).plan_all(ladder).total_bytes();
-    Step step(train, {.budget = budgeted ? whole * 9 / 10 : StepOptions::kNoBudget,
-                      .planning = {.costs = CostModel::model}});
-    const Plan most = step.plan_all(ladder);
-    EXPECT_EQ(pool->stats().in_use, before);  // nothing is taken yet
-    if (!budgeted) {                          // else another's arena may be larger
-      EXPECT_EQ(most, step.plan(ladder.back()));
-    }
-    EXPECT_LE(most.total_bytes(), budgeted ? whole * 9 / 10 : whole);
-
-    const auto peak_of = [&](int steps) {
-      pool->reset_peak();
-      for (int t = 0; t < steps; ++t) {
-        const int64_t n = 8 + 8 * (t * 7 % 10);
-        const Tensor x = full({2, n}, t % 50, {DType::i64}), labels = full({2, n}, 3, {DType::i64});
-        EXPECT_TRUE(std::isfinite(step(x, labels).item()));
-      }
-      return pool->stats().peak.bytes;
-    };
-    EXPECT_EQ(peak_of(10), most.total_bytes());
-    const int64_t after = pool->stats().in_use;
-    EXPECT_EQ(peak_of(1000), most.total_bytes());
-    EXPECT_EQ(pool->stats().in_use, after);
   }
 }
 
