@@ -55,6 +55,25 @@ class Runner:
             process.wait()
 
 
+def take_turns(runners, rounds):
+    steps = []
+    for runner in runners:
+        runner.run(COMPARED_STEPS, timed=False)
+        warm = statistics.median(runner.run(3, timed=False))
+        steps.append(max(2, int(500 / warm)))
+    for _ in range(rounds):
+        for runner, n in zip(runners, steps):
+            runner.run(n)
+    for runner in runners:
+        runner.end()
+
+
+def check_losses(model, ours, theirs, tolerance):
+    for step, (a, b) in enumerate(zip(ours, theirs), 1):
+        if not abs(a - b) <= tolerance * abs(b):
+            sys.exit(f"compare: {model}: the losses of step {step} differ: {a} and {b}.")
+
+
 def compare(model, options):
     with tempfile.TemporaryDirectory() as folder:
         common = ["--model", model, "--threads", str(options.threads),
@@ -71,26 +90,14 @@ def compare(model, options):
         budget = ["--budget-percent", str(options.budget)]
         runners = [Runner("plimsoll", ours + ["--read", folder] + budget)]
         runners += [Runner(name, torch + extra, MALLOC) for name, extra in variants]
-        steps = []
-        for runner in runners:
-            runner.run(COMPARED_STEPS, timed=False)
-            warm = statistics.median(runner.run(3, timed=False))
-            steps.append(max(2, int(500 / warm)))
-        for _ in range(options.rounds):
-            for runner, n in zip(runners, steps):
-                runner.run(n)
-        for runner in runners:
-            runner.end()
+        take_turns(runners, options.rounds)
 
     plimsoll, *torches = runners
     compared, tolerance = COMPARED_STEPS, LOSS_TOLERANCE[model]
     if options.precision != "f32":
         compared, tolerance = 1, max(2e-2, tolerance)
     for other in torches:
-        for i in range(compared):
-            a, b = plimsoll.losses[i], other.losses[i]
-            if not abs(a - b) <= tolerance * abs(b):
-                sys.exit(f"compare: {model}: the losses of step {i + 1} differ: {a} and {b}.")
+        check_losses(model, plimsoll.losses[:compared], other.losses, tolerance)
     best = min(torches, key=Runner.median)
     print(f"{model:14} {plimsoll.median():9.1f} {best.median():9.1f}  {best.name:22}"
           f"{plimsoll.median() / best.median():6.2f}   {plimsoll.peak:6.0f} {best.peak:6.0f}"

@@ -11,12 +11,11 @@ process.
 """
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 
-from compare import COMPARED_STEPS, LOSS_TOLERANCE, MALLOC, Runner
+from compare import COMPARED_STEPS, LOSS_TOLERANCE, MALLOC, Runner, check_losses, take_turns
 
 # As root too. OpenMP of PyTorch does not spin: cores are those of the ranks whose turn it is.
 OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -48,23 +47,11 @@ def compare(model, options):
         runners.append(Runner("PyTorch", torch, MALLOC))
         runners += [torch_ranks(torch + ["--shard"] * (stage > 0), n,
                                 os.path.join(folder, f"meet{stage}")) for stage in STAGES]
-        steps = []
-        for runner in runners:
-            runner.run(COMPARED_STEPS, timed=False)
-            warm = statistics.median(runner.run(3, timed=False))
-            steps.append(max(2, int(500 / warm)))
-        for _ in range(options.rounds):
-            for runner, some in zip(runners, steps):
-                runner.run(some)
-        for runner in runners:
-            runner.end()
+        take_turns(runners, options.rounds)
     half = len(runners) // 2
     for a, b in zip(runners[:half], runners[half:]):
-        for i in range(COMPARED_STEPS):
-            # Adam's first steps go by the sign of what may be a sum of opposites.
-            if not abs(a.losses[i] - b.losses[i]) <= 10 * LOSS_TOLERANCE[model] * abs(b.losses[i]):
-                sys.exit(f"compare_ranks: {model}: the losses of step {i + 1} differ: "
-                         f"{a.losses[i]} and {b.losses[i]}.")
+        # Adam's first steps go by the sign of what may be a sum of opposites.
+        check_losses(model, a.losses[:COMPARED_STEPS], b.losses, 10 * LOSS_TOLERANCE[model])
     one, torch_one = runners[0], runners[half]
     for stage, several, other in zip(STAGES, runners[1:half], runners[half + 1:]):
         print(f"{model:10}{stage:6}  {one.median():8.1f} {several.median():8.1f}"
