@@ -16,6 +16,7 @@
 #include "examples/common/report.h"
 #include "examples/measure/fitting.h"
 #include "examples/measure/link_options.h"
+#include "examples/measure/row_bytes.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -56,20 +57,6 @@ Json print_fit(const std::string& precision, const Way& way, const Fit& fit, int
   return {{"precision", precision}, {"recompute", way.name},
           {"batch", fit.batch},     {"bytes", fit.batch == 0 ? fit.least_bytes : fit.bytes},
           {"seconds", fit.seconds}, {"added_seconds", fit.added_seconds}};
-}
-
-// What is what of the bytes of a rank, when most is held.
-Json print_classes(const BytesByClass& at_peak) {
-  Json classes = Json::object();
-  std::string text;
-  for (int c = 0; c < kMemoryClasses; ++c) {
-    const int64_t bytes = at_peak[static_cast<size_t>(c)];
-    const char* const name = plimsoll::name_of(static_cast<MemoryClass>(c));
-    classes[name] = bytes;
-    if (bytes > 0) text += cat(text.empty() ? "" : ", ", name, " ", bytes_text(bytes));
-  }
-  std::printf("      %s\n", text.c_str());
-  return classes;
 }
 
 // What is found for one type, for each of kWays.
@@ -117,7 +104,10 @@ void fit(Asked asked) {
       if (asked.model.ranks > 0) {
         rows.back()["ranks"] = asked.model.ranks;
         rows.back()["shard"] = asked.model.shard;
-        if (fit.batch > 0) rows.back()["at_peak"] = print_classes(fit.at_peak);
+        if (fit.batch > 0) {  // what is what of the bytes of a rank, when most is held
+          std::printf("      %s\n", bytes_text(fit.at_peak).c_str());
+          rows.back()["at_peak"] = to_json(fit.at_peak);
+        }
       }
       if (asked.link.gbytes > 0 && fit.batch > 0) print_lanes(fit.lanes, rows.back());
     }

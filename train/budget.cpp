@@ -21,21 +21,6 @@ int64_t held_by(const std::vector<Program>& programs) {
   return bytes;
 }
 
-// The smallest budget for programs that run one after another, while all that is outside of any of
-// them stays.
-int64_t smallest_for(const std::vector<Program>& programs, const BudgetOptions& planning) {
-  const int64_t held = held_by(programs);
-  int64_t most = 0, results = 0;
-  for (const Program& program : programs) results = std::max(results, result_bytes(program));
-  for (const Program& program : programs) {
-    int64_t elsewhere = held + results - result_bytes(program);
-    for (const Buffer& buffer : program.buffers)
-      if (buffer.kind == Buffer::Kind::external) elsewhere -= block_bytes(buffer.bytes);
-    most = std::max(most, elsewhere + budget_planner(program, planning).smallest());
-  }
-  return most;
-}
-
 struct OneThread {
   OneThread() { set_num_threads(1); }
   ~OneThread() { set_num_threads(before); }
@@ -52,6 +37,19 @@ int64_t all_but_outside(int64_t available, Device device) {
 }
 
 }  // namespace
+
+int64_t smallest_budget(const std::vector<Program>& programs, const BudgetOptions& planning) {
+  const int64_t held = held_by(programs);
+  int64_t most = 0, results = 0;
+  for (const Program& program : programs) results = std::max(results, result_bytes(program));
+  for (const Program& program : programs) {
+    int64_t elsewhere = held + results - result_bytes(program);
+    for (const Buffer& buffer : program.buffers)
+      if (buffer.kind == Buffer::Kind::external) elsewhere -= block_bytes(buffer.bytes);
+    most = std::max(most, elsewhere + budget_planner(program, planning).smallest());
+  }
+  return most;
+}
 
 void make_exact(PooledAllocator& pool) { pool.set_limit(PooledAllocator::kUnlimited - 1); }
 
@@ -123,7 +121,7 @@ void Budget::check_held(Runner& step, const Workload& work, optim::Accumulation&
 // `advice`: on what to take, asked for where a smaller batch could change that.
 void Budget::refuse(const std::vector<Program>& programs,
                     const std::function<std::string()>& advice) const {
-  const int64_t smallest = smallest_for(programs, options_.planning);
+  const int64_t smallest = smallest_budget(programs, options_.planning);
   fail<UsageError>(
       "train: the budget is too small: ", bytes_, " bytes, and the smallest plan found takes ",
       smallest + host_share() + cut_, " with the results of the run before",
@@ -151,8 +149,8 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
     Runner shorter(train(precision), /*captured=*/true, {}, &window, evaluate(precision),
                    with_gradients(precision));
     const int64_t room = bytes_ - cut_ - host_share() / work.inputs[0].shape[0] * batch;
-    return smallest_for(shorter.capture_all(fewer, window),
-                        {.costs = CostModel::model, .search_seconds = 0.1}) <= room;
+    return smallest_budget(shorter.capture_all(fewer, window),
+                           {.costs = CostModel::model, .search_seconds = 0.1}) <= room;
   };
   // The first of the batches, which shrink, that fits; 0: none does.
   const auto largest = [](const std::vector<int64_t>& batches, const auto& fits_one) {

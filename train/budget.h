@@ -24,6 +24,10 @@ struct Functions {
 // larger segments before can be too small for what comes later, and no budget can count on it.
 void make_exact(PooledAllocator& pool);
 
+// The smallest for programs that run one after another, while all that is outside of any of them
+// stays: parameters, and the results of the run before, which may be of any.
+int64_t smallest_budget(const std::vector<Program>& programs, const BudgetOptions& planning);
+
 class Budget {
  public:
   // `host_bytes`: what batches take in host memory before they are tensors. On the CPU they share

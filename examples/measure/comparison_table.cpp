@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "examples/common/options.h"
+#include "examples/measure/row_bytes.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -13,16 +14,6 @@ std::string saving(const Case& c) {
 }
 
 const char* mode(const Case& c) { return c.captured ? "captured" : "eager"; }
-
-// Mebibytes in a column of such a width.
-std::string cell(int64_t bytes, int width, bool known = true) {
-  char text[32];
-  if (known)
-    std::snprintf(text, sizeof text, "%*.2f", width, static_cast<double>(bytes) / (1 << 20));
-  else
-    std::snprintf(text, sizeof text, "%*s", width, "-");
-  return text;
-}
 
 }  // namespace
 
@@ -72,9 +63,6 @@ void print_failed(const Case& c, const std::string& why) {
 
 Json to_json(const Line& line) {
   const auto& [c, row, time, same_bits] = line;
-  Json classes;
-  for (int k = 0; k < kMemoryClasses; ++k)
-    classes[plimsoll::name_of(static_cast<MemoryClass>(k))] = row.at_peak[static_cast<size_t>(k)];
   const auto known = [](bool is_known, int64_t bytes) { return is_known ? Json(bytes) : Json(); };
   const auto ran = [&](const Json& figure) { return line.row.refused ? Json() : figure; };
   return {{"model", c.model},
@@ -90,7 +78,7 @@ Json to_json(const Line& line) {
           {"lower_bound_bytes", known(c.captured, row.lower_bound_bytes)},
           {"process_bytes", known(row.process_bytes > 0, row.process_bytes)},
           {"process_within", row.process_bytes > 0 ? Json(row.process_within()) : Json()},
-          {"at_peak_bytes", classes},
+          {"at_peak_bytes", to_json(row.at_peak)},
           {"ms_per_step", ran(row.ms_per_step)},
           {"time_ratio", ran(time)},
           {"loss", ran(row.loss)},

@@ -7,6 +7,7 @@
 #include "core/base/hash.h"
 #include "core/ranks/ranks.h"
 #include "examples/common/synthetic.h"
+#include "examples/measure/row_bytes.h"
 #include "memory/pool/pooled_allocator.h"
 #include "ops/ops.h"
 #include "train/runner.h"
@@ -76,12 +77,6 @@ void measure_here(RankRow& row, int steps, uint64_t seed) {
   row.digest = digest_of(ranks ? gathered(*ranks, losses) : losses, ranks_now(), steps);
 }
 
-std::string cell(int64_t bytes, int width) {
-  char text[32];
-  std::snprintf(text, sizeof text, " %*.2f", width, static_cast<double>(bytes) / (1 << 20));
-  return text;
-}
-
 }  // namespace
 
 FitModel shared_model(const std::string& name, int64_t accumulate) {
@@ -118,14 +113,13 @@ void print_rank_head() {
 void print_rank_row(const RankRow& row) {
   const auto& [model, precision, batch] = row.c;
   const bool measured = !row.measured_bytes.empty();
-  std::string text = cell(row.planned_bytes, 8);
-  text += measured ? cell(std::ranges::max(row.measured_bytes), 8) : cat(std::string(8, ' '), "-");
-  text += " |";
+  std::string text = cell(row.planned_bytes, 9) +
+                     cell(measured ? std::ranges::max(row.measured_bytes) : 0, 9, measured) + " |";
   const auto bytes = [&](MemoryClass k) { return row.at_peak[static_cast<size_t>(k)]; };
   for (const MemoryClass k : {MemoryClass::parameter, MemoryClass::gathered, MemoryClass::gradient,
                               MemoryClass::optimizer, MemoryClass::activation})
-    text += cell(bytes(k), 7);
-  text += cell(bytes(MemoryClass::workspace) + bytes(MemoryClass::input), 7);
+    text += cell(bytes(k), 8);
+  text += cell(bytes(MemoryClass::workspace) + bytes(MemoryClass::input), 8);
   std::printf("%-8s %5lld %-4s %5lld %5lld%s | %s\n", model.name.c_str(),
               static_cast<long long>(batch), name_of(precision),
               static_cast<long long>(model.ranks), static_cast<long long>(model.shard),
@@ -137,9 +131,6 @@ void print_rank_row(const RankRow& row) {
 }
 
 Json to_json(const RankRow& row) {
-  Json classes;
-  for (int k = 0; k < kMemoryClasses; ++k)
-    classes[plimsoll::name_of(static_cast<MemoryClass>(k))] = row.at_peak[static_cast<size_t>(k)];
   const bool measured = !row.measured_bytes.empty();
   return {{"model", row.c.model.name},
           {"batch", row.c.batch},
@@ -148,7 +139,7 @@ Json to_json(const RankRow& row) {
           {"shard", row.c.model.shard},
           {"accumulate", row.c.model.accumulate},
           {"planned_bytes", row.planned_bytes},
-          {"at_peak_bytes", classes},
+          {"at_peak_bytes", to_json(row.at_peak)},
           {"measured_bytes", measured ? Json(row.measured_bytes) : Json()},
           {"loss_digest", measured ? Json(cat(row.digest)) : Json()},
           {"same_bits", measured ? Json(row.same_bits) : Json()}};

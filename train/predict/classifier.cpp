@@ -7,6 +7,7 @@
 #include "memory/step/passes.h"
 #include "ops/ops.h"
 #include "train/batches.h"
+#include "train/budget.h"
 #include "train/objective.h"
 
 namespace plimsoll::train {
@@ -62,23 +63,13 @@ int64_t Classifier::plan() {
       }
     return most;
   } catch (const BudgetError&) {
+    std::vector<Program> programs;
+    for (const Metas& kind : kinds_) programs.push_back(capture_live(function_, kind));
     fail<UsageError>("predict: the budget is too small: ", options_.budget,
-                     " bytes, and the smallest plan found takes ", smallest() + host_share_,
-                     " for batches of ", loader_.attrs().batch,
-                     ". Allow that many, or take smaller batches.");
+                     " bytes, and the smallest plan found takes ",
+                     smallest_budget(programs, kPlanning) + host_share_, " for batches of ",
+                     loader_.attrs().batch, ". Allow that many, or take smaller batches.");
   }
-}
-
-// Parameters are the same in all programs; the results of the run before may be of any.
-int64_t Classifier::smallest() const {
-  std::vector<Program> programs;
-  int64_t most = 0, results = 0;
-  for (const Metas& kind : kinds_) programs.push_back(capture_live(function_, kind));
-  for (const Program& program : programs) results = std::max(results, result_bytes(program));
-  for (const Program& program : programs)
-    most = std::max(
-        most, budget_planner(program, kPlanning).smallest() + results - result_bytes(program));
-  return most;
 }
 
 Classified Classifier::run() {

@@ -63,7 +63,6 @@ class Classifier {
 
  private:
   int64_t plan();
-  int64_t smallest() const;
 
   const ClassifyOptions options_;
   PooledAllocator& pool_;
