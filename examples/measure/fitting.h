@@ -15,11 +15,11 @@
 #include "core/engine/trace.h"
 #include "core/ranks/planned_ranks.h"
 #include "examples/common/recipe.h"
+#include "examples/measure/lanes.h"
 #include "examples/models/cnn_models.h"
 #include "examples/models/transformer_models.h"
 #include "examples/models/tuning.h"
 #include "memory/recompute/budget.h"
-#include "memory/step/lanes.h"
 #include "train/training_step.h"
 
 namespace plimsoll::examples {

@@ -9,7 +9,7 @@
 
 #include "examples/common/command_line.h"
 #include "examples/common/report.h"
-#include "memory/step/lanes.h"
+#include "examples/measure/lanes.h"
 
 namespace plimsoll::examples {
 

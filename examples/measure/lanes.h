@@ -13,7 +13,7 @@
 
 #include "core/engine/program.h"
 
-namespace plimsoll {
+namespace plimsoll::examples {
 
 // What a rank sends others by, and receives from them at the same time.
 struct Link {
@@ -34,4 +34,4 @@ struct Lanes {
 // bytes_per_second.
 Lanes two_lanes(const Program& program, std::span<const double> seconds, const Link& link);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::examples

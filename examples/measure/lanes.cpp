@@ -1,9 +1,9 @@
-#include "memory/step/lanes.h"
+#include "examples/measure/lanes.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-namespace plimsoll {
+namespace plimsoll::examples {
 namespace {
 
 double seconds_of(const Instruction& exchange, const Link& link) {
@@ -42,4 +42,4 @@ Lanes two_lanes(const Program& program, std::span<const double> seconds, const L
   return lanes;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::examples

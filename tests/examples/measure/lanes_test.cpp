@@ -1,6 +1,6 @@
 // The model of two lanes: by hand on small programs, and against published figures of how a large
 // model trains on more and more GPUs.
-#include "memory/step/lanes.h"
+#include "examples/measure/lanes.h"
 
 #include <numeric>
 
@@ -11,7 +11,7 @@
 #include "ops/shape/view/view.h"
 #include "tests/support/memory_ops.h"
 
-namespace plimsoll {
+namespace plimsoll::examples {
 namespace {
 
 using namespace memory_test;
@@ -241,4 +241,4 @@ TEST(TwoLanes, AreNearLinearWherePyTorchIs) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::examples
