@@ -66,7 +66,7 @@ struct Found {
 };
 
 Found find(const Asked& asked, int64_t bytes, Precision precision) {
-  const TrainingStep step(asked.model, precision);
+  const ModelStep step(asked.model, precision);
   FitSearch search(step, asked.options);
   Found found{step.parameter_count(), {}};
   for (const Way& way : kWays) found.fits.push_back(search.largest_batch(bytes, way.recomputing));

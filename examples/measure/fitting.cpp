@@ -59,7 +59,7 @@ Fit fit_of(const PlannedProgram& planned, int64_t batch, const Lanes& lanes) {
 
 }  // namespace
 
-TrainingStep::TrainingStep(const FitModel& model, Precision precision, Device device)
+ModelStep::ModelStep(const FitModel& model, Precision precision, Device device)
     : choice_(model), device_(device), model_(make_model(model, device)) {
   options_.optimizer = is_text(model) ? "adamw" : "adam";
   options_.weight_decay = is_text(model) ? 0.1 : 0;
@@ -82,7 +82,7 @@ TrainingStep::TrainingStep(const FitModel& model, Precision precision, Device de
   function_ = step_->train(precision);
 }
 
-Metas TrainingStep::inputs(int64_t batch) const {
+Metas ModelStep::inputs(int64_t batch) const {
   const Meta key{{2}, DType::i64, device_};
   if (!is_text(choice_)) {
     const ImageSize& image = choice_.image;
@@ -96,7 +96,7 @@ Metas TrainingStep::inputs(int64_t batch) const {
   return {ids, choice_.name == "textcls" ? Meta{{batch}, DType::i64, device_} : ids, key};
 }
 
-std::vector<Tensor> TrainingStep::operator()(std::span<const Tensor> in) const {
+std::vector<Tensor> ModelStep::operator()(std::span<const Tensor> in) const {
   const RanksScope ranks(ranks_);
   return function_(in);
 }

@@ -1,7 +1,7 @@
 // Will it fit? The largest batch of an example's model that trains within so many bytes, found on a
 // device without bytes: nothing is allocated but the plans.
 //
-//   const TrainingStep step(FitModel{.name = "gpt"}, Precision::bf16);
+//   const ModelStep step(FitModel{.name = "gpt"}, Precision::bf16);
 //   FitSearch search(step);
 //   const Fit fit = search.largest_batch(int64_t{8} << 30, Recomputing::up_to_a_tenth);
 //   fit.batch                          // 0: not even one example fits
@@ -39,9 +39,9 @@ struct FitModel {
 // for f16. Weights and optimizer state lie on `device`. Of ranks it is what each of them does with
 // the last batch of its share, which takes most: with bytes those of this thread, if there are so
 // many.
-class TrainingStep {
+class ModelStep {
  public:
-  TrainingStep(const FitModel& model, Precision precision, Device device = Device::null);
+  ModelStep(const FitModel& model, Precision precision, Device device = Device::null);
 
   // Batch, labels and random key, as the programs' loaders make them.
   Metas inputs(int64_t batch) const;
@@ -92,7 +92,7 @@ Lanes predicted(const Program& program, const FitOptions& options);
 // is not planned again for another. The step must outlive it.
 class FitSearch {
  public:
-  explicit FitSearch(const TrainingStep& step, const FitOptions& options = {})
+  explicit FitSearch(const ModelStep& step, const FitOptions& options = {})
       : step_(step), options_(options) {}
 
   // The largest batch within `bytes` whose plan is the one without a budget, makes again what costs
@@ -111,7 +111,7 @@ class FitSearch {
   const PlannedProgram& without_budget(int64_t batch);
   const BudgetPlanner& planner_for(int64_t batch);
 
-  const TrainingStep& step_;
+  const ModelStep& step_;
   FitOptions options_;
   std::map<int64_t, Program> programs_;      // by batch
   std::map<int64_t, PlannedProgram> plans_;  // without a budget

@@ -37,7 +37,7 @@ std::vector<Tensor> draw_inputs(const RankCase& c, uint64_t seed, uint64_t numbe
   return {clone(drawn.x), clone(drawn.y), make_key(seed, number, Device::cpu)};
 }
 
-StepFunction function_of(const TrainingStep& step) {
+StepFunction function_of(const ModelStep& step) {
   return [&step](std::span<const Tensor> in) { return step(in); };
 }
 
@@ -57,7 +57,7 @@ uint64_t digest_of(const std::vector<float>& losses, int64_t ranks, int64_t step
 void measure_here(RankRow& row, int steps, uint64_t seed) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
   const AllocatorScope scope(pool);
-  TrainingStep function(row.c.model, row.c.precision, Device::cpu);
+  ModelStep function(row.c.model, row.c.precision, Device::cpu);
   optim::Accumulation& window = function.step().window();
   train::Runner runner(function_of(function), /*captured=*/true, {}, &window);
   pool->reset_peak();  // a model was made whole, and then shared out
@@ -89,7 +89,7 @@ FitModel shared_model(const std::string& name, int64_t accumulate) {
 
 RankRow compare_ranks(const RankCase& c, int steps, uint64_t seed) {
   RankRow row{.c = c};
-  const TrainingStep planned(c.model, c.precision);
+  const ModelStep planned(c.model, c.precision);
   Step step(function_of(planned));
   const Plan& plan = step.plan(planned.inputs(c.batch));
   row.planned_bytes = plan.total_bytes();

@@ -6,7 +6,7 @@
 #include "examples/tour/net.h"
 #include "examples/tour/tour.h"
 #include "memory/layout/exact_offsets.h"
-#include "memory/layout/timeline.h"
+#include "memory/layout/memory_timeline.h"
 #include "memory/step/passes.h"
 
 namespace plimsoll::tour {

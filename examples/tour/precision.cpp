@@ -6,7 +6,7 @@
 #include "autograd/autocast.h"
 #include "examples/tour/net.h"
 #include "examples/tour/tour.h"
-#include "memory/layout/timeline.h"
+#include "memory/layout/memory_timeline.h"
 #include "memory/step/passes.h"
 #include "ops/matmul/linear/linear.h"
 #include "ops/pointwise/arithmetic/arithmetic.h"

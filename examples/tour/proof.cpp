@@ -7,7 +7,7 @@
 #include "autograd/gradcheck.h"
 #include "examples/tour/net.h"
 #include "examples/tour/tour.h"
-#include "memory/layout/timeline.h"
+#include "memory/layout/memory_timeline.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/passes.h"
 #include "memory/step/step.h"

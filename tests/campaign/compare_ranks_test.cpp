@@ -120,7 +120,7 @@ TEST(PlannedRankPrograms, CompareMemorySaysWhatFitSays) {
         c.model.ranks = ranks;
         c.model.shard = shard;
         const RankRow row = compare_ranks(c, /*steps=*/1, /*seed=*/1);
-        const TrainingStep step(c.model, c.precision);
+        const ModelStep step(c.model, c.precision);
         const Fit fit =
             FitSearch(step, {.most = 4}).largest_batch(int64_t{1} << 40, Recomputing::none);
         EXPECT_EQ(fit.batch, 4);

@@ -20,7 +20,7 @@ FitModel small_gpt() {
   return {.name = "gpt", .gpt = {.vocabulary = 31, .context = 16, .layers = 2, .width = 32}};
 }
 
-StepFunction function_of(const TrainingStep& step) {
+StepFunction function_of(const ModelStep& step) {
   return [&step](std::span<const Tensor> in) { return step(in); };
 }
 
@@ -28,7 +28,7 @@ StepFunction function_of(const TrainingStep& step) {
 void expect_trains(const FitModel& model, Precision precision, int64_t batch, int64_t bytes) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider(), INT64_MAX - 1);
   const AllocatorScope scope(pool);
-  const TrainingStep function(model, precision, Device::cpu);
+  const ModelStep function(model, precision, Device::cpu);
   std::vector<Tensor> inputs;
   for (const Meta& meta : function.inputs(batch)) {
     const MemoryScope input(MemoryClass::input);
@@ -40,14 +40,14 @@ void expect_trains(const FitModel& model, Precision precision, int64_t batch, in
   EXPECT_LE(pool->stats().peak.bytes, bytes);
 }
 
-int64_t bytes_without_recompute(const TrainingStep& function, int64_t batch) {
+int64_t bytes_without_recompute(const ModelStep& function, int64_t batch) {
   Step step(function_of(function));
   const Plan& plan = step.plan(function.inputs(batch));
   return plan.total_bytes() + plan.result_bytes;
 }
 
 void expect_exact(const FitModel& model, Precision precision, int64_t bytes) {
-  const TrainingStep planned(model, precision);
+  const ModelStep planned(model, precision);
   int64_t before = 0;
   for (const Recomputing recomputing :
        {Recomputing::none, Recomputing::up_to_a_tenth, Recomputing::smallest}) {
@@ -87,14 +87,14 @@ TEST(Fit, WhatFitsTrainsAndOneMoreDoesNot) {
 TEST(Fit, TakesNoMemory) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
   const AllocatorScope scope(pool);
-  const TrainingStep step({.name = "lenet"}, Precision::f32);
+  const ModelStep step({.name = "lenet"}, Precision::f32);
   EXPECT_GT(FitSearch(step, kShort).largest_batch(int64_t{1} << 40, Recomputing::none).batch,
             100'000);
   EXPECT_EQ(pool->stats().allocations, 0);
 }
 
 TEST(Fit, SaysWhatOneExampleTakes) {
-  const TrainingStep step({.name = "lenet"}, Precision::f32);
+  const ModelStep step({.name = "lenet"}, Precision::f32);
   const Fit fit = FitSearch(step, kShort).largest_batch(1 << 20, Recomputing::smallest);
   EXPECT_EQ(fit.batch, 0);
   EXPECT_GT(fit.least_bytes, 3 * 4 * step.parameter_count());  // weights and Adam's two moments
@@ -102,7 +102,7 @@ TEST(Fit, SaysWhatOneExampleTakes) {
 
 // Within a tenth one example takes more than at the smallest, and to the byte what is said.
 TEST(Fit, SaysWhatOneExampleTakesWithinATenth) {
-  const TrainingStep step({.name = "resnet8"}, Precision::f32);
+  const ModelStep step({.name = "resnet8"}, Precision::f32);
   const auto fit = [&](int64_t bytes, Recomputing recomputing) {
     return FitSearch(step, kShort).largest_batch(bytes, recomputing);
   };
@@ -121,7 +121,7 @@ TEST(Fit, SaysWhatOneExampleTakesWithinATenth) {
 }
 
 TEST(Fit, StopsAtTheLargestItWasAskedFor) {
-  const TrainingStep step({.name = "lenet"}, Precision::f32);
+  const ModelStep step({.name = "lenet"}, Precision::f32);
   for (const int64_t most : {1, 2, 7}) {
     const FitOptions options{.search_seconds = 0.02, .most = most};
     EXPECT_EQ(FitSearch(step, options).largest_batch(int64_t{1} << 40, Recomputing::none).batch,
@@ -130,7 +130,7 @@ TEST(Fit, StopsAtTheLargestItWasAskedFor) {
 }
 
 TEST(Fit, TimesFollowTheDevice) {
-  const TrainingStep step(small_gpt(), Precision::f32);
+  const ModelStep step(small_gpt(), Precision::f32);
   const auto seconds = [&](const DeviceSpeed& speed) {
     return FitSearch(step, {.speed = speed}).largest_batch(8 << 20, Recomputing::none).seconds;
   };
@@ -175,7 +175,7 @@ Lanes lanes_of_gpt(int64_t ranks, double bytes_per_second) {
                        .accumulate = ranks};
   const Link link{.ranks = ranks, .bytes_per_second = bytes_per_second};
   const FitOptions options{.link = link, .search_seconds = 0.02, .most = 1};
-  const TrainingStep step(model, Precision::f32);
+  const ModelStep step(model, Precision::f32);
   return FitSearch(step, options).largest_batch(int64_t{1} << 30, Recomputing::none).lanes;
 }
 

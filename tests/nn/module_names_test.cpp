@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "autograd/gradients.h"
-#include "memory/layout/timeline.h"
+#include "memory/layout/memory_timeline.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/step.h"
 #include "nn/nn.h"

@@ -11,7 +11,7 @@
 
 #include <span>
 
-#include "memory/layout/timeline.h"
+#include "memory/layout/memory_timeline.h"
 #include "memory/pool/pooled_allocator.h"
 #include "train/json.h"
 

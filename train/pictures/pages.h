@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "memory/layout/timeline.h"
+#include "memory/layout/memory_timeline.h"
 #include "train/json.h"
 #include "train/predict/confusion.h"
 

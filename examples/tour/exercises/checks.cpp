@@ -8,7 +8,7 @@
 #include "autograd/gradcheck.h"
 #include "examples/tour/exercises/exercises.h"
 #include "examples/tour/net.h"
-#include "memory/layout/timeline.h"
+#include "memory/layout/memory_timeline.h"
 #include "memory/passes/early_update.h"
 #include "memory/recompute/certificate.h"
 #include "memory/recompute/costs.h"

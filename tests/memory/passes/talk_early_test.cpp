@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/ranks/planned_ranks.h"
-#include "memory/layout/timeline.h"
+#include "memory/layout/memory_timeline.h"
 #include "memory/passes/dead_code.h"
 #include "memory/passes/early_update.h"
 #include "memory/passes/gathers.h"

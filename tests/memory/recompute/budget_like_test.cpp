@@ -12,7 +12,7 @@ constexpr BudgetOptions kPlanning = Training::kPlanning;
 
 // Plans for one batch are where the search for another begins: one too short to find much alone.
 TEST(MemoryBudget, APlannerLikeAnotherFindsWhatThatFound) {
-  const TrainingStep step(FitModel{.name = "resnet8"}, Precision::f32);
+  const ModelStep step(FitModel{.name = "resnet8"}, Precision::f32);
   const auto program_for = [&](int64_t batch) {
     return capture([&](auto in) { return step(in); }, step.inputs(batch));
   };

@@ -1,6 +1,6 @@
 // Timelines of random programs: they add up to what the plan says, and what lies in the arena never
 // overlaps.
-#include "memory/layout/timeline.h"
+#include "memory/layout/memory_timeline.h"
 
 #include "memory/passes/dead_code.h"
 #include "memory/step/passes.h"

@@ -1,4 +1,4 @@
-#include "memory/layout/timeline.h"
+#include "memory/layout/memory_timeline.h"
 
 #include <algorithm>
 #include <unordered_map>
