@@ -17,8 +17,8 @@ void add_run_options(CommandLine& app, Options& options);
 // config of the run that --resume names, else they are the program's; a run without one is named.
 // Sets options.config to all of them. False when --print-config has printed that. Throws Exit;
 // UsageError for keys that are no options, for --resume without a run and for one that is not
-// there, for other --weights than those that a run which goes on began with, and for --export beside
-// --plan-only.
+// there, for other --weights than those that a run which goes on began with, and for --export
+// beside --plan-only.
 bool parse_command_line(CommandLine& app, int argc, char** argv, Options& options);
 
 // TrainOptions::noted: what may be edited in a run's config, or given anew, and changes its

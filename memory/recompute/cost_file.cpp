@@ -32,8 +32,7 @@ const std::string& machine() {
   static const std::string text = [] {
     std::error_code none;
     return cat("plimsoll costs 2,", processor(), ", ", cpu_level(), ", ",
-               name_of(bfloat16_products()), ", ",
-               fs::file_size(engine_file(), none), " ",
+               name_of(bfloat16_products()), ", ", fs::file_size(engine_file(), none), " ",
                fs::last_write_time(engine_file(), none).time_since_epoch().count());
   }();
   return text;
