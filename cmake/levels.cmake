@@ -33,7 +33,7 @@ function(plimsoll_levels)
     add_library(plimsoll.${level} SHARED ${sources})
     target_include_directories(plimsoll.${level} PRIVATE ${includes})
     target_link_libraries(plimsoll.${level} PRIVATE ${libraries})
-    # Whether the sources include what they use the first level shows, where it is built without.
+    # The first level shows whether sources include what they use, where it is built without.
     plimsoll_precompile(plimsoll.${level})
     set_target_properties(plimsoll.${level} PROPERTIES DISABLE_PRECOMPILE_HEADERS OFF)
     plimsoll_level(plimsoll.${level} ${level} lib/glibc-hwcaps/${level})

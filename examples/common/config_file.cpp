@@ -50,6 +50,10 @@ class Reader {
     for (; !rest_.empty(); end_line()) {
       skip_spaces();
       if (at_end()) continue;
+      if (rest_.front() == ';') {  // a comment of older kinds of config
+        skip_to_end();
+        continue;
+      }
       Setting setting{.name = name(), .values = {"true"}, .place = place()};
       if (take('=')) setting.values = take('[') ? array() : std::vector{value("#")};
       const auto before = std::ranges::find(settings, setting.name, &Setting::name);

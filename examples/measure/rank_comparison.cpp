@@ -113,13 +113,13 @@ void print_rank_head() {
 void print_rank_row(const RankRow& row) {
   const auto& [model, precision, batch] = row.c;
   const bool measured = !row.measured_bytes.empty();
-  std::string text = cell(row.planned_bytes, 9) +
-                     cell(measured ? std::ranges::max(row.measured_bytes) : 0, 9, measured) + " |";
+  std::string text = ' ' + cell(row.planned_bytes, 8) + ' ' +
+                     cell(measured ? std::ranges::max(row.measured_bytes) : 0, 8, measured) + " |";
   const auto bytes = [&](MemoryClass k) { return row.at_peak[static_cast<size_t>(k)]; };
   for (const MemoryClass k : {MemoryClass::parameter, MemoryClass::gathered, MemoryClass::gradient,
                               MemoryClass::optimizer, MemoryClass::activation})
-    text += cell(bytes(k), 8);
-  text += cell(bytes(MemoryClass::workspace) + bytes(MemoryClass::input), 8);
+    text += ' ' + cell(bytes(k), 7);
+  text += ' ' + cell(bytes(MemoryClass::workspace) + bytes(MemoryClass::input), 7);
   std::printf("%-8s %5lld %-4s %5lld %5lld%s | %s\n", model.name.c_str(),
               static_cast<long long>(batch), name_of(precision),
               static_cast<long long>(model.ranks), static_cast<long long>(model.shard),

@@ -232,20 +232,17 @@ size_t BudgetPlanner::Priced::cheapest_at(int64_t peak) const {
   return best;
 }
 
-// When a plan is placed, something is lost between buffers: where it is too much, a plan is searched
-// that takes so much less, which loses about as much.
+// When a plan is placed, something is lost between buffers, of a better one about as much: a plan
+// is searched that takes so much less, and where that does not fit, less by what was too much.
 void BudgetPlanner::Priced::search_within(int64_t room) const {
   int64_t size = room;
-  const auto excess = [&] {
-    const size_t best = cheapest_at(size);
-    return best == points.size() ? 0 : std::max<int64_t>(0, estimate(best).arena_bytes - room);
-  };
-  size -= excess();
-  for (int tries = 0; tries < kTries; ++tries) {
+  if (const size_t known = cheapest_at(room); known < points.size())
+    size -= std::max<int64_t>(0, estimate(known).arena_bytes - points[known].peak);
+  for (int tries = 1; tries <= kTries; ++tries) {
     improve_at(size);
-    const int64_t more = excess();
-    if (more == 0) return;
-    size -= (tries + 1) * more;
+    const size_t found = cheapest_at(size);
+    if (found == points.size() || estimate(found).arena_bytes <= room) return;
+    size -= tries * (estimate(found).arena_bytes - room);
   }
 }
 

@@ -200,7 +200,8 @@ class Work {
     for (Point& point : here) add(found_, std::move(point));
   }
 
-  // On all threads: what each finds does not depend on the others of its round.
+  // On all threads: what each finds does not depend on the others of its round, which is ended even
+  // where one is enough.
   void race(std::vector<Point> plans, int64_t peak, double enough) {
     const auto affordable =
         static_cast<size_t>(std::max<int64_t>(0, left_) / (kWorthRacing * whole_->turns()));

@@ -11,9 +11,9 @@
 // for more memory brought down first. Then it begins again on what was found: what runs again in a
 // plan has turns in the plan's own timeline, and gaps between them that no timeline before had. The
 // plans race, on all threads: after each round the worse ones are left, and the others have more of
-// the effort. It ends when that is spent, or when the certificate says that there is hardly anything
-// left to find. Effort is counted in ops that are looked at, in a simulation or to say what a gap
-// costs, not in seconds: equal problems give equal plans, on any number of threads.
+// the effort. It ends when that is spent, or when the certificate says that there is hardly
+// anything left to find. Effort is counted in ops that are looked at, in a simulation or to say
+// what a gap costs, not in seconds: equal problems give equal plans, on any number of threads.
 #pragma once
 
 #include "memory/recompute/frontier.h"

@@ -69,8 +69,9 @@ struct Timeline {
 
 // What the timeline's plan does: keeps what it keeps.
 Choices as_planned(const Timeline& timeline);
-// The choices less what they keep for a stop where nothing runs any more: where what it made is kept
-// instead, its operands were held for nobody, and what made these as well.
+// The choices less what they keep for a stop where nothing runs any more: where the result is kept
+// instead, its operands were held for nobody, and what these were made of as well. Where something
+// made again in between would have read them, the plan can cost more.
 Choices for_use(const Timeline& timeline, Choices choices);
 
 }  // namespace plimsoll::recompute
