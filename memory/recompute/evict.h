@@ -20,9 +20,10 @@ class Evictor {
   Candidate evaluate(Choices choices, const Bounds& bounds = {});
 
   // While the peak exceeds `target`: of what is alive at the peak without being touched there,
-  // evicts what costs least per byte. With `noise` > 0 the order is disturbed by factors up to
-  // exp(noise). False when nothing more can go or the steps are spent; the candidate is then as low
-  // as it came, or not possible.
+  // evicts what costs least per byte, alone or together with what is made of the same missing
+  // storage. With `noise` > 0 the order is disturbed by factors up to exp(noise). False when
+  // nothing more can go or the steps are spent; the candidate is then as low as it came, or not
+  // possible.
   bool reduce(Candidate& candidate, int64_t target, double noise, std::mt19937_64& random);
 
   // Keeps again what need not be evicted to stay at `target`, or evicts it less thoroughly, where

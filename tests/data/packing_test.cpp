@@ -3,6 +3,7 @@
 #include "data/text/packing.h"
 
 #include "autograd/gradients.h"
+#include "core/base/ignored_label.h"
 #include "nn/decoder/decoder.h"
 #include "nn/nn.h"
 #include "ops/ops.h"
