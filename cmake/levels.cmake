@@ -19,7 +19,8 @@ set(PLIMSOLL_LEVELS x86-64-v2 x86-64-v3 x86-64-v4)
 function(plimsoll_level target level directory)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME plimsoll
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${directory})
-  target_compile_options(${target} PRIVATE -march=${level})
+  # A processor without prefetchw takes it for an instruction that does nothing.
+  target_compile_options(${target} PRIVATE -march=${level} -mprfchw)
   target_link_options(${target} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,${level})
 endfunction()
 

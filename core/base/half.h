@@ -73,11 +73,15 @@ Float float_of_bfloat16(Word bits) {
   return std::bit_cast<Float>(bits << 16);
 }
 
+// The upper half is the bfloat16; NaN stays NaN, quiet.
+template <class Word, class Float>
+Word rounded_to_bfloat16(Float value) {
+  const Word word = std::bit_cast<Word>(value);
+  return value == value ? word + (((word >> 16) & 1u) + 0x7fffu) : word | 0x400000u;
+}
 template <class Word, class Float>
 Word bfloat16_of_float(Float value) {
-  const Word word = std::bit_cast<Word>(value);
-  const Word nan = (word >> 16) | 0x40u, rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
-  return (word & 0x7fffffffu) > 0x7f800000u ? nan : rounded;
+  return rounded_to_bfloat16<Word>(value) >> 16;
 }
 
 inline Half::Half(float value) : bits(static_cast<uint16_t>(half_of_float<uint32_t>(value))) {}

@@ -15,12 +15,19 @@ namespace plimsoll {
 
 // Asks for n elements, `ahead` elements behind p. They need not be there: past the end of an array
 // nothing happens.
-template <class T>
+template <int kToWrite = 0, class T>
 void prefetch(const T* p, int64_t ahead, int64_t n) {
   const auto first = reinterpret_cast<uintptr_t>(p) + static_cast<uintptr_t>(ahead) * sizeof(T);
   const auto bytes = static_cast<uintptr_t>(n) * sizeof(T);
   for (uintptr_t at = 0; at < bytes; at += 64)
-    __builtin_prefetch(reinterpret_cast<const void*>(first + at));
+    __builtin_prefetch(reinterpret_cast<const void*>(first + at), kToWrite);
+}
+
+// The same for elements that will be written: a store reads its line first, and lines that do not
+// follow each other are not read ahead.
+template <class T>
+void prefetch_to_write(T* p, int64_t ahead, int64_t n) {
+  prefetch<1>(p, ahead, n);
 }
 
 // Asks for the row of n elements behind the one that begins at p, or for as much of it as can wait:

@@ -10,6 +10,7 @@
 #include "core/cpu/gemm/gemm.h"
 #include "core/cpu/gemm/tile_unit.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/prefetch.h"
 
 namespace plimsoll {
 
@@ -96,15 +97,20 @@ template <class T>
 void pack_strips(const MatrixRef<T>& b, int64_t column, int64_t columns, int64_t term,
                  int64_t terms, uint32_t* strips, int64_t strip);
 
-// A row of results: to[j] = sums[j] + add[j], or sums[j] where `add` is nullptr.
+// A row of results: to[j] = sums[j] + add[j], or sums[j] where `add` is nullptr. What lies behind it
+// is often written next.
 template <class T, class C>
 void store_sums(const float* sums, int64_t n, const T* add, C* to) {
   using V = Vector<float>;
-  int64_t j = 0;
-  for (; j + kLanes<float> <= n; j += kLanes<float>) {
+  constexpr int64_t lanes = kLanes<float>;
+  const auto at = [=](int64_t j) {
     const V sum = load<V>(sums + j);
-    store_as(to + j, add ? sum + load_as<V>(add + j) : sum);
-  }
+    return add ? sum + load_as<V>(add + j) : sum;
+  };
+  prefetch_to_write(to, n, n);
+  int64_t j = 0;
+  for (; j + 2 * lanes <= n; j += 2 * lanes) store_two(to + j, at(j), at(j + lanes));
+  if (j + lanes <= n) store_as(to + j, at(j)), j += lanes;
   for (; j < n; ++j) to[j] = narrow<C>(add ? sums[j] + static_cast<float>(add[j]) : sums[j]);
 }
 

@@ -77,28 +77,33 @@ void combine(std::span<std::byte> scratch, const Rows& r) {
   });
 }
 
-// (x - mean - tail) / sqrt(variance + eps) of W vectors of channels, from c.
-template <class V, int W>
+// (x - mean - tail) / sqrt(variance + eps) of W vectors of channels, from c, as load_columns<T>()
+// has them. What the mean in f32 leaves, the tail, is nothing beside x of 16 bits.
+template <class T, class V, int W>
 struct Normal {
   V mean[W], tail[W], inverse[W];
   template <class S>
   Normal(const S* of_mean, const S* of_tail, const S* of_inverse, int64_t c) {
-    for (int w = 0; w < W; ++w) {
-      mean[w] = load_column<V>(of_mean + c, w), tail[w] = load_column<V>(of_tail + c, w);
-      inverse[w] = load_column<V>(of_inverse + c, w);
-    }
+    load_columns<T>(of_mean + c, mean);
+    load_columns<T>(of_tail + c, tail);
+    load_columns<T>(of_inverse + c, inverse);
   }
-  V of(V x, int w) const { return (x - mean[w] - tail[w]) * inverse[w]; }
+  V of(V x, int w) const {
+    if constexpr (is_16_bit<T>)
+      return (x - mean[w]) * inverse[w];
+    else
+      return (x - mean[w] - tail[w]) * inverse[w];
+  }
 };
 
 // gamma normal + beta of the same channels.
-template <class V, int W>
+template <class T, class V, int W>
 struct Affine {
   V scale[W], shift[W];
   template <class S>
   Affine(const S* gamma, const S* beta, int64_t c) {
-    for (int w = 0; w < W; ++w)
-      scale[w] = load_column<V>(gamma + c, w), shift[w] = load_column<V>(beta + c, w);
+    load_columns<T>(gamma + c, scale);
+    load_columns<T>(beta + c, shift);
   }
   V of(V normal, int w) const { return normal * scale[w] + shift[w]; }
 };
@@ -128,30 +133,36 @@ void forward_typed(const Call& call, double eps) {
   }
   parallel_for(r.rows, chunk_rows(r), [=](int64_t begin, int64_t end) {
     by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
-      const Normal<V, W> normal(mean, tail, inverse_std, c);
-      const Affine<V, W> affine(gamma, beta, c);
-      for (int64_t i = begin; i < end; ++i)
+      const Normal<T, V, W> normal(mean, tail, inverse_std, c);
+      const Affine<T, V, W> affine(gamma, beta, c);
+      V v[W];
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i * channels + c;
+        prefetch(x + at, kRowsAhead * channels, W * kLanesOf<V>);
+        prefetch_to_write(y + at, kRowsAhead * channels, W * kLanesOf<V>);
+        load_columns<T>(x + at, v);
 #pragma GCC unroll 4
         for (int w = 0; w < W; ++w) {
-          const int64_t at = i * channels + c;
-          V v = affine.of(normal.of(load_column<V>(x + at, w), w), w);
-          if constexpr (relu) v = v <= 0 ? V{} : v;
-          store_column<V>(y + at, w, v);
+          v[w] = affine.of(normal.of(v[w], w), w);
+          if constexpr (relu) v[w] = v[w] <= 0 ? V{} : v[w];
         }
+        store_columns<T>(y + at, v);
+      }
     });
   });
 }
 
-// f32 beside V, a vector of f64 or one: what a sum in f64 is taken of.
+// S beside V, a vector of numbers that sums are taken in, or one: what is summed.
 template <class S, class V>
-using Beside = std::conditional_t<std::is_same_v<V, double>, S, Alongside<S, V>>;
+using Beside = typename std::conditional_t<std::is_arithmetic_v<V>, std::type_identity<S>,
+                                           AlongsideOf<S, V>>::type;
 
 template <class V, class F>
-V in_f64(F from) {
+V widened(F from) {
   if constexpr (std::is_same_v<V, F>)
     return from;
-  else if constexpr (std::is_same_v<V, double>)
-    return static_cast<double>(from);
+  else if constexpr (std::is_arithmetic_v<V>)
+    return static_cast<V>(from);
   else
     return widen_lanes<V>(from);
 }
@@ -172,29 +183,29 @@ void backward_typed(const Call& call) {
   S *dgamma = call.out[1].as<S>(), *dbeta = call.out[2].as<S>();
   parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
     const Partial part(workspace, r, begin);
-    by_columns<double>(channels, [&]<class V, int W>(int64_t c) {
+    by_columns<ChunkSum<T>>(channels, [&]<class V, int W>(int64_t c) {
       using F = Beside<S, V>;
-      const Normal<F, W> normal(mean, tail, inv, c);
-      const Affine<F, W> affine(gamma, beta, c);
+      const Normal<T, F, W> normal(mean, tail, inv, c);
+      const Affine<T, F, W> affine(gamma, beta, c);
       V sum[W] = {}, weighted[W] = {};
+      F v[W], d[W];
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * channels + c;
         prefetch(dy + at, kRowsAhead * channels, W * kLanesOf<V>);
         prefetch(x + at, kRowsAhead * channels, W * kLanesOf<V>);
+        load_columns<T>(x + at, v);
+        load_columns<T>(dy + at, d);
 #pragma GCC unroll 4
         for (int w = 0; w < W; ++w) {
-          const F n = normal.of(load_as<F>(x + at + w * kLanesOf<V>), w);
-          F d = load_as<F>(dy + at + w * kLanesOf<V>);
-          if constexpr (relu) d = affine.of(n, w) > kRoundsToZero<T, S> ? d : F{};
-          const V g = in_f64<V>(d);
+          const F n = normal.of(v[w], w);
+          if constexpr (relu) d[w] = zero_unless(affine.of(n, w) > kRoundsToZero<T, S>, d[w]);
+          const V g = widened<V>(d[w]);
           sum[w] += g;
-          weighted[w] += g * in_f64<V>(n);
+          weighted[w] += g * widened<V>(n);
         }
       }
-      for (int w = 0; w < W; ++w) {
-        store_column(part.first + c, w, sum[w]);
-        store_column(part.second + c, w, weighted[w]);
-      }
+      store_columns<T>(part.first + c, sum);
+      store_columns<T>(part.second + c, weighted);
     });
   });
   parallel_for(channels, 64, [&](int64_t begin, int64_t end) {
@@ -217,22 +228,27 @@ void backward_typed(const Call& call) {
   const S share = S(1) / static_cast<S>(r.rows);
   parallel_for(r.rows, chunk_rows(r), [=](int64_t begin, int64_t end) {
     by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
-      const Normal<V, W> normal(mean, tail, inv, c);
-      const Affine<V, W> affine(gamma, beta, c);
-      V scale[W], sum[W], weighted[W];
-      for (int w = 0; w < W; ++w) {
-        scale[w] = affine.scale[w] * normal.inverse[w];
-        sum[w] = load_column<V>(dbeta + c, w), weighted[w] = load_column<V>(dgamma + c, w);
-      }
-      for (int64_t i = begin; i < end; ++i)
+      const Normal<T, V, W> normal(mean, tail, inv, c);
+      const Affine<T, V, W> affine(gamma, beta, c);
+      V scale[W], sum[W], weighted[W], v[W], g[W];
+      for (int w = 0; w < W; ++w) scale[w] = affine.scale[w] * normal.inverse[w];
+      load_columns<T>(dbeta + c, sum);
+      load_columns<T>(dgamma + c, weighted);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i * channels + c;
+        prefetch(dy + at, kRowsAhead * channels, W * kLanesOf<V>);
+        prefetch(x + at, kRowsAhead * channels, W * kLanesOf<V>);
+        prefetch_to_write(dx + at, kRowsAhead * channels, W * kLanesOf<V>);
+        load_columns<T>(x + at, v);
+        load_columns<T>(dy + at, g);
 #pragma GCC unroll 4
         for (int w = 0; w < W; ++w) {
-          const int64_t at = i * channels + c;
-          const V n = normal.of(load_column<V>(x + at, w), w);
-          V g = load_column<V>(dy + at, w);
-          if constexpr (relu) g = affine.of(n, w) > kRoundsToZero<T, S> ? g : V{};
-          store_column<V>(dx + at, w, scale[w] * (g - share * (sum[w] + n * weighted[w])));
+          const V n = normal.of(v[w], w);
+          if constexpr (relu) g[w] = zero_unless(affine.of(n, w) > kRoundsToZero<T, S>, g[w]);
+          g[w] = scale[w] * (g[w] - share * (sum[w] + n * weighted[w]));
         }
+        store_columns<T>(dx + at, g);
+      }
     });
   });
 }

@@ -18,26 +18,45 @@ inline void check_gain_types(const char* op, std::span<const Meta> in) {
 
 constexpr int64_t kRowsAhead = 16;  // whose lines are asked for before they are read
 
+// What sums over a chunk of rows are taken in: of 16 bits f32 keeps far more than there is to lose.
+template <class T>
+using ChunkSum = std::conditional_t<is_16_bit<T>, float, double>;
+
 // Mean of each channel over some rows of x [rows, channels], and the sum of squared deviations from
 // it.
 template <class T>
 void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, double* m2) {
-  by_columns<double>(channels, [=]<class V, int W>(int64_t c) {
-    V m[W] = {}, squares[W] = {};
+  using S = ChunkSum<T>;
+  by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
+    V m[W] = {}, rest[W] = {}, squares[W] = {}, v[W];
     for (int64_t i = 0; i < rows; ++i) {
       const T* const from = x + i * channels + c;
       prefetch(from, kRowsAhead * channels, W * kLanesOf<V>);
+      load_columns<T>(from, v);
 #pragma GCC unroll 4
-      for (int w = 0; w < W; ++w) m[w] += load_column<V>(from, w);
+      for (int w = 0; w < W; ++w) m[w] += v[w];
     }
-    for (int w = 0; w < W; ++w) store_column(mean + c, w, m[w] /= static_cast<double>(rows));
-    for (int64_t i = 0; i < rows; ++i)
+    const auto n = static_cast<S>(rows);
+    for (int w = 0; w < W; ++w) m[w] /= n;
+    for (int64_t i = 0; i < rows; ++i) {
+      load_columns<T>(x + i * channels + c, v);
 #pragma GCC unroll 4
       for (int w = 0; w < W; ++w) {
-        const V d = load_column<V>(x + i * channels + c, w) - m[w];
+        const V d = v[w] - m[w];
+        if constexpr (is_16_bit<T>) rest[w] += d;
         squares[w] += d * d;
       }
-    for (int w = 0; w < W; ++w) store_column(m2 + c, w, squares[w]);
+    }
+    // What rounding in f32 took from the mean: Chan, Golub and LeVeque, "Algorithms for computing
+    // the sample variance", 1983, equation 1.7.
+    for (int w = 0; w < W; ++w)
+      if constexpr (is_16_bit<T>) {
+        const V of_each = rest[w] / n, m2_of_mean = squares[w] - rest[w] * of_each;
+        m[w] += of_each;
+        squares[w] = m2_of_mean < 0 ? V{} : m2_of_mean;
+      }
+    store_columns<T>(mean + c, m);
+    store_columns<T>(m2 + c, squares);
   });
 }
 

@@ -35,16 +35,20 @@ void expect_loads() {
 template <class T>
 void expect_stores() {
   using V = Vector<float>;
-  T together[kLanesOf<V>], one;
-  uint32_t words[kLanesOf<V>];
-  for (uint64_t first = 0; first < (uint64_t{1} << 32); first += 4093 * kLanesOf<V>) {
-    for (int64_t lane = 0; lane < kLanesOf<V>; ++lane)
-      words[lane] = static_cast<uint32_t>(first + 4093 * static_cast<uint64_t>(lane));
-    store_as(together, load<V>(words));
-    for (int64_t lane = 0; lane < kLanesOf<V>; ++lane) {
-      store_as(&one, std::bit_cast<float>(words[lane]));
-      ASSERT_EQ(together[lane].bits, one.bits) << words[lane];
+  constexpr int64_t lanes = kLanesOf<V>;
+  T two[2 * lanes], together[lanes], one;
+  uint32_t words[2 * lanes];
+  for (uint64_t first = 0; first < (uint64_t{1} << 32); first += 4093 * 2 * lanes) {
+    for (int64_t i = 0; i < 2 * lanes; ++i)
+      words[i] = static_cast<uint32_t>(first + 4093 * static_cast<uint64_t>(i));
+    store_two(two, load<V>(words), load<V>(words + lanes));
+    store_as(together, load<V>(words + lanes));
+    for (int64_t i = 0; i < 2 * lanes; ++i) {
+      store_as(&one, std::bit_cast<float>(words[i]));
+      ASSERT_EQ(two[i].bits, one.bits) << words[i];
     }
+    for (int64_t i = 0; i < lanes; ++i)
+      ASSERT_EQ(together[i].bits, two[i + lanes].bits) << words[i + lanes];
   }
 }
 
