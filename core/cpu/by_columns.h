@@ -14,7 +14,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/cpu/vector.h"
+#include "core/cpu/shuffle.h"
 
 namespace plimsoll {
 
@@ -28,16 +28,16 @@ void store_column(T* p, int w, V v) {
 }
 
 // Where a kernel does the same to each column, it need not know which lane holds which: parameters
-// and sums only must lie as the data of type T does, and these two see to it. In bfloat16, two
-// columns are a word, whose halves become numbers without being moved to other lanes: the even
-// columns are one vector, the odd ones the next.
+// and sums only must lie as the data of type T does, and these see to it. In bfloat16, two columns
+// are a word, whose halves become numbers without being moved to other lanes: the even columns are
+// one vector, the odd ones the next.
 //
 //   V sum[W] = {}, v[W];
 //   for (int64_t row = 0; row < rows; ++row) {
 //     load_columns<T>(x + row * columns + c, v);
 //     for (int w = 0; w < W; ++w) sum[w] += v[w];
 //   }
-//   store_columns<T>(sums + c, sum);
+//   add_columns<T>(sums + c, sum);
 template <class T, class V, int W>
 constexpr bool kEvenAndOdd = (std::is_same_v<T, BFloat16> && std::is_same_v<V, Vector<float>> &&
                               W % 2 == 0);
@@ -62,27 +62,32 @@ void load_columns(const P* p, V (&v)[W]) {
     for (int w = 0; w < W; ++w) v[w] = load_column<V>(p, w);
   }
 }
-template <class T, class V, int W, class P>
-void store_columns(P* p, const V (&v)[W]) {
-  using C = typename ScalarOf<V>::type;
-  constexpr int64_t lanes = kLanesOf<V>;
-  constexpr bool pairs = kEvenAndOdd<T, V, W>;
-  if constexpr (pairs && std::is_same_v<P, BFloat16>) {
+template <class T, class V, int W>
+void store_columns(T* p, const V (&v)[W]) {
+  if constexpr (kEvenAndOdd<T, V, W>) {
     using Words = Vector<uint32_t>;
-    for (int w = 0; w < W; w += 2, p += 2 * lanes)
+    for (int w = 0; w < W; w += 2, p += 2 * kLanesOf<V>)
       store(p, (rounded_to_bfloat16<Words>(v[w]) >> 16) |
                    (rounded_to_bfloat16<Words>(v[w + 1]) & 0xffff0000u));
-  } else if constexpr (pairs || sizeof(P) > sizeof(C)) {
-    std::array<C, W * lanes> numbers;
-    std::memcpy(numbers.data(), v, sizeof v);
-    for (int64_t w = 0; w < W; ++w)
-      for (int64_t i = 0; i < lanes; ++i)
-        p[pairs ? (w / 2 * lanes + i) * 2 + w % 2 : w * lanes + i] =
-            static_cast<P>(numbers[static_cast<size_t>(w * lanes + i)]);
   } else {
 #pragma GCC unroll 4
     for (int w = 0; w < W; ++w) store_column(p, w, v[w]);
   }
+}
+template <class T, class V, int W>
+void add_columns(double* p, const V (&v)[W]) {
+  constexpr int64_t lanes = kLanesOf<V>;
+  std::array<typename ScalarOf<V>::type, W * lanes> in_order;
+  if constexpr (kEvenAndOdd<T, V, W>) {
+    for (int w = 0; w < W; w += 2) {
+      store(in_order.data() + w * lanes, by_turns<0>(v[w], v[w + 1]));
+      store(in_order.data() + (w + 1) * lanes, by_turns<1>(v[w], v[w + 1]));
+    }
+  } else {
+    std::memcpy(in_order.data(), v, sizeof v);
+  }
+#pragma omp simd
+  for (size_t i = 0; i < in_order.size(); ++i) p[i] += static_cast<double>(in_order[i]);
 }
 
 // f is called with V = Vector<T> and W = 4, 2 or 1, and with V = T and W = 4 or 1 for what is left.

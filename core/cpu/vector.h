@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
 #include "core/base/half.h"
 
@@ -172,31 +171,6 @@ void store_as(T* p, V v) {
     store(p, __builtin_convertvector(bits, Alongside<uint16_t, V>));
   } else {
     store(p, __builtin_convertvector(v, Alongside<T, V>));
-  }
-}
-
-// Every second element of x and then of y, from the first (0) or the second (1) on.
-template <int first, class V, int... i>
-V every_second(V x, V y, std::integer_sequence<int, i...>) {
-  return __builtin_shufflevector(x, y, (2 * i + first)...);
-}
-template <int first, class V>
-V every_second(V x, V y) {
-  return every_second<first>(x, y, std::make_integer_sequence<int, kLanesOf<V>>());
-}
-
-// Two vectors that are neighbours in memory. The upper halves of both are one vector of bfloat16,
-// for which it takes half as many instructions as for one at a time.
-template <class T, class V>
-void store_two(T* p, V first, V second) {
-  if constexpr (std::is_same_v<T, BFloat16> && std::is_same_v<V, Vector<float>>) {
-    const auto halves = [](V v) {
-      return std::bit_cast<Vector<uint16_t>>(rounded_to_bfloat16<Vector<uint32_t>>(v));
-    };
-    store(p, every_second<1>(halves(first), halves(second)));
-  } else {
-    store_as(p, first);
-    store_as(p + kLanesOf<V>, second);
   }
 }
 

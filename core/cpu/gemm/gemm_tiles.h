@@ -11,6 +11,7 @@
 #include "core/cpu/gemm/tile_unit.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/prefetch.h"
+#include "core/cpu/shuffle.h"
 
 namespace plimsoll {
 

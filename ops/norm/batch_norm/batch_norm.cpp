@@ -78,7 +78,7 @@ void combine(std::span<std::byte> scratch, const Rows& r) {
 }
 
 // (x - mean - tail) / sqrt(variance + eps) of W vectors of channels, from c, as load_columns<T>()
-// has them. What the mean in f32 leaves, the tail, is nothing beside x of 16 bits.
+// has them.
 template <class T, class V, int W>
 struct Normal {
   V mean[W], tail[W], inverse[W];
@@ -88,12 +88,7 @@ struct Normal {
     load_columns<T>(of_tail + c, tail);
     load_columns<T>(of_inverse + c, inverse);
   }
-  V of(V x, int w) const {
-    if constexpr (is_16_bit<T>)
-      return (x - mean[w]) * inverse[w];
-    else
-      return (x - mean[w] - tail[w]) * inverse[w];
-  }
+  V of(V x, int w) const { return (x - mean[w] - tail[w]) * inverse[w]; }
 };
 
 // gamma normal + beta of the same channels.
@@ -183,29 +178,32 @@ void backward_typed(const Call& call) {
   S *dgamma = call.out[1].as<S>(), *dbeta = call.out[2].as<S>();
   parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
     const Partial part(workspace, r, begin);
-    by_columns<ChunkSum<T>>(channels, [&]<class V, int W>(int64_t c) {
+    std::fill_n(part.first, 2 * channels, 0.0);
+    by_columns<RunSum<T>>(channels, [&]<class V, int W>(int64_t c) {
       using F = Beside<S, V>;
       const Normal<T, F, W> normal(mean, tail, inv, c);
       const Affine<T, F, W> affine(gamma, beta, c);
-      V sum[W] = {}, weighted[W] = {};
-      F v[W], d[W];
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t at = i * channels + c;
-        prefetch(dy + at, kRowsAhead * channels, W * kLanesOf<V>);
-        prefetch(x + at, kRowsAhead * channels, W * kLanesOf<V>);
-        load_columns<T>(x + at, v);
-        load_columns<T>(dy + at, d);
+      for (int64_t first = begin; first < end; first += kRunRows<T>) {
+        V sum[W] = {}, weighted[W] = {};
+        F v[W], d[W];
+        for (int64_t i = first; i < std::min(end, first + kRunRows<T>); ++i) {
+          const int64_t at = i * channels + c;
+          prefetch(dy + at, kRowsAhead * channels, W * kLanesOf<V>);
+          prefetch(x + at, kRowsAhead * channels, W * kLanesOf<V>);
+          load_columns<T>(x + at, v);
+          load_columns<T>(dy + at, d);
 #pragma GCC unroll 4
-        for (int w = 0; w < W; ++w) {
-          const F n = normal.of(v[w], w);
-          if constexpr (relu) d[w] = zero_unless(affine.of(n, w) > kRoundsToZero<T, S>, d[w]);
-          const V g = widened<V>(d[w]);
-          sum[w] += g;
-          weighted[w] += g * widened<V>(n);
+          for (int w = 0; w < W; ++w) {
+            const F n = normal.of(v[w], w);
+            if constexpr (relu) d[w] = zero_unless(affine.of(n, w) > kRoundsToZero<T, S>, d[w]);
+            const V g = widened<V>(d[w]);
+            sum[w] += g;
+            weighted[w] += g * widened<V>(n);
+          }
         }
+        add_columns<T>(part.first + c, sum);
+        add_columns<T>(part.second + c, weighted);
       }
-      store_columns<T>(part.first + c, sum);
-      store_columns<T>(part.second + c, weighted);
     });
   });
   parallel_for(channels, 64, [&](int64_t begin, int64_t end) {

@@ -19,8 +19,9 @@ struct BatchNormResult {
 };
 
 // Statistics are taken in chunks of rows, by deviations from each chunk's own mean, in f64 (of 16
-// bits in f32), and combined in f64 by Chan's formula: a large common offset costs no accuracy. A
-// single position is its own mean and gives y = beta (PyTorch refuses it).
+// bits 128 rows at a time in f32, where deviations above 1e18 overflow), and combined in f64 by
+// Chan's formula: a large common offset costs no accuracy. A single position is its own mean and
+// gives y = beta (PyTorch refuses it).
 BatchNormResult batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                            double eps = 1e-5);
 

@@ -1,6 +1,10 @@
 // What the CPU's kernels of normalisations share.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
 #include "core/cpu/by_columns.h"
 #include "core/cpu/parallel.h"
 #include "core/cpu/prefetch.h"
@@ -18,47 +22,13 @@ inline void check_gain_types(const char* op, std::span<const Meta> in) {
 
 constexpr int64_t kRowsAhead = 16;  // whose lines are asked for before they are read
 
-// What sums over a chunk of rows are taken in: of 16 bits f32 keeps far more than there is to lose.
+// What sums down the rows are taken in, and of how many rows before they are added to others in f64:
+// so few numbers of 16 bits that f32 loses next to nothing. Squares must not leave its range:
+// numbers of bf16 that differ by more than 1e18 do.
 template <class T>
-using ChunkSum = std::conditional_t<is_16_bit<T>, float, double>;
-
-// Mean of each channel over some rows of x [rows, channels], and the sum of squared deviations from
-// it.
+using RunSum = std::conditional_t<is_16_bit<T>, float, double>;
 template <class T>
-void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, double* m2) {
-  using S = ChunkSum<T>;
-  by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
-    V m[W] = {}, rest[W] = {}, squares[W] = {}, v[W];
-    for (int64_t i = 0; i < rows; ++i) {
-      const T* const from = x + i * channels + c;
-      prefetch(from, kRowsAhead * channels, W * kLanesOf<V>);
-      load_columns<T>(from, v);
-#pragma GCC unroll 4
-      for (int w = 0; w < W; ++w) m[w] += v[w];
-    }
-    const auto n = static_cast<S>(rows);
-    for (int w = 0; w < W; ++w) m[w] /= n;
-    for (int64_t i = 0; i < rows; ++i) {
-      load_columns<T>(x + i * channels + c, v);
-#pragma GCC unroll 4
-      for (int w = 0; w < W; ++w) {
-        const V d = v[w] - m[w];
-        if constexpr (is_16_bit<T>) rest[w] += d;
-        squares[w] += d * d;
-      }
-    }
-    // What rounding in f32 took from the mean: Chan, Golub and LeVeque, "Algorithms for computing
-    // the sample variance", 1983, equation 1.7.
-    for (int w = 0; w < W; ++w)
-      if constexpr (is_16_bit<T>) {
-        const V of_each = rest[w] / n, m2_of_mean = squares[w] - rest[w] * of_each;
-        m[w] += of_each;
-        squares[w] = m2_of_mean < 0 ? V{} : m2_of_mean;
-      }
-    store_columns<T>(mean + c, m);
-    store_columns<T>(m2 + c, squares);
-  });
-}
+constexpr int64_t kRunRows = is_16_bit<T> ? 128 : 1 << 30;
 
 // Mean and squared deviations of more and more groups: Chan, Golub and LeVeque, "Updating formulae
 // and a pairwise algorithm for computing sample variances", 1979.
@@ -76,6 +46,60 @@ struct Moments {
     n += k;
   }
 };
+
+// Mean of each channel over some rows of x [rows, channels], and the sum of squared deviations from
+// it.
+template <class T>
+void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, double* m2) {
+  std::fill_n(mean, channels, 0.0);
+  std::fill_n(m2, channels, 0.0);
+  by_columns<RunSum<T>>(channels, [=]<class V, int W>(int64_t c) {
+    constexpr int64_t columns = W * kLanesOf<V>;
+    for (int64_t first = 0; first < rows; first += kRunRows<T>) {
+      const int64_t last = std::min(rows, first + kRunRows<T>);
+      const auto n = static_cast<RunSum<T>>(last - first);
+      V m[W] = {}, squares[W] = {}, rest[W] = {}, v[W];
+      for (int64_t i = first; i < last; ++i) {
+        const T* const from = x + i * channels + c;
+        prefetch(from, kRowsAhead * channels, columns);
+        load_columns<T>(from, v);
+#pragma GCC unroll 4
+        for (int w = 0; w < W; ++w) m[w] += v[w];
+      }
+      for (int w = 0; w < W; ++w) m[w] /= n;
+      for (int64_t i = first; i < last; ++i) {
+        load_columns<T>(x + i * channels + c, v);
+#pragma GCC unroll 4
+        for (int w = 0; w < W; ++w) {
+          const V d = v[w] - m[w];
+          if constexpr (is_16_bit<T>) rest[w] += d;
+          squares[w] += d * d;
+        }
+      }
+      std::array<double, columns> run_mean{}, run_m2{};
+      add_columns<T>(run_mean.data(), m);
+      // What rounding in f32 took from the mean: Chan, Golub and LeVeque, "Algorithms for computing
+      // the sample variance", 1983, equation 1.7.
+      if constexpr (is_16_bit<T>) {
+        for (int w = 0; w < W; ++w) {
+          const V all = rest[w];
+          rest[w] /= n;
+          const V about_mean = squares[w] - all * rest[w];
+          squares[w] = about_mean < 0 ? V{} : about_mean;
+        }
+        add_columns<T>(run_mean.data(), rest);
+      }
+      add_columns<T>(run_m2.data(), squares);
+#pragma omp simd
+      for (int64_t i = 0; i < columns; ++i) {
+        Moments<> all{static_cast<double>(first), mean[c + i], m2[c + i]};
+        all.add(static_cast<double>(n), run_mean[i], run_m2[i]);
+        mean[c + i] = all.mean;
+        m2[c + i] = all.m2;
+      }
+    }
+  });
+}
 
 // Rows per partial sum of the gradients of gamma and beta: at most 64 partial sums, however many
 // rows.

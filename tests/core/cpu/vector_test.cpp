@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/cpu/shuffle.h"
 
 namespace plimsoll {
 namespace {
@@ -73,6 +74,17 @@ TEST(LoadAs, F64TakesAndGivesF32) {
     EXPECT_EQ(wide[i], static_cast<double>(before[i]));
     EXPECT_EQ(after[i], static_cast<float>(static_cast<double>(before[i]) * 1.1));
   }
+}
+
+TEST(ZeroUnless, ChoosesNumbersAndVectors) {
+  const float nan = std::bit_cast<float>(0x7fc00001u);
+  EXPECT_EQ(zero_unless(true, -2.5f), -2.5f);
+  EXPECT_EQ(std::bit_cast<uint32_t>(zero_unless(false, nan)), 0u);
+  EXPECT_EQ(std::bit_cast<uint64_t>(zero_unless(false, -1.0)), 0u);
+  Vector<float> v;
+  for (int64_t i = 0; i < kLanes<float>; ++i) v[i] = static_cast<float>(i) - 2;
+  const Vector<float> positive = zero_unless(v > 0, v);
+  for (int64_t i = 0; i < kLanes<float>; ++i) EXPECT_EQ(positive[i], i > 2 ? v[i] : 0);
 }
 
 }  // namespace
