@@ -37,7 +37,7 @@ void store_column(T* p, int w, V v) {
 //     load_columns<T>(x + row * columns + c, v);
 //     for (int w = 0; w < W; ++w) sum[w] += v[w];
 //   }
-//   add_columns<T>(sums + c, sum);
+//   store_columns<T>(sums + c, sum);                // or add_columns, to sums in f64
 template <class T, class V, int W>
 constexpr bool kEvenAndOdd = (std::is_same_v<T, BFloat16> && std::is_same_v<V, Vector<float>> &&
                               W % 2 == 0);
@@ -62,13 +62,25 @@ void load_columns(const P* p, V (&v)[W]) {
     for (int w = 0; w < W; ++w) v[w] = load_column<V>(p, w);
   }
 }
-template <class T, class V, int W>
-void store_columns(T* p, const V (&v)[W]) {
-  if constexpr (kEvenAndOdd<T, V, W>) {
+template <class T, class V, int W, class P>
+void store_columns(P* p, const V (&v)[W]) {
+  using C = typename ScalarOf<V>::type;
+  constexpr int64_t lanes = kLanesOf<V>;
+  if constexpr (kEvenAndOdd<T, V, W> && std::is_same_v<P, BFloat16>) {
     using Words = Vector<uint32_t>;
-    for (int w = 0; w < W; w += 2, p += 2 * kLanesOf<V>)
+    for (int w = 0; w < W; w += 2, p += 2 * lanes)
       store(p, (rounded_to_bfloat16<Words>(v[w]) >> 16) |
                    (rounded_to_bfloat16<Words>(v[w + 1]) & 0xffff0000u));
+  } else if constexpr (kEvenAndOdd<T, V, W> || sizeof(P) > sizeof(C)) {
+    std::array<C, W * lanes> in_order;
+    std::memcpy(in_order.data(), v, sizeof v);
+    if constexpr (kEvenAndOdd<T, V, W>)
+      for (int w = 0; w < W; w += 2) {
+        store(in_order.data() + w * lanes, by_turns<0>(v[w], v[w + 1]));
+        store(in_order.data() + (w + 1) * lanes, by_turns<1>(v[w], v[w + 1]));
+      }
+#pragma omp simd
+    for (size_t i = 0; i < in_order.size(); ++i) p[i] = static_cast<P>(in_order[i]);
   } else {
 #pragma GCC unroll 4
     for (int w = 0; w < W; ++w) store_column(p, w, v[w]);
@@ -76,18 +88,10 @@ void store_columns(T* p, const V (&v)[W]) {
 }
 template <class T, class V, int W>
 void add_columns(double* p, const V (&v)[W]) {
-  constexpr int64_t lanes = kLanesOf<V>;
-  std::array<typename ScalarOf<V>::type, W * lanes> in_order;
-  if constexpr (kEvenAndOdd<T, V, W>) {
-    for (int w = 0; w < W; w += 2) {
-      store(in_order.data() + w * lanes, by_turns<0>(v[w], v[w + 1]));
-      store(in_order.data() + (w + 1) * lanes, by_turns<1>(v[w], v[w + 1]));
-    }
-  } else {
-    std::memcpy(in_order.data(), v, sizeof v);
-  }
+  std::array<double, W * kLanesOf<V>> all;
+  store_columns<T>(all.data(), v);
 #pragma omp simd
-  for (size_t i = 0; i < in_order.size(); ++i) p[i] += static_cast<double>(in_order[i]);
+  for (size_t i = 0; i < all.size(); ++i) p[i] += all[i];
 }
 
 // f is called with V = Vector<T> and W = 4, 2 or 1, and with V = T and W = 4 or 1 for what is left.

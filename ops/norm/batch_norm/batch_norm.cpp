@@ -178,7 +178,6 @@ void backward_typed(const Call& call) {
   S *dgamma = call.out[1].as<S>(), *dbeta = call.out[2].as<S>();
   parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
     const Partial part(workspace, r, begin);
-    std::fill_n(part.first, 2 * channels, 0.0);
     by_columns<RunSum<T>>(channels, [&]<class V, int W>(int64_t c) {
       using F = Beside<S, V>;
       const Normal<T, F, W> normal(mean, tail, inv, c);
@@ -201,8 +200,13 @@ void backward_typed(const Call& call) {
             weighted[w] += g * widened<V>(n);
           }
         }
-        add_columns<T>(part.first + c, sum);
-        add_columns<T>(part.second + c, weighted);
+        if (first == begin) {
+          store_columns<T>(part.first + c, sum);
+          store_columns<T>(part.second + c, weighted);
+        } else {
+          add_columns<T>(part.first + c, sum);
+          add_columns<T>(part.second + c, weighted);
+        }
       }
     });
   });

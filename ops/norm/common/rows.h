@@ -51,8 +51,6 @@ struct Moments {
 // it.
 template <class T>
 void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, double* m2) {
-  std::fill_n(mean, channels, 0.0);
-  std::fill_n(m2, channels, 0.0);
   by_columns<RunSum<T>>(channels, [=]<class V, int W>(int64_t c) {
     constexpr int64_t columns = W * kLanesOf<V>;
     for (int64_t first = 0; first < rows; first += kRunRows<T>) {
@@ -76,20 +74,21 @@ void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, 
           squares[w] += d * d;
         }
       }
-      std::array<double, columns> run_mean{}, run_m2{};
-      add_columns<T>(run_mean.data(), m);
+      std::array<double, columns> run_mean, run_m2;  // but the first
+      double* const to_mean = first == 0 ? mean + c : run_mean.data();
+      store_columns<T>(to_mean, m);
       // What rounding in f32 took from the mean: Chan, Golub and LeVeque, "Algorithms for computing
       // the sample variance", 1983, equation 1.7.
       if constexpr (is_16_bit<T>) {
         for (int w = 0; w < W; ++w) {
-          const V all = rest[w];
-          rest[w] /= n;
-          const V about_mean = squares[w] - all * rest[w];
+          const V of_each = rest[w] / n, about_mean = squares[w] - rest[w] * of_each;
+          rest[w] = of_each;
           squares[w] = about_mean < 0 ? V{} : about_mean;
         }
-        add_columns<T>(run_mean.data(), rest);
+        add_columns<T>(to_mean, rest);
       }
-      add_columns<T>(run_m2.data(), squares);
+      store_columns<T>(first == 0 ? m2 + c : run_m2.data(), squares);
+      if (first == 0) continue;
 #pragma omp simd
       for (int64_t i = 0; i < columns; ++i) {
         Moments<> all{static_cast<double>(first), mean[c + i], m2[c + i]};

@@ -39,16 +39,17 @@ void expect_columns_alike() {
       }
       store_columns<T>(y.data() + at, v);
     }
+    store_columns<T>(sums.data() + c, sum);
     add_columns<T>(sums.data() + c, sum);
   });
   for (int64_t c = 0; c < kColumns; ++c) {
-    double sum = 1;
+    double sum = 0;
     for (int64_t row = 0; row < kRows; ++row) {
       const float expected = value(row, c) * static_cast<float>(c % 7);
       EXPECT_EQ(static_cast<float>(y[static_cast<size_t>(row * kColumns + c)]), expected) << c;
       sum += static_cast<double>(expected);
     }
-    EXPECT_EQ(sums[static_cast<size_t>(c)], sum) << c;
+    EXPECT_EQ(sums[static_cast<size_t>(c)], 2 * sum) << c;
   }
 }
 
