@@ -2,39 +2,29 @@
 
 #include "ops/random/full/full.h"
 #include "ops/shape/view/view.h"
-#include "tests/support/op_case.h"
+#include "tests/support/broadcast_reference.h"
 
 namespace plimsoll {
 namespace {
-
-// Element [..., row, col] of x in the broadcast batch of `out` at batch position `index`.
-double at(const Array& x, const Shape& out, int64_t index, int64_t row, int64_t col) {
-  const int rank = x.shape.rank();
-  int64_t offset = 0, step = x.shape[rank - 2] * x.shape[rank - 1];
-  for (int axis = out.rank() - 3; axis >= 0; --axis) {
-    const int own = axis - (out.rank() - rank);
-    const int64_t position = index % out[axis];
-    index /= out[axis];
-    if (own < 0) continue;
-    if (x.shape[own] != 1) offset += position * step;
-    step *= x.shape[own];
-  }
-  return x[offset + row * x.shape[rank - 1] + col];
-}
 
 std::vector<Array> product(const std::vector<Array>& in) {
   const Array &a = in[0], &b = in[1];
   const int rank_a = a.shape.rank(), rank_b = b.shape.rank();
   const int64_t m = a.shape[rank_a - 2], k = a.shape.back(), n = b.shape.back();
-  Shape out = broadcast("reference", Shape(std::span(a.shape.begin(), rank_a - 2)),
-                        Shape(std::span(b.shape.begin(), rank_b - 2)));
-  out.push_back(m);
-  out.push_back(n);
-  Array y(out);
-  for (int64_t i = 0; i < count(out); ++i) {
-    const int64_t col = i % n, row = i / n % m, batch = i / n / m;
-    for (int64_t j = 0; j < k; ++j) y[i] += at(a, out, batch, row, j) * at(b, out, batch, j, col);
-  }
+  const Shape batches = broadcast("reference", Shape(std::span(a.shape.begin(), rank_a - 2)),
+                                  Shape(std::span(b.shape.begin(), rank_b - 2)));
+  const auto matrices = [&](int64_t rows, int64_t columns) {
+    Shape shape = batches;
+    shape.push_back(rows);
+    shape.push_back(columns);
+    return shape;
+  };
+  const Shape all_a = matrices(m, k), all_b = matrices(k, n);
+  Array y(matrices(m, n));
+  for (int64_t i = 0; i < count(y.shape); ++i)
+    for (int64_t j = 0; j < k; ++j)
+      y[i] += broadcast_at(a, all_a, i / n * k + j) *
+              broadcast_at(b, all_b, (i / n / m * k + j) * n + i % n);
   return {y};
 }
 

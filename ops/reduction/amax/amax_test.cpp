@@ -5,49 +5,31 @@
 #include "autograd/gradients.h"
 #include "ops/pointwise/copy/copy.h"
 #include "ops/random/full/full.h"
-#include "tests/support/op_case.h"
+#include "tests/support/reduce_reference.h"
 
 namespace plimsoll {
 namespace {
 
 const double kNan = std::nan(""), kInfinity = HUGE_VAL;
 
-bool contains(const Shape& axes, int axis, int rank) {
-  for (const int64_t a : axes)
-    if (a == axis || a + rank == axis) return true;
-  return false;
-}
-
 struct Largest {
   Array value, position;  // position: among the reduced elements, in row-major order
 };
 
+// Where the first of the largest is, or the first NaN.
+size_t place_of_largest(const std::vector<double>& group) {
+  size_t best = 0;
+  for (size_t i = 1; i < group.size() && !std::isnan(group[best]); ++i)
+    if (std::isnan(group[i]) || group[i] > group[best]) best = i;
+  return best;
+}
+
 Largest largest(const Array& x, const Shape& axes, Keep keep) {
-  const int rank = x.shape.rank();
-  Shape to;
-  for (int axis = 0; axis < rank; ++axis)
-    if (!contains(axes, axis, rank))
-      to.push_back(x.shape[axis]);
-    else if (keep == Keep::ones)
-      to.push_back(1);
-  Largest result{Array(to), Array(to)};
-  std::vector<int64_t> seen(result.value.values.size());
-  for (int64_t i = 0; i < count(x.shape); ++i) {
-    int64_t at = 0, step = 1, rest = i;
-    for (int axis = rank - 1; axis >= 0; --axis) {
-      const int64_t position = rest % x.shape[axis];
-      rest /= x.shape[axis];
-      if (contains(axes, axis, rank)) continue;
-      at += position * step;
-      step *= x.shape[axis];
-    }
-    const int64_t number = seen[static_cast<size_t>(at)]++;
-    const double best = result.value[at];
-    if (number > 0 && (std::isnan(best) || (!std::isnan(x[i]) && x[i] <= best))) continue;
-    result.value[at] = x[i];
-    result.position[at] = static_cast<double>(number);
-  }
-  return result;
+  return {reduce_groups(x, axes, keep,
+                        [](const auto& group) { return group[place_of_largest(group)]; }),
+          reduce_groups(x, axes, keep, [](const auto& group) {
+            return static_cast<double>(place_of_largest(group));
+          })};
 }
 
 OpCase maxima(const char* name, InputSpec input, Shape axes, Keep keep = Keep::none) {

@@ -1,41 +1,19 @@
 #include "ops/reduction/sum/sum.h"
 
+#include <numeric>
+
 #include "ops/pointwise/copy/copy.h"
 #include "ops/random/full/full.h"
 #include "ops/shape/view/view.h"
-#include "tests/support/op_case.h"
+#include "tests/support/reduce_reference.h"
 
 namespace plimsoll {
 namespace {
 
-bool contains(const Shape& axes, int axis, int rank) {
-  for (const int64_t a : axes)
-    if (a == axis || a + rank == axis) return true;
-  return false;
-}
-
-// Adds every element to its place, one after another.
 Array summed(const Array& x, const Shape& axes, Keep keep) {
-  const int rank = x.shape.rank();
-  Shape to;
-  for (int axis = 0; axis < rank; ++axis)
-    if (!contains(axes, axis, rank))
-      to.push_back(x.shape[axis]);
-    else if (keep == Keep::ones)
-      to.push_back(1);
-  Array y(to);
-  for (int64_t i = 0; i < count(x.shape); ++i) {
-    int64_t at = 0, step = 1, rest = i;
-    for (int axis = rank - 1; axis >= 0; --axis) {
-      const int64_t position = rest % x.shape[axis];
-      rest /= x.shape[axis];
-      if (contains(axes, axis, rank)) continue;
-      at += position * step;
-      step *= x.shape[axis];
-    }
-    y[at] += x[i];
-  }
-  return y;
+  return reduce_groups(x, axes, keep, [](const auto& group) {
+    return std::accumulate(group.begin(), group.end(), 0.0);
+  });
 }
 
 OpCase sums(const char* name, InputSpec input, Shape axes, Keep keep = Keep::none) {
