@@ -5,9 +5,31 @@
 #include <limits>
 
 #include "core/base/philox.h"
+#include "ops/pointwise/arithmetic/arithmetic.h"
 #include "ops/pointwise/copy/copy.h"
 
 namespace plimsoll {
+
+OpCase shifted(OpCase c, const Shape& shape) {
+  c.inputs.push_back(index(shape, 3));
+  c.call = [call = c.call](std::span<const Tensor> in) {
+    std::vector<Tensor> own(in.begin(), in.end() - 1);
+    own[0] = own[0] + cast(in.back(), own[0].dtype());
+    return call(own);
+  };
+  c.reference = [reference = c.reference](const std::vector<Array>& in) {
+    std::vector<Array> own(in.begin(), in.end() - 1);
+    own[0] = in.back();
+    for (int64_t e = 0; e < count(own[0].shape); ++e) own[0][e] += in[0][e % count(in[0].shape)];
+    return reference(own);
+  };
+  return c;
+}
+
+OpCase only_in(std::vector<DType> dtypes, OpCase c) {
+  c.dtypes = std::move(dtypes);
+  return c;
+}
 
 std::vector<Tensor> make_inputs(const OpCase& op_case, DType dtype) {
   std::vector<Tensor> inputs;

@@ -56,6 +56,12 @@ struct OpCase {
   std::vector<DType> dtypes = {DType::f64, DType::f32, DType::bf16, DType::f16};
 };
 
+// A case with its first input made larger: to `shape`, whose last axis it had, by integers that it
+// is added to. A finite difference for each element of a large input would take minutes.
+OpCase shifted(OpCase c, const Shape& shape);
+// A case in these types alone.
+OpCase only_in(std::vector<DType> dtypes, OpCase c);
+
 struct BadCase {
   std::string name;
   std::function<void()> call;
