@@ -7,15 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/tensor/tensor.h"
+#include "formats/safetensors.h"
 
 namespace plimsoll::foreign {
 
@@ -58,38 +55,9 @@ struct Tally {
   }
 };
 
-inline std::string read_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  check<DataError>(file.good(), "foreign: the file cannot be opened: ", path.string(),
-                   ". Point PLIMSOLL_FOREIGN at the folder that holds it.");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// The tensors of a file: 8 bytes with the header's length, a header in JSON that gives dtype, shape
-// and place of every tensor, and their elements in row-major order. DataError for other dtypes.
 inline std::map<std::string, Tensor> read_safetensors(const std::filesystem::path& path) {
-  const std::string bytes = read_bytes(path);
-  uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), sizeof length);
-  const char* data = bytes.data() + sizeof length + length;
-  const std::map<std::string, DType> dtypes{
-      {"F64", DType::f64}, {"F32", DType::f32}, {"F16", DType::f16}, {"BF16", DType::bf16},
-      {"I64", DType::i64}, {"I32", DType::i32}, {"U8", DType::u8},   {"BOOL", DType::boolean}};
   std::map<std::string, Tensor> tensors;
-  const auto header = nlohmann::json::parse(bytes.substr(sizeof length, length));
-  for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") continue;
-    const auto sizes = entry.at("shape").get<std::vector<int64_t>>();
-    const auto dtype = dtypes.find(entry.at("dtype").get<std::string>());
-    check<DataError>(dtype != dtypes.end(), "foreign: tensor ", name,
-                     " has a dtype that is not read here: ", entry.at("dtype").dump(), ". Add it.");
-    Tensor tensor =
-        Tensor::empty({Shape{std::span<const int64_t>(sizes)}, dtype->second, Device::cpu});
-    if (tensor.count() > 0)
-      std::memcpy(view_of(tensor.value()).data, data + entry.at("data_offsets").at(0).get<size_t>(),
-                  static_cast<size_t>(tensor.count()) * size_of(dtype->second));
-    tensors[name] = tensor;
-  }
+  for (const auto& [name, tensor] : formats::read_safetensors(path)) tensors[name] = tensor;
   return tensors;
 }
 

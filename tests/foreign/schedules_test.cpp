@@ -3,6 +3,7 @@
 // name does not say is searched, as tests/foreign/pytorch/pytorch.h says. Needs PLIMSOLL_FOREIGN.
 #include <gtest/gtest.h>
 
+#include "data/file.h"
 #include "optim/plateau.h"
 #include "optim/schedule.h"
 #include "tests/foreign/pytorch/pytorch.h"
@@ -199,7 +200,7 @@ TEST(foreign, schedules) {
   if (folders.empty()) GTEST_SKIP() << "no folder there has an lr_schedules.json";
   for (const auto& folder : folders) {
     foreign::Tally<Unsupported> tally;
-    const Json file = Json::parse(foreign::read_bytes(folder / "lr_schedules.json"));
+    const Json file = Json::parse(data::read_text(folder / "lr_schedules.json"));
     for (const auto& schedule : file.items())
       tally.count(schedule.key(), [&] {
         return run_schedule(schedule.key(), schedule.value().template get<std::vector<double>>());

@@ -66,6 +66,24 @@ Tensor in_floating(const Tensor& x, F&& f) {
   return cast(f(cast(x, DType::f64)), x.dtype());
 }
 
+// What attributes name, in the words of ONNX or of PyTorch. Unsupported: another word.
+inline Reduction reduction(const std::string& name) {
+  const std::map<std::string, Reduction> known{
+      {"mean", Reduction::mean}, {"sum", Reduction::sum}, {"none", Reduction::none}};
+  check<Unsupported>(known.contains(name), "reduction = ", name);
+  return known.at(name);
+}
+inline PadMode pad_mode(const std::string& name) {
+  const std::map<std::string, PadMode> known{
+      {"constant", PadMode::constant}, {"reflect", PadMode::reflect}, {"edge", PadMode::edge},
+      {"replicate", PadMode::edge},    {"wrap", PadMode::wrap},       {"circular", PadMode::wrap}};
+  check<Unsupported>(known.contains(name), "mode = ", name);
+  return known.at(name);
+}
+
+// A vector is a row on the left and a column on the right.
+Tensor numpy_matmul(const Tensor& a, const Tensor& b);
+
 // The product of all operands, summed over the axes that the result does not name: "bij,bjk->bik".
 Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);
 

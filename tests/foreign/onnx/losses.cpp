@@ -7,14 +7,6 @@
 namespace plimsoll::onnx {
 namespace {
 
-Reduction reduction(const OpCall& c) {
-  const std::map<std::string, Reduction> known{
-      {"mean", Reduction::mean}, {"sum", Reduction::sum}, {"none", Reduction::none}};
-  const std::string name = c.node.text("reduction", "mean");
-  check<Unsupported>(known.contains(name), "reduction = ", name);
-  return known.at(name);
-}
-
 // Without the attribute no label is ignored.
 int64_t ignored(const OpCall& c) {
   return c.node.integer("ignore_index", std::numeric_limits<int64_t>::min());
@@ -26,9 +18,10 @@ Tensor weight(const OpCall& c) {
 }
 
 std::vector<Tensor> likelihood(const OpCall& c) {
-  const Tensor loss =
-      nll_loss(channels_last(c[0]), cast(c[1], DType::i64),
-               {.weight = weight(c), .ignore_index = ignored(c), .reduction = reduction(c)});
+  const Tensor loss = nll_loss(channels_last(c[0]), cast(c[1], DType::i64),
+                               {.weight = weight(c),
+                                .ignore_index = ignored(c),
+                                .reduction = reduction(c.node.text("reduction", "mean"))});
   return {cast(loss, c[0].dtype())};
 }
 
@@ -36,7 +29,7 @@ std::vector<Tensor> softmax_likelihood(const OpCall& c) {
   CrossEntropyOptions options;
   options.weight = weight(c);
   options.ignore_index = ignored(c);
-  options.reduction = reduction(c);
+  options.reduction = reduction(c.node.text("reduction", "mean"));
   const Tensor loss = cross_entropy(channels_last(c[0]), cast(c[1], DType::i64), options);
   return {cast(loss, c[0].dtype()), log_softmax(c[0], 1)};
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "data/file.h"
 #include "tests/foreign/foreign.h"
 #include "tests/foreign/onnx/cases.h"
 #include "tests/support/op_case.h"
@@ -61,7 +62,7 @@ constexpr const char* kFourDigits = "test_averagepool_2d_ceil_last_window_starts
 
 // Inputs and outputs lie beside the model, or, as ONNX itself has them, in folders of their own.
 std::string run_case(const fs::path& folder) {
-  const Graph graph = read_model(foreign::read_bytes(folder / "model.onnx"));
+  const Graph graph = read_model(data::read_text(folder / "model.onnx"));
   check<Unsupported>(graph.other_type.empty(), graph.other_type, " is not a tensor");
   check<Unsupported>(!graph.outputs.empty(), "the model has no outputs");
   std::vector<fs::path> sets;
@@ -73,7 +74,7 @@ std::string run_case(const fs::path& folder) {
   for (const fs::path& set : sets) {
     Values values = graph.constants;
     const auto file = [&](const char* kind, size_t k) {
-      return read_tensor(foreign::read_bytes(set / cat(kind, "_", k, ".pb")));
+      return read_tensor(data::read_text(set / cat(kind, "_", k, ".pb")));
     };
     for (size_t k = 0; k < graph.inputs.size(); ++k)
       if (fs::exists(set / cat("input_", k, ".pb"))) values[graph.inputs[k]] = file("input", k);

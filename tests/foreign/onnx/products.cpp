@@ -18,18 +18,7 @@ std::vector<Tensor> gemm(const OpCall& c) {
   return {y};
 }
 
-// NumPy's product: a vector is a row on the left and a column on the right.
-std::vector<Tensor> product(const OpCall& c) {
-  const bool row = c[0].rank() == 1, column = c[1].rank() == 1;
-  const DType dtype = is_floating(c[0].dtype()) ? c[0].dtype() : DType::f64;
-  const Tensor a = row ? reshape(c[0], {1, -1}) : c[0];
-  const Tensor b = column ? reshape(c[1], {-1, 1}) : c[1];
-  const Tensor y = cast(matmul(cast(a, dtype), cast(b, dtype)), c[0].dtype());
-  Shape shape;
-  for (int i = 0; i < y.rank(); ++i)
-    if (!(row && i == y.rank() - 2) && !(column && i == y.rank() - 1)) shape.push_back(y.size(i));
-  return {reshape(y, shape)};
-}
+std::vector<Tensor> products(const OpCall& c) { return {numpy_matmul(c[0], c[1])}; }
 
 // ---- Einsum: every operand is brought to the axes of all labels, the product is summed.
 
@@ -112,6 +101,18 @@ Tensor aligned(const Tensor& x, const std::string& term, const std::string& labe
 
 }  // namespace
 
+Tensor numpy_matmul(const Tensor& a, const Tensor& b) {
+  const bool row = a.rank() == 1, column = b.rank() == 1;
+  const DType dtype = is_floating(a.dtype()) ? a.dtype() : DType::f64;
+  const Tensor left = cast(row ? reshape(a, {1, -1}) : a, dtype);
+  const Tensor right = cast(column ? reshape(b, {-1, 1}) : b, dtype);
+  const Tensor y = cast(matmul(left, right), a.dtype());
+  Shape shape;
+  for (int i = 0; i < y.rank(); ++i)
+    if (!(row && i == y.rank() - 2) && !(column && i == y.rank() - 1)) shape.push_back(y.size(i));
+  return reshape(y, shape);
+}
+
 Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) {
   Equation e = parse(equation, operands);
   std::string labels = e.result;
@@ -135,7 +136,7 @@ Ops product_ops() {
   const auto named = [](const OpCall& c) {
     return std::vector{einsum(c.node.text("equation", ""), c.in)};
   };
-  return {{"Gemm", gemm}, {"MatMul", product}, {"Einsum", named}};
+  return {{"Gemm", gemm}, {"MatMul", products}, {"Einsum", named}};
 }
 
 }  // namespace plimsoll::onnx

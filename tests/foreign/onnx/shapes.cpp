@@ -107,15 +107,6 @@ std::vector<Tensor> parted(const OpCall& c) {
   return split(c[0], axis, equal);
 }
 
-PadMode pad_mode(const std::string& name) {
-  const std::map<std::string, PadMode> modes{{"constant", PadMode::constant},
-                                             {"reflect", PadMode::reflect},
-                                             {"edge", PadMode::edge},
-                                             {"wrap", PadMode::wrap}};
-  check<Unsupported>(modes.contains(name), "mode = ", name);
-  return modes.at(name);
-}
-
 // All amounts before, then all after. Negative ones take away.
 std::vector<Tensor> padded(const OpCall& c) {
   Tensor x = c[0];

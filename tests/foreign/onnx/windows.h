@@ -11,6 +11,7 @@
 
 namespace plimsoll::onnx {
 
+// [N, C, ..] -> [N, .., C] and back.
 inline Tensor channels_last(const Tensor& x) {
   Shape order{0};
   for (int i = 2; i < x.rank(); ++i) order.push_back(i);

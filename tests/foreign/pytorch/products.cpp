@@ -4,7 +4,6 @@
 #include <iterator>
 #include <sstream>
 
-#include "tests/foreign/onnx/cases.h"
 #include "tests/foreign/pytorch/pytorch.h"
 
 namespace plimsoll::golden {
@@ -16,18 +15,8 @@ constexpr auto kB = "b|bias";
 
 Results affine_map(Case& c) { return one(linear(c[kX], c["w|weight"], c.optional(kB))); }
 
-// A vector is a row on the left and a column on the right.
-Tensor product(const Tensor& a, const Tensor& b) {
-  const bool row = a.rank() == 1, column = b.rank() == 1;
-  const Tensor y = matmul(row ? reshape(a, {1, -1}) : a, column ? reshape(b, {-1, 1}) : b);
-  Shape shape;
-  for (int i = 0; i < y.rank(); ++i)
-    if (!(row && i == y.rank() - 2) && !(column && i == y.rank() - 1)) shape.push_back(y.size(i));
-  return reshape(y, shape);
-}
-
 Results products(Case& c) {
-  return one(product(c["a|x|input|self|mat1"], c["b|y|w|other|mat2|v|vec"]));
+  return one(onnx::numpy_matmul(c["a|x|input|self|mat1"], c["b|y|w|other|mat2|v|vec"]));
 }
 
 Results outer(Case& c) {
@@ -39,7 +28,7 @@ Results added_product(Case& c) {
                b = c["b|mat2|batch2|vec"];
   const double beta = c.number("beta", {1, 0.5, 2}), alpha = c.number("alpha", {1, 0.5, 2});
   if (a.rank() == 2 && b.rank() == 2) return one(addmm(sum, a, b, {.beta = beta, .alpha = alpha}));
-  return one(sum * beta + product(a, b) * alpha);
+  return one(sum * beta + onnx::numpy_matmul(a, b) * alpha);
 }
 
 // Equations that people write.

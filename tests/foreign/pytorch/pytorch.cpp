@@ -152,26 +152,7 @@ Scale Case::scale(const std::string& names) {
   return {found.front(), found.back()};
 }
 
-Reduction Case::reduction() {
-  const std::map<std::string, Reduction> known{
-      {"mean", Reduction::mean}, {"sum", Reduction::sum}, {"none", Reduction::none}};
-  const std::string name = text("reduction", {"mean", "sum", "none"});
-  check<Unsupported>(known.contains(name), "reduction = ", name);
-  return known.at(name);
-}
-
-Tensor channels_last(const Tensor& x) {
-  Shape order{0};
-  for (int i = 2; i < x.rank(); ++i) order.push_back(i);
-  order.push_back(1);
-  return permute(x, order);
-}
-
-Tensor channels_first(const Tensor& x) {
-  Shape order{0, x.rank() - 1};
-  for (int i = 1; i + 1 < x.rank(); ++i) order.push_back(i);
-  return permute(x, order);
-}
+Reduction Case::reduction() { return onnx::reduction(text("reduction", {"mean", "sum", "none"})); }
 
 const Run* find_run(const std::string& name) {
   static const Table all = [] {

@@ -9,10 +9,11 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <set>
 
-#include "ops/ops.h"
 #include "tests/foreign/foreign.h"
+#include "tests/foreign/onnx/windows.h"
 
 namespace plimsoll::golden {
 
@@ -20,10 +21,7 @@ using Json = nlohmann::json;
 using Tensors = std::map<std::string, Tensor>;
 using Integers = std::vector<int64_t>;
 
-// The case says something that the engine, or this reader, does not have.
-struct Unsupported : Error {
-  using Error::Error;
-};
+using onnx::Unsupported;  // the case says something that the engine, or this reader, has not
 
 // Which candidate each question gets, run by run: all combinations in order, the first ones first.
 class Choices {
@@ -127,9 +125,8 @@ using Table = std::map<std::string, Run>;
 inline Results one(const Tensor& y) { return {y}; }
 inline Shape shape_of(const Integers& sizes) { return Shape{std::span<const int64_t>(sizes)}; }
 
-// [N, C, ..] -> [N, .., C] and back.
-Tensor channels_last(const Tensor& x);
-Tensor channels_first(const Tensor& x);
+using onnx::channels_first;
+using onnx::channels_last;
 
 Table pointwise_table();
 Table shape_table();

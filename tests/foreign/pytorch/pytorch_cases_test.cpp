@@ -4,6 +4,7 @@
 // have is skipped with the reason. Needs PLIMSOLL_FOREIGN.
 #include <gtest/gtest.h>
 
+#include "data/file.h"
 #include "tests/foreign/comparison.h"
 
 namespace plimsoll {
@@ -23,7 +24,7 @@ TEST(foreign, pytorch_golden) {
   const auto folders = folders_with("manifest.json");
   if (folders.empty()) GTEST_SKIP() << "no folder there has a manifest.json";
   for (const auto& folder : folders) {
-    const Json manifest = parse_python(foreign::read_bytes(folder / "manifest.json"));
+    const Json manifest = parse_python(data::read_text(folder / "manifest.json"));
     foreign::Tally<Unsupported> tally;
     for (const Json& entry : manifest.at("cases")) {
       const std::string name = entry.at("name");
@@ -46,7 +47,7 @@ TEST(foreign, batch_norm_running_statistics) {
   NEEDS_FOREIGN();
   int cases = 0;
   for (const auto& folder : folders_with("manifest.json")) {
-    const Json manifest = parse_python(foreign::read_bytes(folder / "manifest.json"));
+    const Json manifest = parse_python(data::read_text(folder / "manifest.json"));
     for (const Json& entry : manifest.at("cases")) {
       if (!entry.contains("tensors") || !entry.at("tensors").contains("after.running_mean"))
         continue;

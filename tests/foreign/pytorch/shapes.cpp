@@ -30,15 +30,6 @@ Results joined(Case& c, Tensor (*f)(std::span<const Tensor>, int64_t)) {
   return one(f(parts, c.axis(c.result().rank())));
 }
 
-PadMode pad_mode(const std::string& name) {
-  const std::map<std::string, PadMode> modes{{"constant", PadMode::constant},
-                                             {"reflect", PadMode::reflect},
-                                             {"replicate", PadMode::edge},
-                                             {"circular", PadMode::wrap}};
-  check<Unsupported>(modes.contains(name), "mode = ", name);
-  return modes.at(name);
-}
-
 // torch.nn.functional.pad: a pair for the last axis first. Negative amounts take away.
 Results padded(Case& c) {
   Tensor x = c[kX];
@@ -62,7 +53,8 @@ Results padded(Case& c) {
     before = std::max<int64_t>(before, 0);
     after = std::max<int64_t>(after, 0);
   }
-  const PadMode mode = pad_mode(c.text("mode", {"constant", "reflect", "replicate", "circular"}));
+  const PadMode mode =
+      onnx::pad_mode(c.text("mode", {"constant", "reflect", "replicate", "circular"}));
   return one(pad(x, amounts, mode, c.number("value", {0, 1, -1, 0.5})));
 }
 
