@@ -52,23 +52,6 @@ TEST(RankTrainers, AreNearATrainingWithoutRanks) {
   EXPECT_EQ(train(1, options, dir.text("single"))[0].bits, single.bits());
 }
 
-TEST(RankTrainers, GoOnWithAnotherNumber) {
-  const TemporaryFolder dir;
-  TrainOptions options = options_for(Precision::f16, true);
-  const Left whole = train(1, options, dir.text("whole"))[0];
-  options.resume = true;
-  const std::string run = dir.text("run");
-  for (const auto& [n, stop] : {std::pair<int64_t, int64_t>{4, 5}, {1, 8}, {8, 9}, {2, 0}}) {
-    options.stop_after = stop;  // a window is trained to its end
-    const std::vector<Left> left = train(n, options, run);
-    EXPECT_EQ(left[0].result.over, stop == 0);
-    if (stop == 0) {
-      EXPECT_EQ(left[0], whole);
-      EXPECT_EQ(left[1], whole);
-    }
-  }
-}
-
 // A set is named by its folder too.
 TEST(RankTrainers, GoOnFromTheFolderOfASet) {
   const TemporaryFolder dir;

@@ -70,19 +70,21 @@ TEST(ShardedTrainers, GoOnWithAnotherNumberAndStage) {
   TrainOptions options = options_for(Precision::f16, true);
   const Left whole = train(1, options, dir.text("whole"))[0];
   options.resume = true;
-  const std::string run = dir.text("run");
   struct Process {
     int64_t n, stage, stop;
   };
-  for (const auto& [n, stage, stop] :
-       {Process{4, 3, 5}, {1, 0, 8}, {8, 1, 9}, {2, 3, 4}, {4, 2, 0}}) {
-    options.stop_after = stop;  // a window is trained to its end
-    const std::vector<Left> left = train(n, in_stage(options, stage), run);
-    EXPECT_EQ(left[0].result.over, stop == 0);
-    if (stop != 0) continue;
-    for (const Left& each : left) EXPECT_EQ(each.bits, whole.bits);
-    EXPECT_EQ(left[0].log, whole.log);
-  }
+  for (const auto& processes :
+       {std::vector<Process>{{4, 3, 5}, {1, 0, 8}, {8, 1, 9}, {2, 3, 4}, {4, 2, 0}},
+        {{4, 0, 5}, {1, 0, 8}, {8, 0, 9}, {2, 0, 0}}})
+    for (const auto& [n, stage, stop] : processes) {
+      options.stop_after = stop;  // a window is trained to its end
+      const std::string run = dir.text(cat(processes.size(), " processes"));
+      const std::vector<Left> left = train(n, in_stage(options, stage), run);
+      EXPECT_EQ(left[0].result.over, stop == 0);
+      if (stop != 0) continue;
+      for (const Left& each : left) EXPECT_EQ(each.bits, whole.bits);
+      EXPECT_EQ(left[0].log, whole.log);
+    }
 }
 
 // From a save of each to each.
