@@ -3,9 +3,7 @@
 #include <functional>
 
 #include "core/cuda/seam/cuda.h"
-#include "ops/indexing/gather/gather.h"
-#include "ops/pointwise/arithmetic/arithmetic.h"
-#include "ops/random/full/full.h"
+#include "ops/ops.h"
 #include "tests/support/errors.h"
 
 namespace plimsoll {
@@ -31,6 +29,22 @@ TEST(CudaFaults, SentencesAreTheCpus) {
       [](Device d) { return one_hot(integers({7}, d), 5); },
       [](Device d) {
         return div_trunc(integers({4, -9, 5}, d), integers({2, 0, 0}, d));
+      },
+      [](Device d) {
+        return cross_entropy(ones({4, 2}, {.device = d}), integers({1, -100, 2, -1}, d));
+      },
+      [](Device d) {
+        return nll_loss(ones({4, 2}, {.device = d}), integers({1, -100, 2, -1}, d),
+                        {.ignore_index = -1});
+      },
+      [](Device d) {
+        return embedding(ones({4, 2}, {.device = d}),
+                         reshape(cast(integers({3, 0, -5, 4}, d), DType::i32), {2, 2}));
+      },
+      [](Device d) {
+        const Tensor x = ones({4}, {.device = d}), rate = full({}, 0.1, {.device = d});
+        sgd_update(x, ones({4}, {.device = d}), {}, zeros({}, {DType::i64, d}), rate);
+        return x;
       },
   };
   for (const auto& f : faulty) {

@@ -211,45 +211,6 @@ PLIMSOLL_SUITE(Cuda) {
   compare_devices(c, c.dtypes.front());
 }
 
-// What a call throws on the CPU, and what its instructions throw on the device.
-template <class Call>
-void expect_same_error(const Call& call, const std::vector<Tensor>& inputs) {
-  const auto error_of = [](const auto& run) -> std::string {
-    try {
-      run();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  Metas metas;
-  for (const Tensor& x : inputs) metas.push_back(x.meta());
-  const Program program =
-      capture([&](std::span<const Tensor> in) { return std::vector<Tensor>{call(in)}; }, metas);
-  const std::string on_cpu = error_of([&] { call(std::span<const Tensor>(inputs)); });
-  EXPECT_NE(on_cpu, "no error");
-  EXPECT_EQ(error_of([&] { Comparison(program, inputs, 1); }), on_cpu);
-}
-
-TEST(CudaFaults, SayWhatTheCpuSays) {
-  if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
-  const Tensor x = Tensor::of<float>({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
-  const Tensor labels = Tensor::of<int64_t>({1, -100, 2, -1}, {4});
-  const Tensor ids = Tensor::of<int32_t>({3, 0, -5, 4}, {2, 2});
-  const Tensor start = Tensor::of<int64_t>({0}, {}), rate = Tensor::of<float>({0.1f}, {});
-  expect_same_error([](auto in) { return cross_entropy(in[0], in[1]); }, {x, labels});
-  expect_same_error([](auto in) { return nll_loss(in[0], in[1], {.ignore_index = -1}); },
-                    {x, labels});
-  expect_same_error([](auto in) { return embedding(in[0], in[1]); }, {x, ids});
-  const auto update = [](auto in) {
-    const NoGrad scope;
-    sgd_update(in[0], in[1], {}, in[2], in[3]);
-    return in[1];
-  };
-  const Tensor gradient = Tensor::of<float>({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
-  expect_same_error(update, {x, gradient, start, rate});
-}
-
 TEST(CudaUpdates, AreLeftOutWhereSkipIsTrue) {
   if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
   for (const uint8_t skip : {0, 1}) {
