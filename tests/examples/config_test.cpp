@@ -141,11 +141,7 @@ TEST(ExamplesConfig, RunsThatCannotGoOnAreRefused) {
       {"train_cnn --config " + dir.text("none.toml") + " --resume " + run_folder, 2, "none.toml"},
       {"train_transformer --budget 1kB --resume " + run_folder, 2,
        "the budget is too small: 1000 bytes"}};
-  for (const auto& [command, code, sentence] : refusals) {
-    const Outcome outcome = run(command);
-    EXPECT_EQ(outcome.code, code) << command << "\n" << outcome.output;
-    EXPECT_NE(outcome.output.find(sentence), std::string::npos) << outcome.output;
-  }
+  for (const auto& [command, code, sentence] : refusals) expect_refusal(command, code, sentence);
   EXPECT_EQ(data::read_text(dir / "run" / "config.toml"), config);  // refusals change nothing
   // A run that was damaged goes on from the file before; an old one is the start of a new run.
   const Outcome resumed = run("train_transformer --resume " + run_folder);

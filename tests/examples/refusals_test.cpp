@@ -1,7 +1,5 @@
 // What the example programs refuse: the exit code, and a short sentence that names the option and
 // the value.
-#include <algorithm>
-
 #include "core/cuda/seam/cuda.h"
 #include "tests/data/testing.h"
 #include "tests/examples/testing.h"
@@ -14,15 +12,6 @@ struct Refusal {
   int code;
   const char* sentence;  // a part of the output
 };
-
-void expect_refusal(const std::string& arguments, int code, const std::string& sentence) {
-  const Outcome outcome = run(arguments);
-  EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.output;
-  EXPECT_NE(outcome.output.find(sentence), std::string::npos) << arguments << "\n"
-                                                              << outcome.output;
-  EXPECT_LE(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 2) << outcome.output;
-  EXPECT_LT(outcome.output.size(), 300U) << outcome.output;
-}
 
 TEST(ExamplesRefuse, Options) {
   const Refusal refusals[] = {

@@ -45,11 +45,6 @@ class Finetune : public testing::Test {
     EXPECT_EQ(outcome.code, 0) << outcome.output;
     return outcome.code == 0 ? json::parse(std::ifstream(*dir_ / "json")) : json();
   }
-  static void expect_refusal(const std::string& words, int code, const std::string& sentence) {
-    const Outcome outcome = run(words);
-    EXPECT_EQ(outcome.code, code) << words << "\n" << outcome.output;
-    EXPECT_NE(outcome.output.find(sentence), std::string::npos) << words << "\n" << outcome.output;
-  }
 
   static inline data::TemporaryFolder* dir_ = nullptr;
 };
