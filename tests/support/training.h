@@ -35,7 +35,9 @@ struct How {
   int batches = 3;         // different ones, over and over
   double max_norm = 0;     // of the gradients together; 0: any
   Device device = Device::cpu;
-  bool graph = true;  // on a GPU
+  bool graph = true;   // on a GPU
+  int64_t layers = 2;  // of gpt
+  int64_t images = 4;  // in a batch
 };
 
 inline std::string name_of(const How& how) {
@@ -59,7 +61,7 @@ class Training {
     nn::Initializer init{.seed = 3, .placement = {.device = how.device}};
     model_ = how.model == "gpt" ? make_gpt({.vocabulary = 17,
                                             .context = 16,
-                                            .layers = 2,
+                                            .layers = how.layers,
                                             .heads = 2,
                                             .width = 32,
                                             .dropout = 0.1},
@@ -139,36 +141,7 @@ class Training {
   }
   int64_t updates() const { return optimizer_->steps_made(); }
 
- private:
-  static constexpr ImageSize kImage{16, 16, 3, 10};
-
-  static Tensor modulo(const Shape& shape, int64_t start) {
-    std::vector<int64_t> values(static_cast<size_t>(count(shape)));
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] = (static_cast<int64_t>(i) * 7 + start) % 10;
-    return Tensor::of<int64_t>(values, shape);
-  }
-  std::vector<Tensor> batch(int number) const {
-    const auto seed = static_cast<uint64_t>(number);
-    const Tensor key = make_key(7, seed);
-    std::vector<Tensor> in =
-        how_.model == "gpt"
-            ? std::vector{modulo({4, 16}, number), modulo({4, 16}, number + 1)}
-            : std::vector{uniform({4, 16, 16, 3}, -1, 1, seed), modulo({4}, number)};
-    in.push_back(key);
-    for (Tensor& tensor : in) tensor = to_device(tensor, how_.device);
-    return in;
-  }
-  Metas metas() const {
-    return {batches_[0][0].meta(), batches_[0][1].meta(), batches_[0][2].meta()};
-  }
-
-  std::vector<Tensor> run() {
-    window_->at(part(), how_.accumulate);
-    const std::vector<Tensor>& in = batches_[static_cast<size_t>(batches_done_ % how_.batches)];
-    return step_ ? step_->run(in) : function()(in);
-  }
-
+  // The step and what it is captured with.
   StepFunction function() {
     return [this](std::span<const Tensor> in) {
       const Autocast scope(how_.precision);
@@ -183,6 +156,36 @@ class Training {
       }
       return std::vector{loss};
     };
+  }
+  Metas metas() const {
+    return {batches_[0][0].meta(), batches_[0][1].meta(), batches_[0][2].meta()};
+  }
+
+ private:
+  static constexpr ImageSize kImage{16, 16, 3, 10};
+
+  static Tensor modulo(const Shape& shape, int64_t start) {
+    std::vector<int64_t> values(static_cast<size_t>(count(shape)));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = (static_cast<int64_t>(i) * 7 + start) % 10;
+    return Tensor::of<int64_t>(values, shape);
+  }
+  std::vector<Tensor> batch(int number) const {
+    const auto seed = static_cast<uint64_t>(number);
+    const Tensor key = make_key(7, seed);
+    std::vector<Tensor> in = how_.model == "gpt"
+                                 ? std::vector{modulo({4, 16}, number), modulo({4, 16}, number + 1)}
+                                 : std::vector{uniform({how_.images, 16, 16, 3}, -1, 1, seed),
+                                               modulo({how_.images}, number)};
+    in.push_back(key);
+    for (Tensor& tensor : in) tensor = to_device(tensor, how_.device);
+    return in;
+  }
+
+  std::vector<Tensor> run() {
+    window_->at(part(), how_.accumulate);
+    const std::vector<Tensor>& in = batches_[static_cast<size_t>(batches_done_ % how_.batches)];
+    return step_ ? step_->run(in) : function()(in);
   }
 
   How how_;

@@ -3,81 +3,31 @@
 
 #include <algorithm>
 
-#include "autograd/gradients.h"
-#include "examples/models/cnn_models.h"
-#include "examples/models/transformer_models.h"
 #include "memory/passes/early_update.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/recompute/costs.h"
 #include "memory/recompute/program.h"
-#include "memory/step/step.h"
-#include "ops/ops.h"
-#include "optim/accumulation.h"
-#include "optim/adam.h"
 #include "tests/support/errors.h"
 #include "tests/support/full_pool.h"
+#include "tests/support/training.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr BudgetOptions kModel{.costs = CostModel::model, .search_seconds = 0.2};
+using examples::How;
+using examples::Training;
 
-// A model with its optimizer and a batch, the same each time it is made.
-struct Training {
-  explicit Training(const std::string& name, Device device = Device::cpu) {
-    nn::Initializer init{.seed = 3, .placement = {.device = device}};
-    if (name == "gpt") {
-      model = examples::make_gpt(
-          {.vocabulary = 17, .context = 16, .layers = 3, .heads = 2, .width = 32, .dropout = 0.1},
-          false, init);
-      x = modulo({4, 16}, device);
-      y = modulo({4, 16}, device);
-    } else {
-      model = examples::make_cnn(name, {16, 16, 3, 10}, false, init);
-      x = device == Device::cpu ? uniform({8, 16, 16, 3}, -1, 1, 5)
-                                : Tensor::empty({{8, 16, 16, 3}, DType::f32, device});
-      y = modulo({8}, device);
-    }
-    parameters = model->parameters();
-    optimizer.emplace(parameters);
-    key = device == Device::cpu ? make_key(7, 0) : Tensor::empty({{2}, DType::i64, device});
-  }
+constexpr BudgetOptions kModel = Training::kPlanning;
 
-  static Tensor modulo(const Shape& shape, Device device) {
-    if (device != Device::cpu) return Tensor::empty({shape, DType::i64, device});
-    std::vector<int64_t> values(static_cast<size_t>(count(shape)));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i * 7 % 10);
-    return Tensor::of<int64_t>(values, shape);
-  }
+How how_of(const std::string& model) {
+  return {.model = model, .captured = true, .batches = 1, .layers = 3, .images = 8};
+}
 
-  StepFunction function() {
-    return [this](std::span<const Tensor> in) {
-      const Tensor loss = cross_entropy((*model)(in[0], nn::training(in[2])), in[1]);
-      optimizer->update(gradients(loss, parameters));
-      return std::vector{loss};
-    };
-  }
-  std::vector<Tensor> inputs() const { return {x, y, key}; }
-  Metas metas() const { return {x.meta(), y.meta(), key.meta()}; }
-
-  // Every bit that training leaves behind: parameters, running statistics, moments.
-  std::vector<std::vector<double>> bits() const {
-    std::vector<std::vector<double>> all;
-    for (const auto& named : {model->named_parameters(), model->named_buffers()})
-      for (const auto& [name, tensor] : named) all.push_back(tensor.to_vector<double>());
-    for (const auto& [name, tensor] : optimizer->state()) all.push_back(tensor.to_vector<double>());
-    return all;
-  }
-
-  std::unique_ptr<examples::Staged> model;
-  std::vector<Tensor> parameters;
-  std::optional<optim::Adam> optimizer;
-  Tensor x, y, key;
-};
-
-Program program_of(const std::string& name) {
-  Training training(name, Device::null);
-  return capture(training.function(), training.metas());
+Program program_of(const std::string& model) {
+  How how = how_of(model);
+  how.device = Device::null;
+  Training training(how);
+  return capture_live(training.function(), training.metas());
 }
 
 TEST(MemoryBudget, TheBitsStayAndTheBytesAreKept) {
@@ -91,21 +41,23 @@ TEST(MemoryBudget, TheBitsStayAndTheBytesAreKept) {
       SCOPED_TRACE(budget);
       const auto pool = std::make_shared<PooledAllocator>(host_provider());
       const AllocatorScope scope(pool);
-      Training training(name);
-      Step step(training.function(), {.budget = budget, .planning = kModel});
-      const int64_t planned = step.plan(training.metas()).total_bytes();
+      How how = how_of(name);
+      how.budget = budget;
+      Training training(how);
+      const int64_t planned = training.planned_bytes();
       if (budget > 0) {
         EXPECT_LE(planned, budget);
       }
       if (budget == least && std::string(name) != "lenet") {  // all its memory is in dense layers
-        EXPECT_GT(step.plan(training.metas()).recompute.repetitions, 0);
+        EXPECT_GT(training.plan().recompute.repetitions, 0);
       }
-      const std::vector<Tensor> inputs = training.inputs();
       pool->reset_peak();
-      for (int i = 0; i < 10; ++i) step.run(inputs);
+      training.run(10);
       EXPECT_EQ(pool->stats().peak.bytes, planned);
-      if (expected.empty()) expected = training.bits();
-      EXPECT_EQ(training.bits(), expected);
+      std::vector<std::vector<double>> bits = training.bits();
+      for (const auto& statistic : training.running_statistics()) bits.push_back(statistic);
+      if (expected.empty()) expected = bits;
+      EXPECT_EQ(bits, expected);
     }
   }
 }
@@ -119,12 +71,12 @@ TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
     // Placed anew, it may take a little less than the search placed it in.
     EXPECT_LE(plan.total_bytes() + plan.result_bytes, least);
     EXPECT_GE(plan.total_bytes() + plan.result_bytes, least / 100 * 99);
-    expect_error<BudgetError>(
-        [&] { planner.plan_within(least - kGranule); },
-        cat("step: the budget is too small: ", least - kGranule,
-            " bytes, and the smallest plan found takes ", least,
-            " with the results of the run before. Allow that many, search longer, or take a smaller "
-            "batch or 16-bit precision."));
+    expect_error<BudgetError>([&] { planner.plan_within(least - kGranule); },
+                              cat("step: the budget is too small: ", least - kGranule,
+                                  " bytes, and the smallest plan found takes ", least,
+                                  " with the results of the run before. Allow that many, search "
+                                  "longer, or take a smaller "
+                                  "batch or 16-bit precision."));
   }
 }
 
@@ -190,9 +142,9 @@ TEST(MemoryBudget, SaysWhereALittleMoreCostsMuchLess) {
 TEST(MemoryBudget, MeasuredCostsArePricedByTheArena) {
   for (const char* name : {"resnet8", "gpt"}) {
     SCOPED_TRACE(name);
-    Training training(name);
-    const BudgetPlanner planner =
-        budget_planner(capture(training.function(), training.metas()), {.search_seconds = 0.1});
+    Training training(how_of(name));
+    const BudgetPlanner planner = budget_planner(
+        capture_live(training.function(), training.metas()), {.search_seconds = 0.1});
     const int64_t least = planner.smallest(), most = planner.largest();
     const PlannedProgram keep = planner.plan_within(most);
     double base = 0;
@@ -243,29 +195,14 @@ TEST(MemoryBudget, EqualProgramsGiveEqualPlans) {
 TEST(MemoryBudget, AllVariantsTogetherStayBelowIt) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
   const AllocatorScope scope(pool);
-  Training training("gpt");
-  optim::Accumulation window(training.parameters, 3);
-  const StepFunction function = [&](std::span<const Tensor> in) {
-    const Tensor loss = cross_entropy((*training.model)(in[0], nn::training(in[2])), in[1]);
-    const std::vector<Tensor> sums =
-        window.add(gradients(loss, training.parameters), optim::counted(in[1]));
-    if (!sums.empty()) training.optimizer->update(sums);
-    return std::vector{loss};
-  };
   const auto peak_of = [&](int64_t budget) {
-    Step step(function, {.budget = budget, .planning = kModel, .variant = [&window] {
-                           return window.phase();
-                         }});
-    const std::vector<Tensor> inputs = training.inputs();
-    for (int i = 0; i < 6; ++i) {  // all phases are known before the first run
-      window.at(i % 3, 3);
-      step.plan(training.metas());
-    }
+    How how = how_of("gpt");
+    how.accumulate = 3;
+    how.budget = budget;
+    Training training(how);
+    training.planned_bytes();  // all phases are known before the first run
     pool->reset_peak();
-    for (int i = 0; i < 6; ++i) {
-      window.at(i % 3, 3);
-      step.run(inputs);
-    }
+    training.run(6);
     return pool->stats().peak.bytes;
   };
   const int64_t free = peak_of(0);
@@ -311,10 +248,10 @@ TEST(MemoryBudget, ConstantsOfAllVariantsCount) {
 TEST(MemoryBudget, MeasuringTakesNothingFromThePool) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
   const AllocatorScope scope(pool);
-  Training training("gpt");
+  Training training(how_of("gpt"));
   constexpr BudgetOptions kShort{.search_seconds = 0.1};
   const int64_t most =
-      budget_planner(capture(training.function(), training.metas()), kShort).largest();
+      budget_planner(capture_live(training.function(), training.metas()), kShort).largest();
   Step step(training.function(), {.budget = most - kGranule, .planning = kShort});
   const MemoryStats before = pool->stats();
   pool->reset_peak();
@@ -375,7 +312,7 @@ TEST(MemoryBudget, AVariantThatFailsChangesNothing) {
 TEST(MemoryBudget, ARefusedBudgetAllocatesNothing) {
   const auto pool = std::make_shared<PooledAllocator>(host_provider());
   const AllocatorScope scope(pool);
-  Training training("gpt");
+  Training training(how_of("gpt"));
   const int64_t before = pool->stats().allocations;
   Step step(training.function(), {.budget = 1000, .planning = kModel});
   EXPECT_THROW(step.plan(training.metas()), BudgetError);
