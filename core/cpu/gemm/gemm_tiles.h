@@ -98,8 +98,8 @@ template <class T>
 void pack_strips(const MatrixRef<T>& b, int64_t column, int64_t columns, int64_t term,
                  int64_t terms, uint32_t* strips, int64_t strip);
 
-// A row of results: to[j] = sums[j] + add[j], or sums[j] where `add` is nullptr. What lies behind it
-// is often written next.
+// A row of results: to[j] = sums[j] + add[j], or sums[j] where `add` is nullptr. What lies behind
+// it is often written next.
 template <class T, class C>
 void store_sums(const float* sums, int64_t n, const T* add, C* to) {
   using V = Vector<float>;

@@ -22,8 +22,8 @@ inline void check_gain_types(const char* op, std::span<const Meta> in) {
 
 constexpr int64_t kRowsAhead = 16;  // whose lines are asked for before they are read
 
-// What sums down the rows are taken in, and of how many rows before they are added to others in f64:
-// so few numbers of 16 bits that f32 loses next to nothing. Squares must not leave its range:
+// What sums down the rows are taken in, and of how many rows before they are added to others in
+// f64: so few numbers of 16 bits that f32 loses next to nothing. Squares must not leave its range:
 // numbers of bf16 that differ by more than 1e18 do.
 template <class T>
 using RunSum = std::conditional_t<is_16_bit<T>, float, double>;
