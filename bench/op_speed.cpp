@@ -58,7 +58,8 @@ void add_with_gradients(const std::string& name, Bound bound, double forward, do
   });
   std::vector<Tensor> leaves;
   for (const Tensor& input : inputs) leaves.push_back(input.require_grad());
-  const Tensor like = ones(f(inputs).shape());
+  const Meta y = f(inputs).meta();
+  const Tensor like = ones(y.shape, {.dtype = y.dtype});
   add(name + "/with_gradients", bound, both, [=] { gradients(f(leaves), leaves, {.seed = like}); });
 }
 
@@ -137,6 +138,13 @@ void add_memory_bound() {
   add("dropout", Bound::memory, 2 * bytes, [=] { dropout(x, 0.1, make_key(1, 1), 0); });
   add_with_gradients("layer_norm", Bound::memory, 2 * bytes, 5 * bytes, {x, gain, gain},
                      [](std::span<const Tensor> in) { return layer_norm(in[0], in[1], in[2]); });
+  // x is read twice, and so is it with dy for the gradient.
+  const auto normalise = [](std::span<const Tensor> in) {
+    return batch_norm(in[0], in[1], in[2]).y;
+  };
+  add_with_gradients("batch_norm", Bound::memory, 3 * bytes, 8 * bytes, {x, gain, gain}, normalise);
+  add_with_gradients("batch_norm_bf16", Bound::memory, 1.5 * bytes, 4 * bytes,
+                     {cast(x, DType::bf16), gain, gain}, normalise);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ void store_column(T* p, int w, V v) {
 //     load_columns<T>(x + row * columns + c, v);
 //     for (int w = 0; w < W; ++w) sum[w] += v[w];
 //   }
-//   store_columns<T>(sums + c, sum);                // or add_columns, to sums in f64
+//   store_columns<T>(sums + c, sum);                // or add_to_columns, in f64
 template <class T, class V, int W>
 constexpr bool kEvenAndOdd = (std::is_same_v<T, BFloat16> && std::is_same_v<V, Vector<float>> &&
                               W % 2 == 0);
@@ -87,7 +87,7 @@ void store_columns(P* p, const V (&v)[W]) {
   }
 }
 template <class T, class V, int W>
-void add_columns(double* p, const V (&v)[W]) {
+void add_to_columns(double* p, const V (&v)[W]) {
   std::array<double, W * kLanesOf<V>> all;
   store_columns<T>(all.data(), v);
 #pragma omp simd

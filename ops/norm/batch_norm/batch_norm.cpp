@@ -204,8 +204,8 @@ void backward_typed(const Call& call) {
           store_columns<T>(part.first + c, sum);
           store_columns<T>(part.second + c, weighted);
         } else {
-          add_columns<T>(part.first + c, sum);
-          add_columns<T>(part.second + c, weighted);
+          add_to_columns<T>(part.first + c, sum);
+          add_to_columns<T>(part.second + c, weighted);
         }
       }
     });

@@ -74,7 +74,7 @@ void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, 
           squares[w] += d * d;
         }
       }
-      std::array<double, columns> run_mean, run_m2;  // but the first
+      std::array<double, columns> run_mean, run_m2;  // of a later run than the first
       double* const to_mean = first == 0 ? mean + c : run_mean.data();
       store_columns<T>(to_mean, m);
       // What rounding in f32 took from the mean: Chan, Golub and LeVeque, "Algorithms for computing
@@ -85,7 +85,7 @@ void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, 
           rest[w] = of_each;
           squares[w] = about_mean < 0 ? V{} : about_mean;
         }
-        add_columns<T>(to_mean, rest);
+        add_to_columns<T>(to_mean, rest);
       }
       store_columns<T>(first == 0 ? m2 + c : run_m2.data(), squares);
       if (first == 0) continue;

@@ -40,7 +40,7 @@ void expect_columns_alike() {
       store_columns<T>(y.data() + at, v);
     }
     store_columns<T>(sums.data() + c, sum);
-    add_columns<T>(sums.data() + c, sum);
+    add_to_columns<T>(sums.data() + c, sum);
   });
   for (int64_t c = 0; c < kColumns; ++c) {
     double sum = 0;

@@ -75,8 +75,7 @@ TEST(MemoryBudget, TheSmallestBudgetWorksAndOneGranuleLessIsRefused) {
                               cat("step: the budget is too small: ", least - kGranule,
                                   " bytes, and the smallest plan found takes ", least,
                                   " with the results of the run before. Allow that many, search "
-                                  "longer, or take a smaller "
-                                  "batch or 16-bit precision."));
+                                  "longer, or take a smaller batch or 16-bit precision."));
   }
 }
 
