@@ -2,8 +2,8 @@
 //
 //   program = widen_late(std::move(program));
 //
-//   captured   g32 = cast(g16)   norm = global_norm(g32, ...)   adam_update(w, g32)
-//   then                         norm = global_norm(g16, ...)   adam_update(w, g16)
+//   captured   g32 = cast(g16)   sums = sums_of_squares(g32, ...)   adam_update(w, g32)
+//   then                         sums = sums_of_squares(g16, ...)   adam_update(w, g16)
 //
 // To widen loses nothing, so every value that is left has the bits it had; until the last reader
 // has it there are 2 bytes of each element and not 4.

@@ -1,88 +1,24 @@
 #include "ops/update/global_norm/global_norm.h"
 
-#include <array>
-#include <numeric>
-
 #include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
-#include "ops/common/broadcast.h"
 #include "ops/common/expect.h"
 #include "ops/common/update.h"
 #include "ops/common/widened.h"
 #include "ops/pointwise/copy/copy.h"
+#include "ops/pointwise/math/math.h"
+#include "ops/reduction/sum/sum.h"
 #include "ops/update/global_norm/attrs.h"
+#include "ops/update/sums_of_squares/sums_of_squares.h"
 
 namespace plimsoll {
 
-PLIMSOLL_CUDA_KERNEL(global_norm_cuda);
 PLIMSOLL_CUDA_KERNEL(scale_to_norm_cuda);
 
 namespace {
 
-Metas norm_infer(std::span<const Meta> in, const Attrs&) {
-  Meta out{{}, DType::f32, in[0].device};
-  for (size_t i = 0; i < in.size(); ++i) {
-    check<DTypeError>(is_floating(in[i].dtype), "global_norm: a floating type is needed: tensor ",
-                      i, " is ", in[i], ". Cast it first.");
-    if (in[i].dtype == DType::f64) out.dtype = DType::f64;
-  }
-  return {out};
-}
-
-int64_t norm_workspace(const Call& call) {
-  int64_t total = 0;
-  for (const View& view : call.in) total += chunks_of(view.meta);
-  return total * static_cast<int64_t>(sizeof(double));
-}
-
-// In double precision. Several sums run beside each other: one alone would wait for each addition.
-template <class T>
-double sum_of_squares(const T* x, int64_t n) {
-  constexpr int64_t kSums = 32;
-  std::array<double, kSums> sums{};
-  const auto add = [&](const T* from, int64_t count) {
-#pragma omp simd
-    for (int64_t j = 0; j < count; ++j) {
-      const double v = static_cast<double>(static_cast<Compute<T>>(from[j]));
-      sums[static_cast<size_t>(j)] += v * v;
-    }
-  };
-  int64_t i = 0;
-  for (; i + kSums <= n; i += kSums) add(x + i, kSums);
-  add(x + i, n - i);
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
-}
-
-template <class T>
-void sums_of_squares(const View& x, double* partial) {
-  parallel_for(count(x.shape()), kChunk, [&](int64_t begin, int64_t end) {
-    partial[begin / kChunk] = sum_of_squares(x.as<T>() + begin, end - begin);
-  });
-}
-
-void norm_cpu(const Call& call) {
-  auto* partial = reinterpret_cast<double*>(call.workspace.data());
-  int64_t used = 0;
-  for (const View& x : call.in) {
-    visit_floating("global_norm", x.dtype(),
-                   [&]<class T>() { sums_of_squares<T>(x, partial + used); });
-    used += chunks_of(x.meta);
-  }
-  double total = 0;
-  for (int64_t i = 0; i < used; ++i) total += partial[i];
-  if (call.out[0].dtype() == DType::f64)
-    *call.out[0].as<double>() = std::sqrt(total);
-  else
-    *call.out[0].as<float>() = static_cast<float>(std::sqrt(total));
-}
-
-constexpr OpDef norm_op{.name = "global_norm",
-                        .infer = norm_infer,
-                        .cpu = norm_cpu,
-                        .cuda = global_norm_cuda,
-                        .widens = everything,
-                        .workspace = norm_workspace};
+constexpr int64_t kChunk = 16384;  // elements whose squares are added before those of others
 
 Metas scale_infer(std::span<const Meta> in, const Attrs&) {
   check_floating("scale_to_norm", in[0]);
@@ -116,11 +52,9 @@ constexpr OpDef scale_op{.name = "scale_to_norm",
 }  // namespace
 
 Tensor global_norm(std::span<const Tensor> tensors) {
-  check<ShapeError>(!tensors.empty(),
-                    "global_norm: there is no tensor: 0 were given. Pass at least one.");
-  std::vector<Tensor> dense;
-  for (const Tensor& tensor : tensors) dense.push_back(contiguous(tensor));
-  return std::move(plimsoll::apply(norm_op, dense).front());  // not std::apply
+  const bool wide = std::ranges::any_of(
+      tensors, [](const Tensor& tensor) { return tensor.dtype() == DType::f64; });
+  return cast(sqrt(sum(sums_of_squares(tensors, kChunk))), wide ? DType::f64 : DType::f32);
 }
 
 Tensor scale_to_norm(const Tensor& x, const Tensor& norm, double max_norm) {
@@ -129,6 +63,6 @@ Tensor scale_to_norm(const Tensor& x, const Tensor& norm, double max_norm) {
   return apply1(scale_op, {contiguous(x), norm}, ScaleAttrs{max_norm});
 }
 
-extern const std::vector<const OpDef*> global_norm_ops{&norm_op, &scale_op};
+extern const std::vector<const OpDef*> global_norm_ops{&scale_op};
 
 }  // namespace plimsoll

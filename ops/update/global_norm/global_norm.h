@@ -12,8 +12,8 @@ namespace plimsoll {
 
 // sqrt of the sum of x^2 over all elements of all tensors: a scalar, f64 when any of them is f64,
 // else f32. Summed in double in an order that depends on the shapes alone, so squares of f32 cannot
-// overflow. 0 when there are no elements. Errors: ShapeError (no tensor),
-// DTypeError (a tensor is not floating). No gradient.
+// overflow. 0 when there are no elements. Errors are those of sums_of_squares(), of which it is
+// made. No gradient.
 Tensor global_norm(std::span<const Tensor> tensors);
 
 // y = x * min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_ does; where norm is

@@ -1,5 +1,8 @@
 #include "ops/update/sums_of_squares/sums_of_squares.h"
 
+#include <array>
+#include <numeric>
+
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/expect.h"
@@ -24,19 +27,31 @@ Metas infer(std::span<const Meta> in, const Attrs& attrs) {
   return {{{chunks}, DType::f64, in[0].device}};
 }
 
+// Several sums run beside each other: one alone would wait for each addition.
+template <class T>
+double sum_of_squares(const T* x, int64_t n) {
+  constexpr int64_t kSums = 32;
+  std::array<double, kSums> sums{};
+  const auto add = [&](const T* from, int64_t count) {
+#pragma omp simd
+    for (int64_t j = 0; j < count; ++j) {
+      const double v = static_cast<double>(static_cast<Compute<T>>(from[j]));
+      sums[static_cast<size_t>(j)] += v * v;
+    }
+  };
+  int64_t i = 0;
+  for (; i + kSums <= n; i += kSums) add(x + i, kSums);
+  add(x + i, n - i);
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
 template <class T>
 void sum_typed(const View& view, int64_t chunk, double* sums) {
   const int64_t n = count(view.shape());
   const T* x = view.as<T>();
   parallel_for(pieces(n, chunk), grain_for(chunk), [=](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) {
-      double total = 0;
-      for (int64_t i = c * chunk; i < std::min(n, (c + 1) * chunk); ++i) {
-        const auto v = static_cast<double>(static_cast<Compute<T>>(x[i]));
-        total += v * v;
-      }
-      sums[c] = total;
-    }
+    for (int64_t c = begin; c < end; ++c)
+      sums[c] = sum_of_squares(x + c * chunk, std::min(chunk, n - c * chunk));
   });
 }
 

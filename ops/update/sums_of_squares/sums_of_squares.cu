@@ -8,19 +8,18 @@ namespace {
 
 using namespace cuda;
 
-// A thread for each chunk, which is short, so that the order is that of the CPU.
+// A block for each chunk.
 template <class C>
-__global__ void squares_kernel(Elements<C> x, int64_t n, int64_t chunk, int64_t chunks,
-                               double* sums) {
-  for (int64_t c = first_index(); c < chunks; c += total_threads()) {
-    const int64_t begin = c * chunk, end = n < begin + chunk ? n : begin + chunk;
-    double total = 0;
-    for (int64_t i = begin; i < end; ++i) {
-      const auto v = static_cast<double>(x.get(i));
-      total += v * v;
-    }
-    sums[c] = total;
+__global__ void squares_kernel(Elements<C> x, int64_t n, int64_t chunk, double* sums) {
+  const int64_t begin = blockIdx.x * chunk, end = n < begin + chunk ? n : begin + chunk;
+  double total = 0;
+  for (int64_t i = begin + threadIdx.x * kPack; i < end; i += blockDim.x * kPack) {
+    C values[kPack];
+    x.get(i, end, values);  // 0 from `end` on
+    for (const C value : values) total += static_cast<double>(value) * static_cast<double>(value);
   }
+  total = over_block(total, Plus());
+  if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
 }  // namespace
@@ -28,12 +27,13 @@ __global__ void squares_kernel(Elements<C> x, int64_t n, int64_t chunk, int64_t 
 void sums_of_squares_cuda(const Call& call) {
   const auto& attrs = call.attrs.as<SquareAttrs>();
   auto* sums = call.out[0].as<double>();
+  const int threads = row_threads(packs_in(attrs.chunk));
   for (const View& x : call.in) {
     const int64_t chunks = chunks_of(x.meta, attrs);
     if (chunks == 0) continue;
     visit_floating_elements(x.dtype(), [&]<class C>() {
-      launch(squares_kernel<C>, blocks_for(chunks), kThreads, elements<C>(x), count(x.shape()),
-             attrs.chunk, chunks, sums);
+      launch(squares_kernel<C>, chunks, threads, elements<C>(x), count(x.shape()), attrs.chunk,
+             sums);
     });
     sums += chunks;
   }
