@@ -20,12 +20,14 @@ Tensor checkpointed(const Module& module, const Tensor& x, const Mode& mode) {
     ++i;
   }
   for (Tensor& parameter : module.parameters()) xs.push_back(std::move(parameter));
-  const auto run = [&module, training = mode.training, at](std::span<const Tensor> in) {
+  const auto run = [&module, training = mode.training, statistics = mode.statistics,
+                    at](std::span<const Tensor> in) {
     const auto given = [&](size_t i) { return i > 0 ? in[i] : Tensor(); };
     return module(in[0], {.training = training,
                           .key = given(at[0]),
                           .positions = given(at[1]),
-                          .segments = given(at[2])});
+                          .segments = given(at[2]),
+                          .statistics = statistics});
   };
   return checkpoint(run, xs);
 }

@@ -35,6 +35,34 @@ TEST(RankTrainers, LeaveTheSameBitsOnAnyNumber) {
   }
 }
 
+// Batch norm inside of a checkpoint leaves its statistics once, and not when it runs again.
+TEST(RankTrainers, CheckpointBatchNorm) {
+  struct Normalised : nn::Module {
+    explicit Normalised(bool checkpoint) : checkpoint(checkpoint) {}
+    Tensor forward(const Tensor& x, const nn::Mode& mode) const override {
+      const Tensor image = reshape(x, {x.size(0), 1, 1, 10});
+      return reshape(checkpoint ? nn::checkpointed(norm, image, mode) : norm(image, mode),
+                     x.shape());
+    }
+    bool checkpoint;
+    nn::Initializer init{.seed = 1};
+    nn::BatchNorm2d& norm = add<nn::BatchNorm2d>("norm", 10, init);
+  };
+  for (const bool captured : {true, false}) {
+    const TemporaryFolder dir;
+    const TrainOptions options = options_for(Precision::f32, captured);
+    const auto trained = [&](int64_t n, bool checkpoint) {
+      return train(n, options, dir.text(cat(n, checkpoint)), 0, [=](Digits& s) {
+        s.model.then<Normalised>(checkpoint);
+        s.optimizer.emplace(optim::AdamW(s.model.parameters(), {.learning_rate = 2e-3}));
+      })[static_cast<size_t>(n - 1)];
+    };
+    const Left kept = trained(1, false);
+    EXPECT_EQ(trained(1, true), kept);
+    EXPECT_EQ(trained(2, true), kept);
+  }
+}
+
 // Without ranks a window is added from the left, as ever; both are near each other.
 TEST(RankTrainers, AreNearATrainingWithoutRanks) {
   const TemporaryFolder dir;
