@@ -165,6 +165,11 @@ const ChatTemplate& template_named(const std::string& name) {
                   template_names(), ".");
 }
 
+std::string template_text(std::string_view tokenizer_config, const std::string& file) {
+  const Json config = parse_object(tokenizer_config, {.reader = "chat", .name = file});
+  return text_of(config.value("chat_template", Json()));
+}
+
 ChatTemplate find_template(std::string_view tokenizer_config, const std::string& file,
                            const std::string& jinja) {
   const Json config = parse_object(tokenizer_config, {.reader = "chat", .name = file});

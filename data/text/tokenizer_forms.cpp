@@ -95,6 +95,11 @@ void take_pre_tokenizer(Json& section, BpeAttrs& attrs) {
   section = nullptr;
 }
 
+// null where there is none, or where `form` is no object.
+Json member(const Json& form, const std::string& key) {
+  return form.is_object() ? form.value(key, Json()) : Json();
+}
+
 // {"SpecialToken": {"id": "<s>", "type_id": 0}} before and behind {"Sequence": {"id": "A", ...}}.
 bool take_template(const Json& form, BpeAttrs& attrs) {
   std::vector<int32_t> front, back;
@@ -105,12 +110,10 @@ bool take_template(const Json& form, BpeAttrs& attrs) {
       seen = true;
       continue;
     }
-    if (!item.is_object() || !item.contains("SpecialToken")) return false;
-    const Json name = item["SpecialToken"].value("id", Json());
-    const Json tokens = form.value("special_tokens", Json::object());
-    if (!name.is_string() || !tokens.is_object() || !tokens.contains(name.get<std::string>()))
-      return false;
-    const Json ids = tokens[name.get<std::string>()].value("ids", Json());
+    const Json name = member(member(item, "SpecialToken"), "id");
+    if (!name.is_string()) return false;
+    const Json token = member(member(form, "special_tokens"), name.get<std::string>());
+    const Json ids = member(token, "ids");
     if (!ids.is_array()) return false;
     for (const Json& id : ids) {
       if (!id.is_number_unsigned() || id.get<uint64_t>() > INT32_MAX) return false;

@@ -5,6 +5,7 @@
 #include "data/file.h"
 #include "data/json.h"
 #include "data/text/bpe_files.h"
+#include "data/text/chat_templates.h"
 #include "data/text/tokenizer_forms.h"
 #include "nn/published/config.h"
 #include "nn/published/gguf.h"
@@ -139,12 +140,14 @@ std::vector<GgufField> tokenizer_fields(const fs::path& from, int64_t vocabulary
   add("token_type", std::move(table.kinds));
   add("add_bos_token", !bpe.front().empty());
   add("add_eos_token", !bpe.back().empty());
+  const fs::path jinja = from / "chat_template.jinja", form = from / "tokenizer_config.json";
   std::error_code none;
-  if (fs::exists(from / "tokenizer_config.json", none)) {
-    const Json form =
-        json_of(from / "tokenizer_config.json", "gguf").value("chat_template", Json());
-    if (form.is_string()) fields.push_back({"tokenizer.chat_template", form.get<std::string>()});
-  }
+  std::string chat;
+  if (fs::exists(jinja, none))
+    chat = data::read_text(jinja);
+  else if (fs::exists(form, none))
+    chat = data::template_text(data::read_text(form), form.string());
+  if (!chat.empty()) fields.push_back({"tokenizer.chat_template", std::move(chat)});
   return fields;
 }
 

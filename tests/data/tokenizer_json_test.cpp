@@ -150,6 +150,15 @@ TEST(DataTokenizerJson, RefusesWhatIsNotDoneHere) {
   expect_not_done("\"use_regex\": true", "\"use_regex\": false", "pre_tokenizer.use_regex false");
   expect_not_done("\"post_processor\": null", "\"post_processor\": {\"type\": \"Template\"}",
                   "post_processor.type \"Template\"");
+  for (const char* of_template :
+       {R"("single": [{"SpecialToken": 5}])", R"("single": [{"SpecialToken": {"id": "<s>"}}])",
+        R"("single": [{"SpecialToken": {"id": "<s>"}}], "special_tokens": {"<s>": 5})"})
+    EXPECT_EQ(refusal(file_with("\"post_processor\": null",
+                                R"("post_processor": {"type": "TemplateProcessing", )" +
+                                    std::string(of_template) + "}")),
+              "tokenizer: a key is not of the format: f has post_processor.single. Use the file as "
+              "it was "
+              "published.");
   expect_not_done("\"decoder\": {", "\"decoder\": [], \"x\": {", "decoder [...]");
   expect_not_done("\"BPE\"", "\"Unigram\"", "model.type \"Unigram\"");
   expect_not_done("\"dropout\": null", "\"dropout\": 0.1", "model.dropout 0.1");
