@@ -103,15 +103,16 @@ TEST_F(ExamplesRecipe, AnotherOptimizerDoesNotGoOn) {
 
 TEST_F(ExamplesRecipe, EvaluatesWhatWasTrainedAndWritesNothing) {
   const std::string run_folder = " --run " + dir.text("run");
-  const Json trained = figures(run_folder);
+  const Json trained = figures(run_folder + " --tensorboard " + dir.text("board"));
   const fs::path folder = dir / "run";
-  const auto before = data::names_in(folder / "saves");
+  const auto before = data::names_in(folder / "saves"), events = data::names_in(dir / "board");
   const std::string log = data::read_text(folder / "log.csv");
   const Json evaluated =
       figures("--evaluate --export " + dir.text("weights.safetensors") + run_folder);
   EXPECT_EQ(evaluated["epochs"].back()["val_loss"], trained["epochs"].back()["val_loss"]);
   EXPECT_EQ(evaluated["epochs"].back()["accuracy"], trained["epochs"].back()["accuracy"]);
   EXPECT_EQ(data::names_in(folder / "saves"), before);
+  EXPECT_EQ(data::names_in(dir / "board"), events);
   EXPECT_EQ(data::read_text(folder / "log.csv"), log);
   EXPECT_TRUE(fs::exists(dir / "weights.safetensors"));
   const Outcome nothing = run(cnn("--evaluate"));

@@ -12,16 +12,20 @@ double Evaluation::at(const std::string& name) const {
 }
 
 Journal::Journal(const TrainOptions& options, const RunLength& length, PooledAllocator& pool)
-    : options_(options),
-      length_(length),
-      pool_(pool),
-      board_(options.plan_only ? std::string() : options.tensorboard) {}
+    : options_(options), length_(length), pool_(pool) {
+  if (options.tensorboard.empty() || options.plan_only || options.evaluate_only) return;
+  try {
+    events_.emplace(options.tensorboard);
+  } catch (const DataError& e) {
+    fail<UsageError>("tensorboard: ", e.what());
+  }
+}
 
 void Journal::open(const std::filesystem::path& folder, int64_t done, int64_t evaluated,
                    int64_t planned_bytes) {
   first_ = done;
   planned_bytes_ = planned_bytes;
-  if (options_.resume) board_.resumed(done);
+  if (options_.resume && events_) events_->restart(done + 1);  // later steps are not shown any more
   progress_.emplace("batch", length_.batches, cat(length_.item, "/s"), done);
   if (folder.empty()) return;
   std::vector<std::string> columns{"loss", "mean_loss", "val_loss"};
@@ -47,7 +51,10 @@ void Journal::open(const std::filesystem::path& folder, int64_t done, int64_t ev
 void Journal::trained(int64_t batches, double loss, double learning_rate) {
   loss_ = loss;
   rate_ = learning_rate;
-  board_.trained(batches, loss, learning_rate);
+  if (events_) {
+    events_->scalar("train/loss", loss, batches);
+    events_->scalar("train/learning_rate", learning_rate, batches);
+  }
   progress_->update(batches, (batches - first_) * length_.items,
                     status_line(loss, planned_bytes_, pool_.stats()));
   const bool evaluation = length_.evaluation_after(batches);
@@ -76,16 +83,23 @@ Figures Journal::measured(int64_t batches) const {
 
 void Journal::histograms(int64_t batches, const std::vector<NamedTensor>& parameters,
                          std::span<const Tensor> gradients) {
+  if (!events_) return;
   for (size_t i = 0; i < gradients.size(); ++i) {
     const auto& [name, parameter] = parameters[i];
-    board_.histogram(cat("gradients/", name), gradients[i], batches);
-    board_.histogram(cat("parameters/", name), parameter, batches);
+    events_->histogram(cat("gradients/", name), gradients[i], batches);
+    events_->histogram(cat("parameters/", name), parameter, batches);
   }
 }
 
 void Journal::evaluating(int64_t batches) {
   progress_->pause();
-  board_.memory(batches, pool_.stats().peak);
+  if (events_) {  // the most bytes in use, and what held them then
+    const Peak& peak = pool_.stats().peak;
+    events_->scalar("memory/peak", static_cast<double>(peak.bytes), batches);
+    for (int c = 0; c < kMemoryClasses; ++c)
+      events_->scalar(cat("memory/", name_of(static_cast<MemoryClass>(c))),
+                      static_cast<double>(peak.by_class[static_cast<size_t>(c)]), batches);
+  }
   if (log_) row_measured_ = measured(batches);
 }
 
@@ -97,13 +111,13 @@ void Journal::say(const std::string& sentence) {
 
 void Journal::evaluated(const Evaluation& evaluation) {
   std::string line;
-  Figures board;
   for (const auto& [name, value] : evaluation.figures) {
     const bool loss = name == "val_loss", perplexity = name == "perplexity";
     char text[64];
     std::snprintf(text, sizeof text, perplexity ? "%.3f" : "%.4f", value);
     line += cat("  ", perplexity ? "" : length_.split + " ", loss ? "loss" : name, " ", text);
-    if (!perplexity) board.emplace_back(loss ? "loss" : name, value);
+    if (events_ && !perplexity)
+      events_->scalar(cat("evaluation/", loss ? "loss" : name), value, evaluation.batches);
   }
   std::printf("%s %lld/%lld  mean loss %.9g%s\n", length_.unit,
               static_cast<long long>(evaluation.batches / length_.unit_batches),
@@ -111,7 +125,6 @@ void Journal::evaluated(const Evaluation& evaluation) {
               line.c_str());
   std::fflush(stdout);
   progress_->go_on();
-  board_.evaluated(evaluation.batches, board);
   evaluations_.push_back(evaluation);
   if (!log_) return;
   Figures row = evaluation.figures;

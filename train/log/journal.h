@@ -11,9 +11,10 @@
 #include <optional>
 
 #include "core/tensor/named_tensor.h"
+#include "formats/events.h"
+#include "memory/pool/pooled_allocator.h"
 #include "train/log/log.h"
 #include "train/log/progress.h"
-#include "train/log/tensorboard.h"
 #include "train/options.h"
 #include "train/windows.h"
 
@@ -77,7 +78,7 @@ class Journal {
   const TrainOptions& options_;
   const RunLength length_;
   PooledAllocator& pool_;
-  TensorBoard board_;
+  std::optional<formats::EventWriter> events_;  // for TensorBoard
   std::optional<Log> log_;
   std::optional<Progress> progress_;
   std::vector<Evaluation> evaluations_;
