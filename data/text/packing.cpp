@@ -7,8 +7,15 @@
 
 namespace plimsoll::data {
 
-std::vector<std::vector<size_t>> rows_of(const std::vector<int64_t>& lengths, int64_t length,
-                                         Fit fit) {
+Document next_tokens(std::span<const int32_t> ids) {
+  Document document{{ids.begin(), ids.end()}, {}};
+  if (ids.empty()) return document;
+  document.labels.assign(ids.begin() + 1, ids.end());
+  document.labels.push_back(kIgnoredLabel);
+  return document;
+}
+
+std::vector<std::vector<size_t>> rows_of(const std::vector<int64_t>& lengths, int64_t length) {
   check<ValueError>(length >= 1, "pack: a row has no room: ", length,
                     ". Use a length of 1 or more.");
   for (size_t i = 0; i < lengths.size(); ++i)
@@ -17,12 +24,11 @@ std::vector<std::vector<size_t>> rows_of(const std::vector<int64_t>& lengths, in
                      ". Cut it, leave it out, or use longer rows.");
   std::vector<size_t> order(lengths.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  if (fit == Fit::first)
-    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return lengths[a] > lengths[b]; });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return lengths[a] > lengths[b]; });
   std::vector<std::vector<size_t>> rows;
   std::vector<int64_t> room;  // of each row
   for (const size_t document : order) {
-    size_t row = fit == Fit::first || rows.empty() ? 0 : rows.size() - 1;
+    size_t row = 0;
     while (row < rows.size() && room[row] < lengths[document]) ++row;
     if (row == rows.size()) {
       rows.emplace_back();
@@ -34,56 +40,42 @@ std::vector<std::vector<size_t>> rows_of(const std::vector<int64_t>& lengths, in
   return rows;
 }
 
-PackedRows::PackedRows(std::vector<std::vector<int32_t>> documents, const PackingOptions& options)
-    : documents_(std::move(documents)), options_(options) {
-  check<ValueError>(options.batch >= 1, "pack: a batch has no rows: ", options.batch,
-                    ". Use 1 or more.");
+PackedRows::PackedRows(std::vector<Document> documents, int64_t length)
+    : documents_(std::move(documents)), length_(length) {
   std::vector<int64_t> lengths;
-  for (const auto& document : documents_) lengths.push_back(std::ssize(document));
-  rows_ = rows_of(lengths, options.length, options.fit);
+  for (const Document& document : documents_) lengths.push_back(std::ssize(document.ids));
+  rows_ = rows_of(lengths, length);
 }
 
-PackedBatch PackedRows::batch(int64_t index) const {
-  check<IndexError>(index >= 0 && index < batches(), "pack: there is no batch ", index,
-                    ": there are ", batches(), ". Count them from 0.");
-  const auto elements = static_cast<size_t>(options_.batch * options_.length);
-  std::vector<int64_t> x(elements, options_.padding), labels(elements, kIgnoredLabel);
-  std::vector<int64_t> segments(elements), positions(elements);
-  for (int64_t r = 0; r < options_.batch; ++r) {
-    const int64_t row = index * options_.batch + r;
-    auto at = static_cast<size_t>(r * options_.length);
-    const size_t end = at + static_cast<size_t>(options_.length);
-    int64_t segment = 0;
-    const auto put = [&](int64_t position) {
-      segments[at] = segment;
-      positions[at] = position;
-      ++at;
+Batch PackedRows::batch(std::span<const int64_t> which, Device device) const {
+  const auto length = static_cast<size_t>(length_);
+  std::vector<int64_t> x(which.size() * 3 * length), y(which.size() * length, kIgnoredLabel);
+  for (size_t r = 0; r < which.size(); ++r) {
+    check<IndexError>(which[r] >= 0 && which[r] < count(), "pack: there is no row ", which[r],
+                      ": there are ", count(), ". Count them from 0.");
+    const std::span<int64_t> row = std::span(x).subspan(r * 3 * length, 3 * length);
+    const auto tokens = row.subspan(0, length), segments = row.subspan(length, length),
+               positions = row.subspan(2 * length, length);
+    size_t at = 0;
+    const auto put = [&](int64_t segment, size_t size) {
+      std::ranges::fill(segments.subspan(at, size), segment);
+      const auto own = positions.subspan(at, size);
+      std::iota(own.begin(), own.end(), 0);
+      at += size;
     };
-    if (row < rows())
-      for (const size_t document : rows_[static_cast<size_t>(row)]) {
-        const std::vector<int32_t>& tokens = documents_[document];
-        for (size_t i = 0; i < tokens.size(); ++i) {
-          x[at] = tokens[i];
-          if (i + 1 < tokens.size()) labels[at] = tokens[i + 1];
-          put(static_cast<int64_t>(i));
-        }
-        ++segment;
-      }
-    for (int64_t i = 0; at < end; ++i) put(i);
+    int64_t segment = 0;
+    for (const size_t i : rows_[static_cast<size_t>(which[r])]) {
+      const Document& document = documents_[i];
+      std::ranges::copy(document.ids, tokens.subspan(at).begin());
+      std::ranges::copy(document.labels, std::span(y).subspan(r * length + at).begin());
+      put(segment++, document.ids.size());
+    }
+    put(segment, length - at);  // padding
   }
-  const Shape shape{options_.batch, options_.length};
-  const auto tensor = [&](const std::vector<int64_t>& values) {
-    return Tensor::of(std::span<const int64_t>(values), shape);
-  };
-  return {tensor(x), tensor(labels), tensor(segments), tensor(positions)};
-}
-
-double PackedRows::filled() const {
-  int64_t tokens = 0;
-  for (const auto& document : documents_) tokens += std::ssize(document);
-  return rows_.empty()
-             ? 0
-             : static_cast<double>(tokens) / static_cast<double>(rows() * options_.length);
+  const MemoryScope scope(MemoryClass::input);
+  const auto rows = static_cast<int64_t>(which.size());
+  return {Tensor::of(std::span<const int64_t>(x), {rows, 3, length_}, device),
+          Tensor::of(std::span<const int64_t>(y), {rows, length_}, device)};
 }
 
 }  // namespace plimsoll::data

@@ -11,6 +11,7 @@
 
 #include "data/text/bpe.h"
 #include "data/text/chat.h"
+#include "data/text/packing.h"
 #include "train/batches.h"
 
 namespace plimsoll::examples {
@@ -35,21 +36,13 @@ class ChatData {
   train::Batches training(int64_t batch, uint64_t seed) const;
   train::Batches held_out(int64_t batch) const;
 
-  struct Tokens {
-    std::vector<int64_t> ids, labels;  // of a conversation
-  };
-  struct Rows {
-    std::vector<Tokens> conversations;
-    std::vector<std::vector<size_t>> rows;  // which of them lie in each
-  };
-
  private:
-  train::Batches batches_of(const Rows& rows, int64_t batch) const;
+  train::Batches batches_of(const data::PackedRows& rows, int64_t batch) const;
 
   std::string file_;
   Device device_;
   int64_t context_ = 0;
-  std::shared_ptr<const Rows> training_, held_out_;
+  std::shared_ptr<const data::PackedRows> training_, held_out_;
 };
 
 }  // namespace plimsoll::examples

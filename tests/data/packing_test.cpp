@@ -2,6 +2,8 @@
 // model compute of packed documents what they compute of each alone.
 #include "data/text/packing.h"
 
+#include <numeric>
+
 #include "autograd/gradients.h"
 #include "core/base/ignored_label.h"
 #include "nn/decoder/decoder.h"
@@ -15,12 +17,27 @@ namespace {
 
 using Rows = std::vector<std::vector<size_t>>;
 
-TEST(Packing, RowsAreFilledInOrderOrByTheFirstThatFits) {
-  const std::vector<int64_t> lengths{3, 6, 2, 4, 5, 1};
-  EXPECT_EQ(rows_of(lengths, 8, Fit::in_order), (Rows{{0}, {1, 2}, {3}, {4, 5}}));
-  EXPECT_EQ(rows_of(lengths, 8, Fit::first), (Rows{{1, 2}, {4, 0}, {3, 5}}));
-  EXPECT_EQ(rows_of({}, 8, Fit::first), Rows{});
-  EXPECT_EQ(rows_of({8, 8}, 8, Fit::first), (Rows{{0}, {1}}));
+PackedRows pack(const std::vector<std::vector<int32_t>>& documents, int64_t length) {
+  std::vector<Document> all;
+  for (const auto& ids : documents) all.push_back(next_tokens(ids));
+  return {std::move(all), length};
+}
+
+Batch all_rows(const PackedRows& rows) {
+  std::vector<int64_t> all(static_cast<size_t>(rows.count()));
+  std::iota(all.begin(), all.end(), 0);
+  return rows.batch(all);
+}
+
+// Tokens (0), segments (1) or positions (2) of a batch.
+Tensor part(const Batch& batch, int64_t i) {
+  return reshape(slice(batch.x, 1, i, i + 1), {batch.x.size(0), batch.x.size(2)});
+}
+
+TEST(Packing, RowsAreFilledByTheLongestThatFits) {
+  EXPECT_EQ(rows_of({3, 6, 2, 4, 5, 1}, 8), (Rows{{1, 2}, {4, 0}, {3, 5}}));
+  EXPECT_EQ(rows_of({}, 8), Rows{});
+  EXPECT_EQ(rows_of({8, 8}, 8), (Rows{{0}, {1}}));
 }
 
 // Every document is whole, in one row alone, and rows are not longer than they may be.
@@ -29,59 +46,50 @@ TEST(Packing, LosesNothing) {
   for (int64_t i = 0; i < 500; ++i) lengths.push_back(1 + i * i % 97);
   int64_t tokens = 0;
   for (const int64_t n : lengths) tokens += n;
-  for (const Fit fit : {Fit::in_order, Fit::first}) {
-    const Rows rows = rows_of(lengths, 128, fit);
-    std::vector<int> seen(lengths.size());
-    for (const auto& row : rows) {
-      int64_t filled = 0;
-      for (const size_t document : row) ++seen[document], filled += lengths[document];
-      EXPECT_LE(filled, 128);
-      EXPECT_GT(filled, 0);
-    }
-    EXPECT_EQ(seen, std::vector<int>(lengths.size(), 1));
-    const double share = static_cast<double>(tokens) / (128.0 * static_cast<double>(rows.size()));
-    EXPECT_GT(share, fit == Fit::first ? 0.98 : 0.6);
+  const Rows rows = rows_of(lengths, 128);
+  std::vector<int> seen(lengths.size());
+  for (const auto& row : rows) {
+    int64_t filled = 0;
+    for (const size_t document : row) ++seen[document], filled += lengths[document];
+    EXPECT_LE(filled, 128);
+    EXPECT_GT(filled, 0);
   }
+  EXPECT_EQ(seen, std::vector<int>(lengths.size(), 1));
+  EXPECT_GT(static_cast<double>(tokens) / (128.0 * static_cast<double>(rows.size())), 0.98);
 }
 
-TEST(Packing, ABatchHasTokensLabelsSegmentsAndPositions) {
-  const PackedRows rows = pack({{11, 12, 13}, {21, 22}, {31, 32, 33, 34}},
-                               {.length = 6, .batch = 3, .fit = Fit::in_order, .padding = 9});
-  ASSERT_EQ(rows.batches(), 1);
-  EXPECT_NEAR(rows.filled(), 9.0 / 12, 1e-12);
-  const PackedBatch b = rows.batch(0);
+TEST(Packing, ABatchHasTokensSegmentsPositionsAndLabels) {
+  const PackedRows rows = pack({{21, 22}, {11, 12, 13}, {31, 32, 33, 34}}, 6);
+  ASSERT_EQ(rows.count(), 2);
+  const Batch b = all_rows(rows);
   using V = std::vector<int64_t>;
   constexpr int64_t no = kIgnoredLabel;
-  EXPECT_EQ(b.x.shape(), (Shape{3, 6}));
-  EXPECT_EQ(b.x.to_vector<int64_t>(),
-            (V{11, 12, 13, 21, 22, 9, 31, 32, 33, 34, 9, 9, 9, 9, 9, 9, 9, 9}));
-  EXPECT_EQ(b.labels.to_vector<int64_t>(),
-            (V{12, 13, no, 22, no, no, 32, 33, 34, no, no, no, no, no, no, no, no, no}));
-  EXPECT_EQ(b.segments.to_vector<int64_t>(),
-            (V{0, 0, 0, 1, 1, 2, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(b.positions.to_vector<int64_t>(),
-            (V{0, 1, 2, 0, 1, 0, 0, 1, 2, 3, 0, 1, 0, 1, 2, 3, 4, 5}));
-  expect_error<IndexError>([&] { rows.batch(1); },
-                           "pack: there is no batch 1: there are 1. Count them from 0.");
+  EXPECT_EQ(b.x.shape(), (Shape{2, 3, 6}));
+  EXPECT_EQ(part(b, 0).to_vector<int64_t>(), (V{31, 32, 33, 34, 21, 22, 11, 12, 13, 0, 0, 0}));
+  EXPECT_EQ(part(b, 1).to_vector<int64_t>(), (V{0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(part(b, 2).to_vector<int64_t>(), (V{0, 1, 2, 3, 0, 1, 0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(b.y.to_vector<int64_t>(), (V{32, 33, 34, no, 22, no, 12, 13, no, no, no, no}));
+  const Batch second = rows.batch(std::array<int64_t, 1>{1});
+  EXPECT_EQ(part(second, 0).to_vector<int64_t>(), (V{11, 12, 13, 0, 0, 0}));
+  expect_error<IndexError>([&] { rows.batch(std::array<int64_t, 1>{2}); },
+                           "pack: there is no row 2: there are 2. Count them from 0.");
 }
 
 TEST(Packing, RefusesWhatDoesNotFit) {
   expect_error<DataError>(
       [] {
-        rows_of({3, 9}, 8, Fit::first);
+        rows_of({3, 9}, 8);
       },
       "pack: document 1 has 9 tokens, for rows of 8. Cut it, leave it out, or "
       "use longer rows.");
   expect_error<DataError>(
       [] {
-        rows_of({3, 0}, 8, Fit::first);
+        rows_of({3, 0}, 8);
       },
       "pack: document 1 has 0 tokens, for rows of 8. Cut it, leave it out, or "
       "use longer rows.");
-  expect_error<ValueError>([] { rows_of({3}, 0, Fit::first); },
+  expect_error<ValueError>([] { rows_of({3}, 0); },
                            "pack: a row has no room: 0. Use a length of 1 or more.");
-  expect_error<ValueError>([] { pack({{1}}, {.length = 4, .batch = 0}); },
-                           "pack: a batch has no rows: 0. Use 1 or more.");
 }
 
 // A small GPT: tokens and positions, two blocks, a head.
@@ -107,13 +115,13 @@ struct Model : nn::Module {
   const nn::Linear* head;
 };
 
-Tensor summed_loss(const Model& model, const PackedBatch& batch, bool packed) {
+Tensor summed_loss(const Model& model, const Batch& batch, bool packed) {
   nn::Mode mode = nn::training();
   if (packed) {
-    mode.segments = batch.segments;
-    mode.positions = batch.positions;
+    mode.segments = part(batch, 1);
+    mode.positions = part(batch, 2);
   }
-  return cross_entropy(model(batch.x, mode), batch.labels, {.reduction = Reduction::sum});
+  return cross_entropy(model(part(batch, 0), mode), batch.y, {.reduction = Reduction::sum});
 }
 
 void expect_loss_of_each_alone(bool checkpoint) {
@@ -125,16 +133,16 @@ void expect_loss_of_each_alone(bool checkpoint) {
     for (documents.emplace_back(); std::ssize(documents.back()) < n;)
       documents.back().push_back((7 * n + 13 * static_cast<int>(documents.back().size())) % 50);
 
-  const PackedRows rows = pack(documents, {.length = 96, .batch = 3});
-  ASSERT_EQ(rows.batches(), 1);
-  const Tensor packed = summed_loss(model, rows.batch(0), true);
+  const PackedRows rows = pack(documents, 96);
+  ASSERT_EQ(rows.count(), 3);
+  const Tensor packed = summed_loss(model, all_rows(rows), true);
   const std::vector<Tensor> packed_grads = gradients(packed, parameters);
 
   double loss = 0;
   std::vector<Tensor> grads;
   for (const auto& document : documents) {  // a row of its own, without segments
-    const PackedRows alone = pack({document}, {.length = std::ssize(document)});
-    const Tensor own = summed_loss(model, alone.batch(0), false);
+    const PackedRows alone = pack({document}, std::ssize(document));
+    const Tensor own = summed_loss(model, all_rows(alone), false);
     loss += own.item();
     const std::vector<Tensor> own_grads = gradients(own, parameters);
     for (size_t i = 0; i < own_grads.size(); ++i)
@@ -147,7 +155,7 @@ void expect_loss_of_each_alone(bool checkpoint) {
   for (size_t i = 0; i < grads.size(); ++i)
     EXPECT_LE(relative_error(to_array(packed_grads[i]), to_array(grads[i])), 2e-5) << i;
   // With segments left out documents see each other.
-  EXPECT_GT(std::abs(summed_loss(model, rows.batch(0), false).item() - loss), 1e-4 * loss);
+  EXPECT_GT(std::abs(summed_loss(model, all_rows(rows), false).item() - loss), 1e-4 * loss);
 }
 
 TEST(Packing, PackedDocumentsGiveTheLossAndTheGradientsOfEachAlone) {
@@ -173,9 +181,9 @@ TEST(Packing, DecodersReadEachDocumentAlone) {
     nn::Initializer init{.seed = 4};
     const nn::Decoder model(config, nn::drawn_weights(init), init);
     const std::vector<std::vector<int32_t>> documents{{1, 2, 3, 4, 5, 6, 7}, {8, 9, 10}, {11, 12}};
-    const PackedBatch batch = pack(documents, {.length = 12, .fit = Fit::in_order}).batch(0);
+    const Batch batch = all_rows(pack(documents, 12));
     const std::vector<float> all =
-        model(batch.x, {.positions = batch.positions, .segments = batch.segments})
+        model(part(batch, 0), {.positions = part(batch, 2), .segments = part(batch, 1)})
             .to_vector<float>();
     size_t at = 0;
     for (const auto& document : documents) {
@@ -184,7 +192,7 @@ TEST(Packing, DecodersReadEachDocumentAlone) {
            model(Tensor::of<int64_t>(ids, {1, std::ssize(ids)})).to_vector<float>())
         EXPECT_NEAR(all[at++], logit, 1e-5);
     }
-    EXPECT_THROW(model(batch.x, {.segments = batch.segments}), StateError);
+    EXPECT_THROW(model(part(batch, 0), {.segments = part(batch, 1)}), StateError);
   }
 }
 
