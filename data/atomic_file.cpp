@@ -112,7 +112,7 @@ void remove_unfinished(const fs::path& folder, std::string_view prefix) {
     if (file.filename().string().starts_with(prefix) && file.extension() == ".tmp")
       unfinished.push_back(file);
   }
-  for (const fs::path& file : unfinished) fs::remove(file, none);
+  for (const fs::path& file : unfinished) fs::remove_all(file, none);
 }
 
 void write_atomically(const fs::path& file, std::string_view text, const std::string& who) {

@@ -56,8 +56,8 @@ void synchronise_files(const std::filesystem::path& folder, const std::string& w
 // DataError, which begins with `who`, for links that lead nowhere and what is no regular file.
 std::filesystem::path behind_links(const std::filesystem::path& name, const std::string& who);
 
-// Removes what processes that were killed left of files of a folder whose names begin so. Nobody
-// may be writing one.
+// Removes what processes that were killed left of files and folders in a folder whose names begin
+// so. Nobody may be writing one.
 void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);
 
 }  // namespace plimsoll::data

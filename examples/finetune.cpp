@@ -15,6 +15,7 @@
 #include "examples/common/report.h"
 #include "examples/common/run_options.h"
 #include "examples/models/tuning.h"
+#include "formats/shards.h"
 #include "nn/decoder/packed.h"
 #include "nn/published/adapter.h"
 #include "nn/published/export.h"
@@ -61,23 +62,13 @@ fs::path result_of(const TuneOptions& options) {
   return fs::path(options.run) / (options.tuning.rank > 0 ? "adapter" : "model");
 }
 
-// What a process that was killed in write_result() left: the folder itself, or make_folder()'s.
-std::vector<fs::path> left_unfinished(const fs::path& unfinished) {
-  std::vector<fs::path> left{unfinished};
-  const std::string name = unfinished.filename().string() + ".";
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(unfinished.parent_path(), none))
-    if (entry.path().filename().string().starts_with(name) && entry.path().extension() == ".tmp")
-      left.push_back(entry.path());
-  return left;
-}
-
 void write_result(const TuneOptions& options, const nn::Decoder& model,
                   const nn::DecoderOptions& made) {
   if (options.run.empty()) return;
   const fs::path folder = result_of(options), unfinished = fs::path(folder) += ".unfinished";
   std::error_code none;
-  for (const fs::path& left : left_unfinished(unfinished)) fs::remove_all(left, none);
+  fs::remove_all(unfinished, none);  // what a process that was killed here left, and its folders
+  data::remove_unfinished(folder.parent_path(), unfinished.filename().string() + ".");
   if (made.lora)
     published::write_adapter(unfinished, model, *made.lora, options.model);
   else
@@ -130,8 +121,9 @@ void tune(TuneOptions& options) {
   train::Trainer trainer(packed, recipe.optimizer(), std::move(training),
                          chat.held_out(options.batch), options);
   const train::Result result = trainer.run();
-  if (!result.over) return;
-  write_result(options, model, made);
+  if (options.plan_only) return report.write(planned_figures(options, result));
+  if (!result.over && !options.evaluate_only) return;
+  if (!options.evaluate_only) write_result(options, model, made);
   Json json = figures(options, "epoch", 1, result);
   json["final"]["mapped_bytes"] = mapped;
   report.write(json);

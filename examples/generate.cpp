@@ -78,7 +78,15 @@ void run(const WritingOptions& options) {
   const int64_t read = std::ssize(writing.tokens);
   const nn::GeneratorOptions reads = reads_of(options, gpt, read);
   const nn::GenerationPlan expected = planned(options, gpt, reads);
-  if (options.plan_only) return expected.print();
+  const Json about{{"model", gpt.name()},
+                   {"precision", options.precision_name},
+                   {"context", expected.context},
+                   {"cache_bytes", expected.cache},
+                   {"planned_bytes", expected.total()}};
+  if (options.plan_only) {
+    expected.print();
+    return report.write(about);
+  }
   const Device device = open_device(options.device);
   PooledAllocator& pool = *default_pool(device);
   if (reads.budget > 0) pool.set_limit(PooledAllocator::kUnlimited - 1);  // exact from here on
@@ -98,17 +106,14 @@ void run(const WritingOptions& options) {
                static_cast<long long>(read), writing.seconds.front(), writing.tokens_per_second(),
                static_cast<long long>(plan.total()), static_cast<long long>(peak),
                mapped > 0 ? cat(" and ", mapped, " in mapped files").c_str() : "");
-  report.write({{"model", gpt.name()},
-                {"precision", options.precision_name},
-                {"context", plan.context},
-                {"prompt_tokens", read},
-                {"tokens", writing.tokens},
-                {"seconds", writing.seconds},
-                {"tokens_per_second", writing.tokens_per_second()},
-                {"cache_bytes", plan.cache},
-                {"planned_bytes", plan.total()},
-                {"mapped_bytes", mapped},
-                {"peak_bytes", peak}});
+  Json json = about;
+  json.update({{"prompt_tokens", read},
+               {"tokens", writing.tokens},
+               {"seconds", writing.seconds},
+               {"tokens_per_second", writing.tokens_per_second()},
+               {"mapped_bytes", mapped},
+               {"peak_bytes", peak}});
+  report.write(json);
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ void CommandLine::parse(int argc, char** argv, const std::string& config) {
   std::vector<std::string> words(argv + 1, argv + argc);
   // CLI11 would take the next word for the value of "--prompt=".
   for (size_t i = 0; i < words.size(); ++i)
-    if (words[i].starts_with("--") && words[i].ends_with('=')) {
+    if (words[i].starts_with("--") && words[i].find('=') + 1 == words[i].size()) {
       words[i].pop_back();
       words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, "");
     }

@@ -160,6 +160,8 @@ TEST_F(GenerateProgram, RefusesPromptsInOneSentence) {
   expect_refusal(go + "--prompt 'line @'", 2,
                  "--prompt: encode: a byte is not in the vocabulary: byte 64 at position 5 of 6. "
                  "Use only characters of the training text.\n");
+  expect_refusal(go + "--prompt='line='", 2,  // the value ends with it
+                 "--prompt: encode: a byte is not in the vocabulary: byte 61 at position 4 of 5. ");
   expect_refusal(go + "--prompt '" + std::string(49, 'e') + "'", 2,
                  "--prompt: it is longer than the context: 49 tokens for 48. Use a shorter one.\n");
 }
@@ -231,11 +233,14 @@ TEST_F(GenerateProgram, PlansGpt2WithoutItsWeights) {
   write_tokenizer(tokenizer, 50257);
   const std::string go =
       "generate --model gpt2-124M --prompt abc --tokenizer " + tokenizer.path().string() + " ";
-  const Outcome plan = run(go + "--plan-only --context 1024");
+  const Outcome plan = run(go + "--plan-only --context 1024 --json " + path("plan"));
   EXPECT_EQ(plan.code, 0) << plan.output;
   for (const char* part : {"plan: a context of 1024 tokens, 3 of a prompt read together\n",
                            "497759232 bytes", "75497472 bytes"})
     EXPECT_NE(plan.output.find(part), std::string::npos) << part << "\n" << plan.output;
+  const json planned = json::parse(std::ifstream(*dir_ / "plan"));
+  EXPECT_EQ(planned["context"], 1024);
+  EXPECT_EQ(planned["cache_bytes"], 75497472);
   expect_refusal(go, 2, "--weights: --model gpt2-124M has no weights of its own. Name ");
   expect_refusal(go + "--weights " + path("text"), 3, "--weights " + path("text") + ": ");
   expect_refusal(go + "--budget 500MiB --context 1024", 2, "Allow that many, or use a context of ");

@@ -143,6 +143,13 @@ TEST_F(Finetune, ExportModelMergesTheAdapter) {
   EXPECT_EQ(folder.code, 0) << folder.output;
   EXPECT_EQ(file.code, 0) << file.output;
   EXPECT_TRUE(data::read_text(*dir_ / "a.gguf").starts_with("GGUF"));
+  EXPECT_NE(data::read_text(*dir_ / "a.gguf").find(kChatml), std::string::npos);
+  std::ofstream(*dir_ / "merged" / "chat_template.jinja") << "{# beside it #}" << kChatml;
+  EXPECT_EQ(run("export_model --model " + path("merged") + " --output " + path("c.gguf") +
+                " --format q8_0")
+                .code,
+            0);
+  EXPECT_NE(data::read_text(*dir_ / "c.gguf").find("{# beside it #}"), std::string::npos);
   const Outcome writes =
       run("generate --greedy --tokens 8 --model " + path("merged") +
           " --prompt '<|im_start|>user\nsay 2<|im_end|>\n<|im_start|>assistant\n'");
@@ -153,9 +160,11 @@ TEST_F(Finetune, ExportModelMergesTheAdapter) {
 }
 
 TEST_F(Finetune, APlanNeedsNoTraining) {
-  const Outcome plan = run(command("--lora 8 --plan-only"));
+  const Outcome plan = run(command("--lora 8 --plan-only --json " + path("plan")));
   EXPECT_EQ(plan.code, 0) << plan.output;
-  EXPECT_NE(plan.output.find("total"), std::string::npos) << plan.output;
+  const int64_t planned_bytes = json::parse(std::ifstream(*dir_ / "plan"))["planned_bytes"];
+  EXPECT_NE(plan.output.find(cat("total ", planned_bytes, " bytes")), std::string::npos)
+      << plan.output;
   // fit has config.json alone.
   fs::create_directories(*dir_ / "config");
   fs::copy_file(*dir_ / "model" / "config.json", *dir_ / "config" / "config.json",
