@@ -14,9 +14,8 @@
 
 #include "examples/common/options.h"
 #include "examples/common/report.h"
+#include "examples/measure/comparison_table.h"
 #include "examples/measure/fitting.h"
-#include "examples/measure/link_options.h"
-#include "examples/measure/row_bytes.h"
 
 namespace plimsoll::examples {
 namespace {
@@ -30,8 +29,8 @@ struct Asked {
   FitOptions options;
   std::vector<int64_t> ranks;  // empty: there are none
   int64_t accumulate = 0;      // 0: as many as there are ranks at most
-  AskedLink link;
   std::vector<int64_t> shard{0};
+  double link_gbytes = 0, link_us = 20;  // 0: no link was described
   std::string json;
 };
 
@@ -57,6 +56,15 @@ Json print_fit(const std::string& precision, const Way& way, const Fit& fit, int
   return {{"precision", precision}, {"recompute", way.name},
           {"batch", fit.batch},     {"bytes", fit.batch == 0 ? fit.least_bytes : fit.bytes},
           {"seconds", fit.seconds}, {"added_seconds", fit.added_seconds}};
+}
+
+// What a rank waits for, as a line and as members of the row, in seconds.
+void print_lanes(const Lanes& lanes, Json& row) {
+  std::printf("%18s computes %.1f ms, exchanges %.1f ms beside, waits for %.1f ms of them\n", "",
+              1e3 * lanes.computing, 1e3 * lanes.talking, 1e3 * lanes.exposed);
+  row["computing_seconds"] = lanes.computing;
+  row["talking_seconds"] = lanes.talking;
+  row["exposed_seconds"] = lanes.exposed;
 }
 
 // What is found for one type, for each of kWays.
@@ -109,13 +117,15 @@ void fit(Asked asked) {
           rows.back()["at_peak"] = to_json(fit.at_peak);
         }
       }
-      if (asked.link.gbytes > 0 && fit.batch > 0) print_lanes(fit.lanes, rows.back());
+      if (asked.link_gbytes > 0 && fit.batch > 0) print_lanes(fit.lanes, rows.back());
     }
   };
   if (asked.ranks.empty()) asked.ranks.push_back(0);
   for (const int64_t ranks : asked.ranks) {
     asked.model.ranks = ranks;
-    asked.options.link = link_of(asked.link, std::max<int64_t>(1, ranks));
+    asked.options.link = {.ranks = std::max<int64_t>(1, ranks),
+                          .bytes_per_second = 1e9 * asked.link_gbytes,
+                          .latency = asked.link_gbytes > 0 ? 1e-6 * asked.link_us : 0};
     asked.model.accumulate =
         asked.accumulate > 0 ? asked.accumulate : std::ranges::max(asked.ranks);
     for (const int64_t stage : asked.shard) {
@@ -212,10 +222,17 @@ int main(int argc, char** argv) {
       ->check(whole_number(1, kLargestBatch));
   add_tuning_options(app, asked.model.tuning);
   app.group("Options");
-  add_link_options(app, asked.link);
+  rate("--link-gbytes", asked.link_gbytes,
+       "What a rank sends and receives at a time, in 10^9 bytes a second [not counted]");
+  rate("--link-us", asked.link_us, "What each exchange takes besides, in microseconds [20]");
   app.add_option("--json", asked.json, "Write the rows to this file")->check(not_empty());
   return run_example(app, argc, argv, options, [&] {
-    check_link(app);
+    plimsoll::check<plimsoll::UsageError>(
+        app.count("--link-us") == 0 || app.count("--link-gbytes") > 0,
+        "--link-us: the link has no speed. Add --link-gbytes.");
+    plimsoll::check<plimsoll::UsageError>(
+        app.count("--link-gbytes") == 0 || app.count("--ranks") > 0,
+        "--link-gbytes: there are no ranks that it joins. Add --ranks.");
     const std::string& model = asked.model.name;
     const bool is_folder = std::ranges::find(models, model) == models.end();
     const bool is_text =

@@ -1,5 +1,6 @@
 #include "formats/gguf.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -13,21 +14,23 @@ constexpr uint32_t kVersion = 3;
 constexpr int64_t kBoundary = 32, kBlock = 32;
 constexpr int kMostAxes = 4;
 
-int64_t bytes_of_row(int64_t columns, GgufType type) {
-  switch (type) {
-    case GgufType::f16:
-      return 2 * columns;
-    case GgufType::q8_0:
-      return columns / kBlock * (2 + kBlock);
-    case GgufType::q4_0:
-      return columns / kBlock * (2 + kBlock / 2);
-    default:
-      return 4 * columns;
-  }
+// So many neighbours of a row are one block of so many bytes.
+struct Encoding {
+  GgufType type;
+  const char* name;
+  int64_t elements, bytes;
+};
+constexpr Encoding kEncodings[] = {{GgufType::f32, "f32", 1, 4},
+                                   {GgufType::f16, "f16", 1, 2},
+                                   {GgufType::q4_0, "q4_0", kBlock, 2 + kBlock / 2},
+                                   {GgufType::q8_0, "q8_0", kBlock, 2 + kBlock}};
+const Encoding& encoding_of(GgufType type) {
+  return *std::ranges::find(kEncodings, type, &Encoding::type);
 }
 
 int64_t bytes_of(const Shape& shape, GgufType type) {
-  return count(shape) == 0 ? 0 : count(shape) / shape.back() * bytes_of_row(shape.back(), type);
+  const Encoding& encoding = encoding_of(type);
+  return count(shape) / encoding.elements * encoding.bytes;
 }
 
 int64_t padded(int64_t bytes) { return (bytes + kBoundary - 1) / kBoundary * kBoundary; }
@@ -121,7 +124,7 @@ void put_row(const std::vector<float>& row, const GgufTensor& item, std::byte* t
     check<NumericError>(std::isfinite(x), "gguf: ", item.name, " holds ", x,
                         ". Look for it before it is written.");
   const auto columns = static_cast<int64_t>(row.size());
-  const int64_t block = bytes_of_row(kBlock, item.type);
+  const int64_t block = encoding_of(item.type).bytes;
   switch (item.type) {
     case GgufType::f16:
       for (int64_t i = 0; i < columns; ++i)
@@ -146,7 +149,7 @@ void write_elements(const GgufTensor& item, const Sink& sink) {
   const std::span<const std::byte> from = formats::bytes_of("gguf", item.tensor, space);
   const int64_t columns = shape.back();
   std::vector<float> row(static_cast<size_t>(columns));
-  std::vector<std::byte> to(static_cast<size_t>(bytes_of_row(columns, item.type)));
+  std::vector<std::byte> to(static_cast<size_t>(bytes_of({columns}, item.type)));
   visit_floating("gguf", item.tensor.dtype(), [&]<class T>() {
     for (int64_t begin = 0; begin < count(shape); begin += columns) {
       for (int64_t i = 0; i < columns; ++i) {
@@ -179,22 +182,11 @@ void check_tensors(const std::vector<GgufTensor>& tensors) {
 
 }  // namespace
 
-const char* name_of(GgufType type) {
-  switch (type) {
-    case GgufType::f16:
-      return "f16";
-    case GgufType::q8_0:
-      return "q8_0";
-    case GgufType::q4_0:
-      return "q4_0";
-    default:
-      return "f32";
-  }
-}
+const char* name_of(GgufType type) { return encoding_of(type).name; }
 
 bool fits(const Shape& shape, GgufType type) {
-  return type == GgufType::f32 || type == GgufType::f16 ||
-         (shape.rank() >= 1 && shape.back() % kBlock == 0);
+  const int64_t block = encoding_of(type).elements;
+  return block == 1 || (shape.rank() >= 1 && shape.back() % block == 0);
 }
 
 void write_gguf(const std::filesystem::path& file, const std::vector<GgufField>& fields,

@@ -23,7 +23,6 @@ struct OpTrace {
   recompute::Problem problem;  // the last op reads the results
   std::vector<std::string> ops;
   std::vector<std::string> storages;  // inputs are not among them
-  int64_t input_bytes = 0;
 };
 
 // DataError: `PATH: line N: what is wrong, what was expected`.

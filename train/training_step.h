@@ -18,8 +18,8 @@
 #include "optim/loss_scaler.h"
 #include "optim/parameter_groups.h"
 #include "optim/prune.h"
-#include "optim/scheduled_rate.h"
 #include "optim/ranks/shards.h"
+#include "optim/scheduled_rate.h"
 #include "train/options.h"
 #include "train/ranks/statistics.h"
 #include "train/windows.h"
@@ -73,7 +73,6 @@ class TrainingStep {
 
   optim::Accumulation& window() { return window_; }
   const optim::LossScaler& scaler() const { return scaler_; }
-  const optim::ParameterGroups& optimizer() const { return optimizer_; }
   std::optional<optim::Pruner>& pruner() { return pruner_; }
 
  private:

@@ -9,6 +9,7 @@
 #include "bench/against_pytorch/answer.h"
 #include "examples/common/options.h"
 #include "examples/models/tuning.h"
+#include "formats/safetensors.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/step.h"
 #include "ops/ops.h"

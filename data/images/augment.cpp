@@ -81,14 +81,13 @@ Augmentation draw_augmentation(const AugmentAttrs& attrs, int64_t height, int64_
   return result;
 }
 
-template <class T>
-void augment_image(const ImageDataset& dataset, int64_t index, const T* table,
-                   const Augmentation& augmentation, T* out) {
+void augment_image(const ImageDataset& dataset, int64_t index, const float* table,
+                   const Augmentation& augmentation, float* out) {
   const int64_t height = dataset.height, width = dataset.width, channels = dataset.channels;
   const uint8_t* image = dataset.pixels.data() + index * dataset.image_bytes();
   for (int64_t y = 0; y < height; ++y) {
     const int64_t from_y = y + augmentation.down;
-    T* row = out + y * width * channels;
+    float* row = out + y * width * channels;
     for (int64_t x = 0; x < width; ++x) {
       const int64_t from_x = (augmentation.flip ? width - 1 - x : x) + augmentation.right;
       const bool inside = from_y >= 0 && from_y < height && from_x >= 0 && from_x < width;
@@ -98,13 +97,8 @@ void augment_image(const ImageDataset& dataset, int64_t index, const T* table,
     }
     if (y >= augmentation.cut_top && y < augmentation.cut_bottom)
       std::fill(row + augmentation.cut_left * channels, row + augmentation.cut_right * channels,
-                T{0});
+                0.0F);
   }
 }
-
-template void augment_image(const ImageDataset&, int64_t, const float*, const Augmentation&,
-                            float*);
-template void augment_image(const ImageDataset&, int64_t, const uint8_t*, const Augmentation&,
-                            uint8_t*);
 
 }  // namespace plimsoll::data

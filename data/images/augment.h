@@ -47,10 +47,9 @@ struct Augmentation {
 Augmentation draw_augmentation(const AugmentAttrs& attrs, int64_t height, int64_t width,
                                uint64_t seed, uint64_t epoch, uint64_t image);
 
-// Writes image `index` of the dataset [H, W, C], augmented, as float or uint8_t. `table` [C, 256]
-// says what each byte of each channel becomes; what is cut out becomes 0.
-template <class T>
-void augment_image(const ImageDataset& dataset, int64_t index, const T* table,
-                   const Augmentation& augmentation, T* out);
+// Writes image `index` of the dataset [H, W, C], augmented. `table` [C, 256] says what each byte of
+// each channel becomes; what is cut out becomes 0.
+void augment_image(const ImageDataset& dataset, int64_t index, const float* table,
+                   const Augmentation& augmentation, float* out);
 
 }  // namespace plimsoll::data

@@ -21,17 +21,8 @@ namespace plimsoll::examples {
 namespace {
 
 Check budget() {
-  return {[](std::string& text) -> std::string {
-            if (text == "auto") return "";
-            try {
-              parse_bytes(text);
-              return "";
-            } catch (const ValueError&) {
-              return cat("not a size above 0, as in 300MiB, nor auto: ",
-                         text.empty() ? "\"\"" : text);
-            }
-          },
-          ""};
+  const Check size = size_in_bytes("300MiB, nor auto");
+  return {[size](std::string& text) { return text == "auto" ? "" : size.fault(text); }, ""};
 }
 
 // A program may be started without them, and then the next file that it opens would be written over

@@ -1,14 +1,30 @@
-// What predict says, as text and as JSON (docs/predict.md describes it).
+// What predict is asked about, and what it says, as text and as JSON (docs/predict.md describes
+// it).
 //
+//   const AskedImages asked = asked_images(options, trained);
 //   Json json = about(options, trained);             // and prints the lines on top
 //   json["predictions"] = predictions(asked, classified, options.top);
 #pragma once
 
-#include "examples/common/asked_images.h"
+#include <optional>
+
 #include "examples/common/report.h"
+#include "examples/common/trained_model.h"
 #include "train/predict/confusion.h"
 
 namespace plimsoll::examples {
+
+// Pictures in files, then entries of the test split, as one data set, so that they meet the net
+// exactly as in its training.
+struct AskedImages {
+  data::ImageDataset images;                  // labels of pictures are 0, and mean nothing
+  std::vector<std::string> names;             // of each: its file, or "mnist test 17"
+  std::vector<std::optional<int64_t>> entry;  // its number in the test split; none: a picture
+};
+
+// Nothing where none is asked for. UsageError for entries that are no numbers or not in the split;
+// DataError for pictures that cannot be read or do not fit.
+AskedImages asked_images(const PredictOptions& options, const TrainedModel& trained);
 
 // The net, its weights, and what turns a byte into what it sees: whoever uses exported weights
 // needs that.

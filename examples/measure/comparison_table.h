@@ -9,6 +9,11 @@
 
 namespace plimsoll::examples {
 
+// Mebibytes in a column of such a width; "-" where they are not known.
+std::string cell(int64_t bytes, int width, bool known = true);
+// By the names of the classes.
+Json to_json(const BytesByClass& bytes);
+
 struct Line {
   Case c;
   Measured row;

@@ -7,7 +7,7 @@
 #include "core/base/hash.h"
 #include "core/ranks/ranks.h"
 #include "examples/common/synthetic.h"
-#include "examples/measure/row_bytes.h"
+#include "examples/measure/comparison_table.h"
 #include "memory/pool/pooled_allocator.h"
 #include "ops/ops.h"
 #include "train/runner.h"

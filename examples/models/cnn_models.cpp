@@ -112,19 +112,18 @@ constexpr ImageSize kMnist{28, 28, 1, 10}, kCifar{32, 32, 3, 10}, kImageNet{224,
 struct Entry {
   const char* name;
   void (*add)(Staged&, ImageSize, Initializer&);
-  ImageSize images;                   // it was made for
-  int64_t pooled = 0, flattened = 0;  // what dense layers see: an image so much smaller, its
-                                      // channels; 0: nothing is flattened
-  nn::TorchLayout (*layout)() = nullptr;
-  bool published = false;
+  ImageSize images;                       // it was made for
+  int64_t pooled = 0, flattened = 0;      // what dense layers see: an image so much smaller, its
+                                          // channels; 0: nothing is flattened
+  nn::TorchLayout (*layout)() = nullptr;  // of published weights
 };
 constexpr Entry kModels[] = {
     {"lenet", add_lenet, kMnist, 4, 64},
     {"sepcnn", add_sepcnn, kCifar, 4, 64},
     {"resnet8", add_resnet8, kCifar},
     {"vgg", add_vgg, kCifar, 8, 256},
-    {"resnet50", add_resnet50, kImageNet, 0, 0, resnet_torch_layout, true},
-    {"resnet18-cifar", add_resnet18_cifar, kCifar, 0, 0, resnet_torch_layout, true}};
+    {"resnet50", add_resnet50, kImageNet, 0, 0, resnet_torch_layout},
+    {"resnet18-cifar", add_resnet18_cifar, kCifar, 0, 0, resnet_torch_layout}};
 
 const Entry* entry_named(const std::string& name) {
   const auto found =
@@ -164,7 +163,7 @@ std::unique_ptr<Staged> make_cnn(const std::string& name, ImageSize image, bool 
 
 ImageSize own_images(const std::string& name) { return known_entry(name).images; }
 
-bool is_published(const std::string& name) { return known_entry(name).published; }
+bool is_published(const std::string& name) { return known_entry(name).layout != nullptr; }
 
 nn::TorchLayout cnn_torch_layout(const std::string& name, ImageSize image) {
   const Entry* const entry = entry_named(name);

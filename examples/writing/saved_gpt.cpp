@@ -11,6 +11,7 @@
 #include "examples/common/text_data.h"
 #include "examples/models/tuning.h"
 #include "examples/models/weights.h"
+#include "formats/shards.h"
 #include "memory/pool/pooled_allocator.h"
 #include "nn/published/adapter.h"
 #include "ops/pointwise/copy/copy.h"

@@ -29,18 +29,6 @@ Check share() {
   return in_words({positive_number(), number_between(0, 1)}, "not a number above 0 and at most 1",
                   "");
 }
-Check bytes() {
-  const Check size{[](std::string& text) -> std::string {
-                     try {
-                       parse_bytes(text);
-                       return "";
-                     } catch (const ValueError& e) {
-                       return e.what();
-                     }
-                   },
-                   ""};
-  return in_words({size}, "not a size above 0, as in 300MiB", "");
-}
 
 }  // namespace
 
@@ -103,7 +91,7 @@ void add_writing_options(CommandLine& app, WritingOptions& options) {
       ->check(one_of(precision_names()))
       ->capture_default_str();
   app.add_option("--budget", options.budget_text, "Bytes that may be held, as in 300MiB")
-      ->check(bytes());
+      ->check(size_in_bytes("300MiB"));
   app.add_flag("--plan-only", options.plan_only, "Print what it takes and stop");
   add_device_options(app, options);
   app.add_option("--json", options.json, "Write the figures to this file")->check(not_empty());

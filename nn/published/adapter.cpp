@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/engine/transfer.h"
+#include "data/atomic_file.h"
 #include "data/file.h"
 #include "data/json.h"
 #include "formats/safetensors.h"
@@ -60,6 +61,20 @@ void check_of_base(const formats::Safetensors& file, const std::string& name,
                   path, ". Name the model that it was made for.");
 }
 
+// The tensors of a model's adapters by their names in such files.
+std::vector<NamedTensor> adapter_tensors(const nn::Decoder& model) {
+  std::vector<NamedTensor> tensors;
+  for (const NamedTensor& own : model.named_parameters()) {
+    const size_t at = own.name.rfind(kOurs);
+    if (at == std::string::npos) continue;
+    const std::string module = nn::published_name(model.config(), own.name.substr(0, at + 1));
+    tensors.push_back({cat(kPrefix, module.substr(0, module.size() - 1), kTheirs,
+                           own.name.substr(at + kOurs.size())),
+                       own.tensor});
+  }
+  return tensors;
+}
+
 }  // namespace
 
 LoraOptions read_adapter_options(const fs::path& folder) {
@@ -94,19 +109,6 @@ LoraOptions parse_adapter_options(std::string_view json, const std::string& file
                  "peft_version", "auto_mapping", "megatron_core", "qalora_group_size"});
   fields.check_all_taken("an adapter");
   return options;
-}
-
-std::vector<NamedTensor> adapter_tensors(const nn::Decoder& model) {
-  std::vector<NamedTensor> tensors;
-  for (const NamedTensor& own : model.named_parameters()) {
-    const size_t at = own.name.rfind(kOurs);
-    if (at == std::string::npos) continue;
-    const std::string module = nn::published_name(model.config(), own.name.substr(0, at + 1));
-    tensors.push_back({cat(kPrefix, module.substr(0, module.size() - 1), kTheirs,
-                           own.name.substr(at + kOurs.size())),
-                       own.tensor});
-  }
-  return tensors;
 }
 
 void read_adapter(const fs::path& folder, const nn::Decoder& model) {
@@ -147,7 +149,7 @@ void write_adapter(const fs::path& folder, const nn::Decoder& model, const LoraO
                     {"inference_mode", true}};
   make_folder(folder, "adapter", [&](const fs::path& fresh) {
     formats::write_safetensors(fresh / kWeights, tensors, {{"format", "pt"}});
-    write_text(fresh / kConfig, config.dump(2) + "\n");
+    data::write_atomically(fresh / kConfig, config.dump(2) + "\n");
   });
 }
 

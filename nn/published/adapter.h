@@ -28,7 +28,4 @@ void read_adapter(const std::filesystem::path& folder, const nn::Decoder& model)
 void write_adapter(const std::filesystem::path& folder, const nn::Decoder& model,
                    const nn::LoraOptions& options, const std::string& base);
 
-// The tensors of a model's adapters by their names in such files.
-std::vector<NamedTensor> adapter_tensors(const nn::Decoder& model);
-
 }  // namespace plimsoll::published

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "autograd/no_grad.h"
+#include "data/atomic_file.h"
 #include "data/file.h"
 #include "data/json.h"
 #include "formats/safetensors.h"
@@ -84,7 +85,7 @@ void write_model(const fs::path& folder, const nn::Decoder& model, const fs::pat
   const std::string config = config_text(from, model, model.tokens().dtype());
   make_folder(folder, "export", [&](const fs::path& fresh) {
     formats::write_safetensors(fresh / "model.safetensors", weights, {{"format", "pt"}});
-    write_text(fresh / "config.json", config);
+    data::write_atomically(fresh / "config.json", config);
     std::error_code error;
     for (const char* name : kTokenizerFiles) {
       if (!fs::exists(from / name, error)) continue;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "data/file.h"
 #include "formats/safetensors_header.h"
+#include "formats/shards.h"
 #include "formats/tensor_bytes.h"
 
 namespace plimsoll::published {
@@ -33,23 +35,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
   return std::memcmp(left.data(), right.data(), left.size()) == 0;
 }
 
-}  // namespace
-
-nn::WeightSource source_of(std::shared_ptr<const formats::Shards> shards,
-                           const DecoderConfig& config) {
-  return [shards = std::move(shards), config](const std::string& name, const Shape& shape) {
-    const std::string there = found_name(*shards, config, name);
-    const Tensor weight = shards->mapped(there);
-    check<DataError>(is_floating(weight.dtype()), "weights: a tensor is not of a floating type: \"",
-                     there, "\" is ", weight.meta(), " in ", shards->file_name(there),
-                     ". Quantised files are not read.");
-    check<DataError>(weight.shape() == shape, "weights: a tensor has another shape: \"", there,
-                     "\" is ", weight.shape(), " in ", shards->file_name(there),
-                     ", and the config says ", shape, ". Use files that belong together.");
-    return weight;
-  };
-}
-
+// Refuses what is left over in the files besides the names `used`, naming it.
 void check_nothing_left(const formats::Shards& shards, const DecoderConfig& config,
                         const std::set<std::string>& used) {
   const std::string head = nn::names_of(config).head + ".weight";
@@ -69,18 +55,27 @@ void check_nothing_left(const formats::Shards& shards, const DecoderConfig& conf
   }
 }
 
+}  // namespace
+
 std::unique_ptr<nn::Decoder> load(const std::filesystem::path& folder, nn::Initializer& init,
                                   const nn::DecoderOptions& options) {
   const Config config = read_config(folder);
-  const auto shards = std::make_shared<const formats::Shards>(folder);
+  const formats::Shards shards(folder);
   std::set<std::string> used;
-  const nn::WeightSource source = source_of(shards, config.decoder);
-  const nn::WeightSource noting = [&](const std::string& name, const Shape& shape) {
-    used.insert(found_name(*shards, config.decoder, name));
-    return source(name, shape);
+  const nn::WeightSource source = [&](const std::string& name, const Shape& shape) {
+    const std::string there = found_name(shards, config.decoder, name);
+    used.insert(there);
+    const Tensor weight = shards.mapped(there);
+    check<DataError>(is_floating(weight.dtype()), "weights: a tensor is not of a floating type: \"",
+                     there, "\" is ", weight.meta(), " in ", shards.file_name(there),
+                     ". Quantised files are not read.");
+    check<DataError>(weight.shape() == shape, "weights: a tensor has another shape: \"", there,
+                     "\" is ", weight.shape(), " in ", shards.file_name(there),
+                     ", and the config says ", shape, ". Use files that belong together.");
+    return weight;
   };
-  auto model = std::make_unique<nn::Decoder>(config.decoder, noting, init, options);
-  check_nothing_left(*shards, config.decoder, used);
+  auto model = std::make_unique<nn::Decoder>(config.decoder, source, init, options);
+  check_nothing_left(shards, config.decoder, used);
   return model;
 }
 

@@ -11,25 +11,15 @@
 // and all of them where they are trained or leave the cpu.
 #pragma once
 
-#include <set>
-
-#include "formats/shards.h"
 #include "nn/decoder/decoder.h"
 #include "nn/published/config.h"
 
 namespace plimsoll::published {
 
-// Of `shards`, which may have the names with their prefix or without. What no decoder has a use for
-// is known: constants that older files have among the weights, and an output layer that is the
-// token table once more. DataError naming a tensor: missing, of another shape, no floating type.
-nn::WeightSource source_of(std::shared_ptr<const formats::Shards> shards,
-                           const nn::DecoderConfig& config);
-
-// Refuses what is left over in the files besides the names `used`, naming it: DataError.
-void check_nothing_left(const formats::Shards& shards, const nn::DecoderConfig& config,
-                        const std::set<std::string>& used);
-
-// Errors: DataError of the files; ValueError as Decoder's.
+// The files may have the names with their prefix or without. What no decoder has a use for is
+// known: constants that older files have among the weights, and an output layer that is the token
+// table once more. DataError of the files, or naming a tensor: missing, left over, of another
+// shape, no floating type; ValueError as Decoder's.
 std::unique_ptr<nn::Decoder> load(const std::filesystem::path& folder, nn::Initializer& init,
                                   const nn::DecoderOptions& options = {});
 

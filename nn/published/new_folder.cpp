@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <fstream>
-
 #include "core/base/error.h"
 #include "data/atomic_file.h"
 
@@ -52,14 +50,6 @@ void make_folder(const fs::path& folder, const std::string& who,
                    error.message(), "). Name one in a folder that exists and is yours.");
   const fs::path parent = whole.parent_path();
   data::synchronise_folder(parent.empty() ? "." : parent, who);
-}
-
-void write_text(const fs::path& file, std::string_view text) {
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  out.close();
-  check<DataError>(out.good(), "write: the disk does not take it: ", file.string(),
-                   ". Look at the space on it.");
 }
 
 }  // namespace plimsoll::published

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
 
 namespace plimsoll::published {
 
@@ -15,8 +14,5 @@ namespace plimsoll::published {
 // nothing is left.
 void make_folder(const std::filesystem::path& folder, const std::string& who,
                  const std::function<void(const std::filesystem::path& fresh)>& write);
-
-// DataError when the disk does not take it.
-void write_text(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace plimsoll::published

@@ -56,7 +56,6 @@ class RankWindow {
   RankShare begin(int64_t batches);
   // Run `run` of `runs` comes next; the last of them talks to the other ranks.
   void at(int64_t run, int64_t runs);
-  bool last() const { return last_; }
 
   // What a batch weighs that counts so many (f64 []): as many, or 0 for a run that counts nothing.
   Tensor weight(const Tensor& count) const;

@@ -18,7 +18,7 @@ using data::TemporaryFolder;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-// One training for all of them.
+// One training for all tests of a process.
 class Predict : public testing::Test {
  protected:
   static void SetUpTestSuite() {

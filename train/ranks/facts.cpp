@@ -43,8 +43,8 @@ std::string rates_of(const optim::Schedule& schedule, int64_t updates) {
   return cat(hash);
 }
 
-}  // namespace
-
+// Ops, types, sizes and places of all instructions; not attributes, which options say, nor places
+// in what lies outside, as in parameters, of which each rank owns another part.
 uint64_t hash_of(const Program& program) {
   uint64_t hash = fnv1a(cat(program.buffers.size(), program.inputs.size(), program.results.size()));
   for (const Instruction& instruction : program.instructions) {
@@ -60,6 +60,8 @@ uint64_t hash_of(const Program& program) {
   }
   return hash;
 }
+
+}  // namespace
 
 std::string weights_of(const nn::Module& model) {
   return cat(hash_of(model.named_buffers(), hash_of(model.named_parameters(), kFnvStart)));

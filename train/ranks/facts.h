@@ -21,8 +21,4 @@ Facts facts_of(const TrainOptions& options, const std::vector<Program>& programs
 // A hash of all parameters and buffers.
 std::string weights_of(const nn::Module& model);
 
-// Ops, types, sizes and places of all instructions; not attributes, which options say, nor places
-// in what lies outside, as in parameters, of which each rank owns another part.
-uint64_t hash_of(const Program& program);
-
 }  // namespace plimsoll::train

@@ -6,7 +6,7 @@
 //   statistics.begin(8);               // a window of so many batches
 //   mode.statistics = &statistics;     // nn/norm.h
 //   model(x, mode);
-//   if (window.last()) statistics.apply();
+//   statistics.apply();                // in the last run of the window
 #pragma once
 
 #include <vector>

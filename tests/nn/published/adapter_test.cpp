@@ -4,6 +4,7 @@
 
 #include "autograd/gradients.h"
 #include "autograd/no_grad.h"
+#include "formats/safetensors.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/step.h"
 #include "nn/published/adapter.h"

@@ -1,4 +1,5 @@
 // Weights of published folders: shards, and files that are damaged or of another model.
+#include "formats/shards.h"
 #include "nn/published/adapter.h"
 #include "tests/nn/published/small_folder.h"
 #include "tests/support/errors.h"

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/file.h"
+#include "formats/safetensors.h"
 #include "ops/ops.h"
 #include "tests/data/byte_tokenizer.h"
 #include "tests/nn/published/small_folder.h"

@@ -1,5 +1,6 @@
 // Published models beside transformers': logits, and greedy tokens with a cache.
 #include "autograd/no_grad.h"
+#include "formats/safetensors.h"
 #include "nn/generate/generator.h"
 #include "nn/generate/sampling.h"
 #include "ops/ops.h"

@@ -3,6 +3,7 @@
 #include "autograd/no_grad.h"
 #include "data/text/builtin_text.h"
 #include "data/text/text.h"
+#include "formats/safetensors.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/step.h"
 #include "nn/published/export.h"

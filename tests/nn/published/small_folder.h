@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "formats/safetensors.h"
 #include "nn/published/export.h"
 #include "nn/published/model.h"
 #include "tests/data/testing.h"
