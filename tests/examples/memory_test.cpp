@@ -72,7 +72,7 @@ TEST_P(ExamplesMemory, EveryAllocationOfAWindowCanFail) {
   for (const bool captured : {false, true}) {
     How how = GetParam();
     how.captured = captured;
-    if (!captured) how.budget = 0;
+    if (!captured && how.budget > 0) continue;
     SCOPED_TRACE(name_of(how));
     std::optional<Training> undisturbed;
     const auto twins = std::make_shared<FullPool>(host_provider());

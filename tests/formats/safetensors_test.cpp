@@ -337,9 +337,11 @@ TEST(ForeignSafetensors, InvalidFilesAreRefused) {
 // Bytes of this process that files have.
 int64_t mapped_bytes_here() {
   std::ifstream status("/proc/self/status");
+  int64_t bytes = 0;
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("RssFile:")) return std::stoll(line.substr(8)) * 1024;
-  return 0;
+    if (line.starts_with("RssFile:") || line.starts_with("RssShmem:"))  // the latter in a tmpfs
+      bytes += std::stoll(line.substr(line.find(':') + 1)) * 1024;
+  return bytes;
 }
 
 TEST(Safetensors, PagesOfAMappedTensorGoWithIt) {

@@ -5,21 +5,42 @@
 
 #include "core/base/philox.h"
 #include "core/cpu/copy.h"
+#include "core/engine/trace.h"
 #include "ops/ops.h"
 
 namespace plimsoll {
 
-std::vector<SuiteParam> all_cases() {
+namespace {
+
+// Whether products of matrices are among the case's ops: those that say what they multiply.
+bool multiplies(const OpCase& op_case) {
+  std::vector<Meta> metas;
+  for (const Tensor& input : make_inputs(op_case, DType::f32)) metas.push_back(input.meta());
+  return std::ranges::any_of(
+      capture(op_case.call, metas).instructions,
+      [](const Instruction& instruction) { return instruction.op->flops != nullptr; });
+}
+
+std::vector<SuiteParam> make_cases() {
   const char* const way = std::getenv("PLIMSOLL_BF16");
   const bool of_bfloat16 = way && *way;
   std::vector<SuiteParam> params;
   for (const OpFamily& family : all_families())
     for (OpCase& op_case : family.cases().good) {
-      if (of_bfloat16 && std::ranges::count(op_case.dtypes, DType::bf16) > 0)
+      if (of_bfloat16) {
+        if (std::ranges::count(op_case.dtypes, DType::bf16) == 0 || !multiplies(op_case)) continue;
         op_case.dtypes = {DType::bf16};
+      }
       params.push_back({family.name, std::move(op_case)});
     }
   return params;
+}
+
+}  // namespace
+
+std::vector<SuiteParam> all_cases() {
+  static const std::vector<SuiteParam> cases = make_cases();
+  return cases;
 }
 
 std::string param_name(const testing::TestParamInfo<SuiteParam>& info) {

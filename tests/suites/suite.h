@@ -20,8 +20,8 @@ inline void PrintTo(const SuiteParam& param, std::ostream* out) {
   *out << param.family << " " << param.op_case.name;
 }
 
-// Where PLIMSOLL_BF16 says how bfloat16 is multiplied, the cases that have that type run in no
-// other: none of the others' results depend on it.
+// Where PLIMSOLL_BF16 says how bfloat16 is multiplied: the cases with products, in that type alone.
+// Nothing else depends on it.
 std::vector<SuiteParam> all_cases();
 std::string param_name(const testing::TestParamInfo<SuiteParam>& info);
 
