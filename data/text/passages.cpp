@@ -61,9 +61,9 @@ void set_passage(const Batch& batch, int64_t row, const std::vector<int32_t>& wo
 }  // namespace
 
 PassageDataset make_passages(const TextDataset& text, PassageAttrs attrs) {
-  check<ValueError>(attrs.vocabulary >= 1,
-                    "passages: the vocabulary must be at least 1: ", attrs.vocabulary,
-                    ". Pass a larger one.");
+  check<ValueError>(attrs.vocabulary >= 1 && attrs.vocabulary <= INT32_MAX,
+                    "passages: the vocabulary must be 1 to ", INT32_MAX, ": ", attrs.vocabulary,
+                    ". Pass one of these.");
   const std::vector<int32_t> words = words_of(whole_text(text), attrs.vocabulary);
   const int64_t part = std::ssize(words) / kPassageClasses;
   PassageDataset dataset{text.name, {}, {}};

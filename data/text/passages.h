@@ -24,7 +24,7 @@ struct PassageDataset {
   std::array<std::vector<int32_t>, kPassageClasses> train, test;
 };
 
-// ValueError for a vocabulary below 1.
+// ValueError for a vocabulary below 1, or above INT32_MAX.
 PassageDataset make_passages(const TextDataset& text, PassageAttrs attrs = {});
 
 // B passages of T words at random places of random parts: x i64 [B, T], y i64 [B]. A pure function

@@ -11,6 +11,8 @@
 #include <string>
 #include <type_traits>
 
+#include "core/base/error.h"
+
 namespace plimsoll::examples {
 
 // Bytes of this process that are in memory now, and the most that ever were: Linux's VmRSS and
@@ -33,6 +35,8 @@ Result in_own_process(const std::function<Result()>& work) {
     const Result result = work();
     return std::string(reinterpret_cast<const char*>(&result), sizeof result);
   });
+  check<Error>(bytes.size() == sizeof(Result), "process: its result is not whole: ", bytes.size(),
+               " bytes of ", sizeof(Result), ". Look at what ended it.");
   Result result;
   std::memcpy(&result, bytes.data(), sizeof result);
   return result;

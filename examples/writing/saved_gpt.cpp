@@ -196,9 +196,12 @@ std::vector<int64_t> SavedGpt::encode(const std::string& text) const {
 std::string SavedGpt::decode(int64_t token) const {
   if (const auto* vocabulary = std::get_if<data::Vocabulary>(&tokens_))
     return vocabulary->decode(std::array{token});
-  const auto& bpe = std::get<data::BytePairEncoding>(tokens_);
-  if (token >= bpe.size()) return "";  // a row that no token has
-  return bpe.decode_inside(std::array{static_cast<int32_t>(token)});
+  try {
+    return std::get<data::BytePairEncoding>(tokens_).decode_inside(
+        std::array{static_cast<int32_t>(token)});
+  } catch (const IndexError&) {
+    return "";  // a row that no token has
+  }
 }
 
 bool SavedGpt::is_end(int64_t token) const {

@@ -1,6 +1,6 @@
 // The angles of rotary positions, with the ways in which they are stretched for longer sequences.
 //
-//   const RopeTables tables = nn::rotary_tables(2048, 64, {.base = 500000}, placement);
+//   const RopeTables tables = nn::rotary_tables(2048, 64, {.base = 500000}, Device::cpu);
 //
 // Worked out in f32 in the order of Hugging Face's transformers (modeling_rope_utils.py), as the
 // models were trained: at position 4096 other roundings would already be an angle of 2e-4.

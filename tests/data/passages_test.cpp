@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/support/errors.h"
+
 namespace plimsoll::data {
 namespace {
 
@@ -64,29 +66,22 @@ TEST(DataPassages, TestBatchesCoverEveryPart) {
   for (size_t i = 0; i < labels.size(); ++i) EXPECT_EQ(labels[i], static_cast<int64_t>(i / 3));
 }
 
-TEST(DataPassages, ShortTextsAreRefused) {
-  const PassageDataset task = make_passages(numbered(100));
-  try {
-    random_passages(task, {.batch = 1, .context = 20}, 0, 0);
-    FAIL();
-  } catch (const DataError& e) {
-    EXPECT_STREQ(e.what(),
-                 "passages: numbered is too short: a part has 9 words for passages of "
-                 "20. Use a longer text or a smaller context.");
-  }
-}
-
-TEST(DataPassages, HugeBatchesAreRefused) {
-  const PassageDataset task = make_passages(numbered(1000));
-  const std::string text =
+TEST(DataPassages, RefusesWhatIsTooShortOrTooLarge) {
+  expect_error<DataError>(
+      [] { random_passages(make_passages(numbered(100)), {.batch = 1, .context = 20}, 0, 0); },
+      "passages: numbered is too short: a part has 9 words for passages of 20. Use a longer text "
+      "or "
+      "a smaller context.");
+  expect_error<ValueError>(
+      [] {
+        const PassageDataset task = make_passages(numbered(1000));
+        random_passages(task, {.batch = 100'000'000'000'000, .context = 4}, 0, 0);
+      },
       "passages: the batch is too large: 100000000000000 of 4 tokens each, at most 2147483648 in "
-      "all. Use a smaller batch.";
-  try {
-    random_passages(task, {.batch = 100'000'000'000'000, .context = 4}, 0, 0);
-    FAIL();
-  } catch (const ValueError& e) {
-    EXPECT_EQ(e.what(), text);
-  }
+      "all. Use a smaller batch.");
+  expect_error<ValueError>(
+      [] { make_passages(numbered(100), {.vocabulary = int64_t{1} << 31}); },
+      "passages: the vocabulary must be 1 to 2147483647: 2147483648. Pass one of these.");
 }
 
 }  // namespace

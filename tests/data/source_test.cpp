@@ -52,12 +52,5 @@ TEST(DataSource, RefusesEverythingElse) {
   EXPECT_THROW(load_text("text:/no/such/file"), DataError);
 }
 
-TEST(DataSource, RefusesAnEmptyText) {
-  const TemporaryFolder dir;
-  dir.write("empty.txt", "");
-  EXPECT_EQ(error_of<DataError>([&] { load_text("text:" + dir.text("empty.txt")); }),
-            "text: it is empty: " + dir.text("empty.txt") + ". Use a file with some text.");
-}
-
 }  // namespace
 }  // namespace plimsoll::data

@@ -123,7 +123,6 @@ TEST(PublishedQuantised, StepsHaveTheSameBitsHoweverTheyAreRun) {
       return Tuned(load(folder, init, options));
     };
     const Trained plain = tuned(false).train(4, {}, false);
-    optim::AdamW none(tuned(false).model().parameters());
     Tuned planned = tuned(false);
     optim::AdamW optimizer(planned.model().parameters());
     const Metas batch(2, {{2, 12}, DType::i64});
