@@ -8,9 +8,6 @@ not *_test.cpp; tests are the rest of these files but bench/. Comments and blank
 
 room          a folder; below core/ and memory/ one deeper, and below ops/ for families of several
               ops. A test in tests/ROOM counts there, one beside its source too.
-OpDef         its data members.
-fan-in        files that reach a header by #include "...", directly or through others. What a build
-              generates (plimsoll.h, ops/ops.h) is not followed.
 way of a step the files that define what a reader asks for between examples/first_step.cpp and the
               kernel of conv2d on a CPU and the plan, as WAY lists it; definitions are searched in
               column 0. Names that are not found are said to be missing, and the exit status is 1:
@@ -43,10 +40,6 @@ WAY = [
     ("memory", "fold_in_place"), ("memory", "Box"), ("memory", "place"), ("memory", "place_within"),
     ("memory", "OffsetSearch"), ("memory", "Replay"), ("memory", "Replay::run"),
 ]
-
-
-def without_comments(text):
-    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
 
 
 class House:
@@ -86,72 +79,6 @@ class House:
             place = mirrored if mirrored in rooms else room(name)
             rooms.setdefault(place, [0, 0, 0])[2] += self.lines(name)
         return rooms
-
-    def op_def(self):
-        """The names of the data members of struct OpDef."""
-        for name in self.source:
-            text = without_comments(self.text[name])
-            start = re.search(r"\bstruct OpDef(?: final)? \{", text)
-            if not start:
-                continue
-            depth, body = 1, ""
-            for char in text[start.end():]:
-                depth += (char == "{") - (char == "}")
-                if depth == 0:
-                    break
-                if depth == 1 and char != "}":
-                    body += char  # without what stands between inner braces
-            fields = []
-            for statement in body.split(";"):
-                member = re.sub(r"=.*", "", statement, flags=re.S).replace("{", "").strip()
-                pointer = re.search(r"\(\*\s*(\w+)\)", member)
-                if pointer:
-                    fields.append(pointer[1])
-                elif member and not re.search(r"\(|^(using|static|friend)\b", member):
-                    first, *others = member.split(",")
-                    fields += [first.split()[-1]] + [other.split()[-1] for other in others]
-            return name, fields
-        return "nowhere", []
-
-    def fan_in(self):
-        """By header: the files that include it, and the files that reach it."""
-        users, generated = collections.defaultdict(set), set()
-        for name, text in self.text.items():
-            for included in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, flags=re.M):
-                beside = str(pathlib.PurePosixPath(name).parent / included)
-                header = next((h for h in (included, beside) if h in self.text), None)
-                if header:
-                    users[header].add(name)
-                else:
-                    generated.add(included)
-        table = {}
-        for header in users:
-            reached, open_ends = set(), [header]
-            while open_ends:
-                for user in users.get(open_ends.pop(), ()):
-                    if user not in reached:
-                        reached.add(user)
-                        open_ends.append(user)
-            table[header] = (len(users[header]), len(reached - {header}))
-        return table, generated
-
-    def thread_locals(self):
-        return [(name, number, line.strip()) for name in self.source
-                for number, line in enumerate(self.text[name].split("\n"), 1)
-                if re.search(r"\bthread_local\b", re.sub(r"//.*", "", line))]
-
-    def dependencies(self):
-        setup = self.root / "cmake/setup.sh"
-        text = setup.read_text() if setup.exists() else ""
-        packages = re.search(r'^packages="([^"]*)"', text, flags=re.M)
-        found = collections.defaultdict(list)
-        for name in self.all:
-            ours = not name.startswith("tests/consumer")  # which asks for Plimsoll
-            if ours and name.endswith(("CMakeLists.txt", ".cmake")):
-                text = re.sub(r"#.*", "", (self.root / name).read_text())
-                for package in re.findall(r"\bfind_package\((\w+)", text):
-                    found[package].append(name)
-        return re.sub(r"\$\{.*?\}", "", packages[1]).split() if packages else [], found
 
     def way(self):
         """The files of WAY in its order, each with the names it defines, and the names missing."""
@@ -193,23 +120,6 @@ def main():
     large = [row for row in folders.most_common() if row[1] > MOST_FILES]
     table(f"Folders with more than {MOST_FILES} files, of {len(folders)}", ["folder", "files"],
           large)
-
-    place, fields = house.op_def()
-    print(f"\nFields of OpDef: {len(fields)} ({place})\n  {' '.join(fields)}")
-
-    reach, generated = house.fan_in()
-    ranks = sorted(reach.items(), key=lambda row: (-row[1][1], row[0]))[:10]
-    table(f"Fan-in of the ten most included headers, of {len(house.text)} files",
-          ["header", "direct", "transitive"], [[header, *counts] for header, counts in ranks])
-    print(f"  not in the checkout: {' '.join(sorted(generated))}")
-
-    table(f"thread_local: {len(house.thread_locals())}", ["place", "line"],
-          [[f"{name}:{number}", text[:80]] for name, number, text in house.thread_locals()])
-
-    packages, found = house.dependencies()
-    print(f"\nPackages of cmake/setup.sh: {len(packages)}\n  {' '.join(packages)}")
-    table(f"find_package: {len(found)}", ["package", "asked for by"],
-          [[package, " ".join(sorted(set(names)))] for package, names in sorted(found.items())])
 
     way, missing = house.way()
     start = next((n for n in house.source if n.endswith("/first_step.cpp")), None)
