@@ -108,18 +108,22 @@ RotaryOptions rotary_of(Fields& fields, int64_t context) {
   return options;
 }
 
+// 0: there is none. Not there is not null: versions of transformers do not agree on what it is then.
+int64_t window_of(Fields& fields) {
+  if (!fields.knows("sliding_window"))
+    fields.refuse("sliding_window", "a field is missing", "null says that there is none.");
+  if (!fields.has("sliding_window")) return 0;
+  const int64_t window = fields.whole("sliding_window");
+  if (window == 0)
+    fields.refuse("sliding_window", "the window has no keys", "null says that there is none.");
+  return window;
+}
+
 // Of Qwen: those layers that layer_types names, or those behind max_window_layers.
 std::vector<int64_t> windows_of(Fields& fields, int64_t layers) {
   const Json& types = fields.take("layer_types");
-  const bool asked = fields.truth("use_sliding_window", false);
-  // Not there is not null: versions of transformers do not agree on what it is then.
-  if (asked && !fields.knows("sliding_window"))
-    fields.refuse("sliding_window", "a field is missing", "null says that there is none.");
-  const bool used = asked && fields.has("sliding_window");
-  const int64_t window = used ? fields.whole("sliding_window") : 0;
-  if (used && window == 0)
-    fields.refuse("sliding_window", "the window has no keys", "null says that there is none.");
-  const int64_t first = used && types.is_null() ? fields.whole("max_window_layers") : 0;
+  const int64_t window = fields.truth("use_sliding_window", false) ? window_of(fields) : 0;
+  const int64_t first = window > 0 && types.is_null() ? fields.whole("max_window_layers") : 0;
   fields.ignore({"sliding_window", "max_window_layers"});
   std::vector<int64_t> windows;
   if (!types.is_null() && (!types.is_array() || std::ssize(types) != layers))
@@ -196,19 +200,10 @@ void read_llama(Fields& fields, DecoderConfig& c) {
   if (llama) c.mlp_bias = fields.truth("mlp_bias", false);
   c.qk_norm = qwen3;
   if (mistral) {
-    const bool windowed = fields.has("sliding_window");
-    // Not there is not null: versions of transformers do not agree on what it is then.
-    if (!windowed && !fields.knows("sliding_window"))
-      fields.refuse("sliding_window", "a field is missing", "null says that there is none.");
-    if (windowed)
-      c.windows.assign(static_cast<size_t>(std::max<int64_t>(c.layers, 0)),
-                       fields.whole("sliding_window"));
-    fields.ignore({"sliding_window"});
+    const int64_t window = window_of(fields);
+    if (window > 0) c.windows.assign(static_cast<size_t>(c.layers), window);
   }
   if (qwen2 || qwen3) c.windows = windows_of(fields, c.layers);
-  for (const int64_t window : c.windows)
-    if (window == 0 && mistral)
-      fields.refuse("sliding_window", "the window has no keys", "null says that there is none.");
   fields.only("pretraining_tp", 1);  // another order of roundings, for other hardware
   fields.only("rope_interleaved", false);
   fields.ignore({"is_llama_config"});

@@ -34,41 +34,35 @@ const Json& Fields::take(const std::string& name) {
   return value ? *value : none;
 }
 
+template <class T>
+T Fields::taken(const std::string& name, const std::optional<T>& instead,
+                bool (*is_one)(const Json&), const char* wrong) {
+  const Json* const value = find(name);
+  if (!value && instead) return *instead;
+  if (!value) refuse(name, "a field is missing", "Use the file as it was published.");
+  if (!is_one(*value)) refuse(name, wrong, "Use the file as it was published.");
+  return value->get<T>();
+}
+
 int64_t Fields::whole(const std::string& name, std::optional<int64_t> instead) {
-  const Json* const value = find(name);
-  if (!value && instead) return *instead;
-  constexpr int64_t kMost = int64_t{1} << 40;
-  if (!value) refuse(name, "a field is missing", "Use the file as it was published.");
-  if (!value->is_number_integer() || value->get<double>() < 0 ||
-      value->get<double>() > static_cast<double>(kMost))
-    refuse(name, "a field is no whole number from 0 on", "Use the file as it was published.");
-  return value->get<int64_t>();
+  const auto is_whole = [](const Json& value) {
+    constexpr double kMost = int64_t{1} << 40;
+    return value.is_number_integer() && value.get<double>() >= 0 && value.get<double>() <= kMost;
+  };
+  return taken(name, instead, is_whole, "a field is no whole number from 0 on");
 }
-
 double Fields::number(const std::string& name, std::optional<double> instead) {
-  const Json* const value = find(name);
-  if (!value && instead) return *instead;
-  if (!value) refuse(name, "a field is missing", "Use the file as it was published.");
-  if (!value->is_number())
-    refuse(name, "a field is no number", "Use the file as it was published.");
-  return value->get<double>();
+  return taken(
+      name, instead, [](const Json& value) { return value.is_number(); }, "a field is no number");
 }
-
 bool Fields::truth(const std::string& name, std::optional<bool> instead) {
-  const Json* const value = find(name);
-  if (!value && instead) return *instead;
-  if (!value) refuse(name, "a field is missing", "Use the file as it was published.");
-  if (!value->is_boolean())
-    refuse(name, "a field is neither true nor false", "Use the file as it was published.");
-  return value->get<bool>();
+  return taken(
+      name, instead, [](const Json& value) { return value.is_boolean(); },
+      "a field is neither true nor false");
 }
-
 std::string Fields::text(const std::string& name, std::optional<std::string> instead) {
-  const Json* const value = find(name);
-  if (!value && instead) return *instead;
-  if (!value) refuse(name, "a field is missing", "Use the file as it was published.");
-  if (!value->is_string()) refuse(name, "a field is no text", "Use the file as it was published.");
-  return value->get<std::string>();
+  return taken(
+      name, instead, [](const Json& value) { return value.is_string(); }, "a field is no text");
 }
 
 void Fields::ignore(std::initializer_list<const char*> names) {

@@ -46,6 +46,9 @@ class Fields {
 
  private:
   const nlohmann::json* find(const std::string& name);  // nullptr: none
+  template <class T>
+  T taken(const std::string& name, const std::optional<T>& instead,
+          bool (*is_one)(const nlohmann::json&), const char* wrong);
 
   const nlohmann::json& object_;
   std::string reader_, file_;
