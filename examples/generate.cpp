@@ -78,14 +78,16 @@ void run(const WritingOptions& options) {
   const int64_t read = std::ssize(writing.tokens);
   const nn::GeneratorOptions reads = reads_of(options, gpt, read);
   const nn::GenerationPlan expected = planned(options, gpt, reads);
-  const Json about{{"model", gpt.name()},
-                   {"precision", options.precision_name},
-                   {"context", expected.context},
-                   {"cache_bytes", expected.cache},
-                   {"planned_bytes", expected.total()}};
+  const auto figures = [&](const nn::GenerationPlan& plan) {
+    return Json{{"model", gpt.name()},
+                {"precision", options.precision_name},
+                {"context", plan.context},
+                {"cache_bytes", plan.cache},
+                {"planned_bytes", plan.total()}};
+  };
   if (options.plan_only) {
     expected.print();
-    return report.write(about);
+    return report.write(figures(expected));
   }
   const Device device = open_device(options.device);
   PooledAllocator& pool = *default_pool(device);
@@ -106,7 +108,7 @@ void run(const WritingOptions& options) {
                static_cast<long long>(read), writing.seconds.front(), writing.tokens_per_second(),
                static_cast<long long>(plan.total()), static_cast<long long>(peak),
                mapped > 0 ? cat(" and ", mapped, " in mapped files").c_str() : "");
-  Json json = about;
+  Json json = figures(plan);
   json.update({{"prompt_tokens", read},
                {"tokens", writing.tokens},
                {"seconds", writing.seconds},
