@@ -108,7 +108,8 @@ RotaryOptions rotary_of(Fields& fields, int64_t context) {
   return options;
 }
 
-// 0: there is none. Not there is not null: versions of transformers do not agree on what it is then.
+// 0: there is none. Not there is not null: versions of transformers do not agree on what it is
+// then.
 int64_t window_of(Fields& fields) {
   if (!fields.knows("sliding_window"))
     fields.refuse("sliding_window", "a field is missing", "null says that there is none.");
