@@ -105,6 +105,7 @@ void tune(TuneOptions& options) {
   const int64_t mapped = model.bytes() - (pool.stats().in_use - before);  // not in the pool
   const Recipe recipe(packed, options);
   train::Batches training = chat.training(options.batch, options.seed);
+  const int64_t each = training.count;  // batches of an epoch
   options.objective = {
       .loss = [&](const Tensor& y, const Tensor& labels) { return model.loss(y, labels); },
       .perplexity = true};
@@ -124,7 +125,7 @@ void tune(TuneOptions& options) {
   if (options.plan_only) return report.write(planned_figures(options, result));
   if (!result.over && !options.evaluate_only) return;
   if (!options.evaluate_only) write_result(options, model, made);
-  Json json = figures(options, "epoch", 1, result);
+  Json json = figures(options, "epoch", each, result);
   json["final"]["mapped_bytes"] = mapped;
   report.write(json);
 }

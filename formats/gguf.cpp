@@ -25,7 +25,11 @@ constexpr Encoding kEncodings[] = {{GgufType::f32, "f32", 1, 4},
                                    {GgufType::q4_0, "q4_0", kBlock, 2 + kBlock / 2},
                                    {GgufType::q8_0, "q8_0", kBlock, 2 + kBlock}};
 const Encoding& encoding_of(GgufType type) {
-  return *std::ranges::find(kEncodings, type, &Encoding::type);
+  const auto found = std::ranges::find(kEncodings, type, &Encoding::type);
+  check<ValueError>(found != std::end(kEncodings),
+                    "gguf: there is no such type: ", static_cast<uint32_t>(type),
+                    ". Use f32, f16, q4_0 or q8_0.");
+  return *found;
 }
 
 int64_t bytes_of(const Shape& shape, GgufType type) {

@@ -3,8 +3,9 @@
 //   Tensor y = nn::checkpointed(block, x, mode);       // instead of block(x, mode)
 //
 // The same bits, forward and backward, for one more forward pass: dropout draws the same mask again
-// from mode.key, and running statistics are updated by the first pass only. The module must live
-// until the backward pass has run. ValueError for modules with more than 60 parameters.
+// from mode.key, and running statistics are updated by the first pass only. The module and
+// mode.statistics must live until the backward pass has run. ValueError for modules with more than
+// 60 parameters.
 // The backward pass throws StateError where the module uses a tensor on the tape that is not among
 // its parameters, such as another module's weight: checkpoint both together then.
 #pragma once

@@ -36,7 +36,7 @@ class BatchNorm2d : public Module {
 
 // Who wants the statistics of training batches instead of the running ones being moved at once,
 // such as ranks that train a window of batches together (Mode::statistics). Each forward pass calls
-// keep() once for each batch norm, in order.
+// keep() once for each batch norm, in order, and a checkpoint that recomputes once more.
 class BatchStatistics {
  public:
   virtual ~BatchStatistics() = default;

@@ -43,7 +43,12 @@ std::vector<std::vector<size_t>> rows_of(const std::vector<int64_t>& lengths, in
 PackedRows::PackedRows(std::vector<Document> documents, int64_t length)
     : documents_(std::move(documents)), length_(length) {
   std::vector<int64_t> lengths;
-  for (const Document& document : documents_) lengths.push_back(std::ssize(document.ids));
+  for (const auto& [ids, labels] : documents_) {
+    check<DataError>(ids.size() == labels.size(), "pack: document ", lengths.size(), " has ",
+                     labels.size(), " labels for ", ids.size(),
+                     " tokens. Give each its label, kIgnoredLabel where none counts.");
+    lengths.push_back(std::ssize(ids));
+  }
   rows_ = rows_of(lengths, length);
 }
 

@@ -18,7 +18,7 @@
 namespace plimsoll::data {
 
 struct Document {
-  std::vector<int64_t> ids, labels;  // of each token
+  std::vector<int64_t> ids, labels;  // one label for each token
 };
 // Each token's label is the one that follows it; the last has kIgnoredLabel.
 Document next_tokens(std::span<const int32_t> ids);
@@ -29,7 +29,7 @@ std::vector<std::vector<size_t>> rows_of(const std::vector<int64_t>& lengths, in
 
 class PackedRows {
  public:
-  // Errors: those of rows_of().
+  // Errors: those of rows_of(); DataError for a document that has not as many labels as tokens.
   PackedRows(std::vector<Document> documents, int64_t length);
 
   const std::vector<Document>& documents() const { return documents_; }

@@ -1,7 +1,7 @@
 #include "examples/common/chat_data.h"
 
 #include <algorithm>
-#include <numeric>
+#include <array>
 
 #include "core/base/ignored_label.h"
 #include "data/file.h"

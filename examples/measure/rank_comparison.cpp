@@ -1,7 +1,6 @@
 #include "examples/measure/rank_comparison.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 
 #include "core/base/hash.h"

@@ -142,10 +142,8 @@ std::vector<GgufField> tokenizer_fields(const fs::path& from, int64_t vocabulary
   add("add_eos_token", !bpe.back().empty());
   const fs::path jinja = from / "chat_template.jinja", form = from / "tokenizer_config.json";
   std::error_code none;
-  std::string chat;
-  if (fs::exists(jinja, none))
-    chat = data::read_text(jinja);
-  else if (fs::exists(form, none))
+  std::string chat = fs::exists(jinja, none) ? data::read_text(jinja) : "";
+  if (chat.empty() && fs::exists(form, none))
     chat = data::template_text(data::read_text(form), form.string());
   if (!chat.empty()) fields.push_back({"tokenizer.chat_template", std::move(chat)});
   return fields;

@@ -1,6 +1,5 @@
 #include "nn/published/model.h"
 
-#include <algorithm>
 #include <cstring>
 #include <set>
 

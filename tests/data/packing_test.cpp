@@ -88,6 +88,12 @@ TEST(Packing, RefusesWhatDoesNotFit) {
       },
       "pack: document 1 has 0 tokens, for rows of 8. Cut it, leave it out, or "
       "use longer rows.");
+  expect_error<DataError>(
+      [] {
+        PackedRows({{{1, 2}, {2, 3}}, {{1}, {7, 7}}}, 8);
+      },
+      "pack: document 1 has 2 labels for 1 tokens. Give each its label, kIgnoredLabel where none "
+      "counts.");
   expect_error<ValueError>([] { rows_of({3}, 0); },
                            "pack: a row has no room: 0. Use a length of 1 or more.");
 }

@@ -35,6 +35,7 @@ class GenerateProgram : public testing::Test {
     return run(command + " 2>/dev/null)", "(" + before);
   }
   static json figures(const std::string& command) {
+    std::filesystem::remove(*dir_ / "json");
     const Outcome outcome = run(command + " --json " + path("json"));
     EXPECT_EQ(outcome.code, 0) << outcome.output;
     return outcome.code == 0 ? json::parse(std::ifstream(*dir_ / "json")) : json();

@@ -72,7 +72,7 @@ TEST_P(ExamplesMemory, EveryAllocationOfAWindowCanFail) {
   for (const bool captured : {false, true}) {
     How how = GetParam();
     how.captured = captured;
-    if (!captured && how.budget > 0) continue;
+    if (!captured && how.budget > 0) continue;  // eagerly there are none
     SCOPED_TRACE(name_of(how));
     std::optional<Training> undisturbed;
     const auto twins = std::make_shared<FullPool>(host_provider());
@@ -106,15 +106,17 @@ TEST_P(ExamplesMemory, EveryAllocationOfAWindowCanFail) {
 
 INSTANTIATE_TEST_SUITE_P(
     , ExamplesMemory,
-    testing::Values(How{.model = "resnet8"}, How{.model = "gpt"}, How{.model = "gpt", .sgd = true},
-                    How{.model = "gpt", .accumulate = 2},
-                    How{.model = "resnet8", .precision = Precision::f16, .scaled = true},
-                    How{.model = "gpt",
-                        .precision = Precision::f16,
-                        .scaled = true,
-                        .accumulate = 2,
-                        .budget = 600'000},
-                    How{.model = "resnet8", .sgd = true, .budget = 2'700'000}),
+    testing::Values(
+        How{.model = "resnet8"}, How{.model = "gpt"}, How{.model = "gpt", .sgd = true},
+        How{.model = "gpt", .accumulate = 2},
+        How{.model = "resnet8", .precision = Precision::f16, .scaled = true},
+        How{.model = "gpt", .precision = Precision::f16, .scaled = true, .accumulate = 2},
+        How{.model = "gpt",
+            .precision = Precision::f16,
+            .scaled = true,
+            .accumulate = 2,
+            .budget = 600'000},
+        How{.model = "resnet8", .sgd = true, .budget = 2'700'000}),
     [](const auto& info) {
       std::string name = name_of(info.param);
       std::ranges::replace(name, ' ', '_');

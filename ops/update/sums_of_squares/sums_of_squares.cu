@@ -8,18 +8,21 @@ namespace {
 
 using namespace cuda;
 
-// A block for each chunk.
+// Blocks take chunk after chunk.
 template <class C>
-__global__ void squares_kernel(Elements<C> x, int64_t n, int64_t chunk, double* sums) {
-  const int64_t begin = blockIdx.x * chunk, end = n < begin + chunk ? n : begin + chunk;
-  double total = 0;
-  for (int64_t i = begin + threadIdx.x * kPack; i < end; i += blockDim.x * kPack) {
-    C values[kPack];
-    x.get(i, end, values);  // 0 from `end` on
-    for (const C value : values) total += static_cast<double>(value) * static_cast<double>(value);
+__global__ void squares_kernel(Elements<C> x, int64_t n, int64_t chunk, int64_t chunks,
+                               double* sums) {
+  for (int64_t c = blockIdx.x; c < chunks; c += gridDim.x) {
+    const int64_t begin = c * chunk, end = n < begin + chunk ? n : begin + chunk;
+    double total = 0;
+    for (int64_t i = begin + threadIdx.x * kPack; i < end; i += blockDim.x * kPack) {
+      C values[kPack];
+      x.get(i, end, values);  // 0 from `end` on
+      for (const C value : values) total += static_cast<double>(value) * static_cast<double>(value);
+    }
+    total = over_block(total, Plus());
+    if (threadIdx.x == 0) sums[c] = total;
   }
-  total = over_block(total, Plus());
-  if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
 }  // namespace
@@ -32,8 +35,8 @@ void sums_of_squares_cuda(const Call& call) {
     const int64_t chunks = chunks_of(x.meta, attrs);
     if (chunks == 0) continue;
     visit_floating_elements(x.dtype(), [&]<class C>() {
-      launch(squares_kernel<C>, chunks, threads, elements<C>(x), count(x.shape()), attrs.chunk,
-             sums);
+      launch(squares_kernel<C>, std::min(chunks, kMostBlocks), threads, elements<C>(x),
+             count(x.shape()), attrs.chunk, chunks, sums);
     });
     sums += chunks;
   }

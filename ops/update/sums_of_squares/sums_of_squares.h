@@ -1,5 +1,5 @@
-// Sums of squares of pieces so short that whoever has which of them does not matter: their sum is
-// the square of a norm, with the same bits for any number of ranks that have parts of the tensors.
+// Sums of squares of pieces of tensors: what is under the root of a norm. Where pieces are so short
+// that none lies on two ranks, the norm has the same bits for any number of them.
 //
 //   Tensor sums = sums_of_squares({x, y}, 64);        // f64 [pieces of x and then of y]
 //   Tensor norm = sqrt(sum(sums));

@@ -41,6 +41,7 @@ class Finetune : public testing::Test {
            " --lr 1e-2 --schedule constant --warmup 0 " + more;
   }
   static json trained(const std::string& more) {
+    fs::remove(*dir_ / "json");
     const Outcome outcome = run(command(more) + " --json " + path("json"));
     EXPECT_EQ(outcome.code, 0) << outcome.output;
     return outcome.code == 0 ? json::parse(std::ifstream(*dir_ / "json")) : json();
@@ -85,6 +86,13 @@ TEST_F(Finetune, GoesOnInAnotherProcessWithTheSameBits) {
       return data::read_text(*dir_ / (name + base) / "adapter" / "adapter_model.safetensors");
     };
     EXPECT_EQ(adapter("parts"), adapter("whole"));
+    // Evaluated alone, a run gets no result.
+    const auto made = fs::last_write_time(*dir_ / ("parts" + base) / "adapter");
+    const Outcome evaluated =
+        run("finetune --evaluate --run " + path("parts" + base) + " --json " + path("evaluated"));
+    EXPECT_EQ(evaluated.code, 0) << evaluated.output;
+    EXPECT_GT(json::parse(std::ifstream(*dir_ / "evaluated"))["final"]["val_loss"], 0);
+    EXPECT_EQ(fs::last_write_time(*dir_ / ("parts" + base) / "adapter"), made);
   }
 }
 
