@@ -123,18 +123,23 @@ class Reader {
   std::vector<std::string> array() {
     std::vector<std::string> values;
     while (true) {
-      while (take('\n') || (!rest_.empty() && rest_.front() == '#')) {
-        if (!rest_.empty() && rest_.front() == '#')
-          skip_to_end();
-        else
-          ++line_;
-      }
+      skip_lines();
       if (take(']')) return values;
-      require(!rest_.empty(), "an array does not end");
       values.push_back(value(",]#"));
-      skip_spaces();
-      require(take(',') || at_end() || rest_.front() == ']', "a comma is missing in an array");
+      skip_lines();
+      require(take(',') || rest_.front() == ']', "a comma is missing in an array");
     }
+  }
+
+  // To what an array goes on with.
+  void skip_lines() {
+    while (take('\n') || (!rest_.empty() && rest_.front() == '#')) {
+      if (!rest_.empty() && rest_.front() == '#')
+        skip_to_end();
+      else
+        ++line_;
+    }
+    require(!rest_.empty(), "an array does not end");
   }
 
   std::string quoted() {

@@ -60,6 +60,7 @@ TEST(ExamplesConfig, WhatIsWrongIsNamed) {
       {"data = \"a\\q\"", "bad.toml, line 1: no such escape in a string: \\q."},
       {"data = \"a\" b", "bad.toml, line 1: something follows a value: b."},
       {"seed = [1,", "bad.toml, line 2: an array does not end."},
+      {"seed = [1 # one\n2]", "bad.toml, line 2: a comma is missing in an array."},
       {"seed =", "bad.toml, line 1: a value is missing."},
       {"= 3", "bad.toml, line 1: a name is missing before =."}};
   for (const auto& [text, sentence] : refusals) {

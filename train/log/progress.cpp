@@ -61,7 +61,9 @@ void Progress::update(int64_t step, int64_t amount, const std::string& status) {
 }
 
 void Progress::finish() {
-  if (terminal_) std::printf("\n");
+  if (!terminal_ || shown_at_ < 0) return;
+  std::printf("\n");
+  shown_at_ = -1;
 }
 
 void Progress::pause() {

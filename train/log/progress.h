@@ -27,7 +27,7 @@ class Progress {
 
   // After `step` steps, those that were made since then ate `amount` units.
   void update(int64_t step, int64_t amount, const std::string& status);
-  void finish();  // ends the line
+  void finish();  // ends the line, where there is one
   void pause();   // the same, and time stands still until go_on()
   void go_on();
 
@@ -41,7 +41,7 @@ class Progress {
   int64_t steps_;
   bool terminal_;
   int64_t shown_tenth_ = 0;
-  double shown_at_ = -1;
+  double shown_at_ = -1;  // below 0: no line is there
   Clock::time_point start_ = Clock::now(), paused_{};
 };
 

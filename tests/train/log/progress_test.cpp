@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <sstream>
 
@@ -40,8 +41,10 @@ std::string shown_on_terminal(int columns) {
   const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
   if (child == 0) {
     Progress progress("a title that is long for what it says", 2, "of a unit that is long too/s");
+    progress.finish();  // of no line yet
     progress.update(1, 1, "and a status");
     progress.update(2, 2, "and a status");
+    progress.finish();
     progress.finish();
     fflush(stdout);
     _exit(0);
@@ -58,7 +61,9 @@ std::string shown_on_terminal(int columns) {
 TEST(Progress, ATerminalSeesNoLineThatWraps) {
   for (const int columns : {0, 20, 40, 80, 200}) {
     const size_t width = columns == 0 ? 80 : static_cast<size_t>(columns);
-    std::istringstream lines(shown_on_terminal(columns));
+    const std::string output = shown_on_terminal(columns);
+    EXPECT_EQ(std::ranges::count(output, '\n'), 1);
+    std::istringstream lines(output);
     int shown = 0;
     for (std::string line; std::getline(lines, line, '\r');) {
       const std::string text = line.substr(0, line.find('\x1b'));
