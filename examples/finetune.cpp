@@ -67,7 +67,7 @@ void write_result(const TuneOptions& options, const nn::Decoder& model,
   if (options.run.empty()) return;
   const fs::path folder = result_of(options), unfinished = fs::path(folder) += ".unfinished";
   std::error_code none;
-  fs::remove_all(unfinished, none);  // what a process that was killed here left, and its folders
+  fs::remove_all(unfinished, none);  // what killed processes left: the folder, and make_folder()'s
   data::remove_unfinished(folder.parent_path(), unfinished.filename().string() + ".");
   if (made.lora)
     published::write_adapter(unfinished, model, *made.lora, options.model);

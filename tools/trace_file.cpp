@@ -65,7 +65,7 @@ class Reader {
            " words; expected ", two ? 2 : 1);
     if (kind == "input") {
       introduce(words_[1], -1);
-      bytes(words_[2]);  // it says how many
+      bytes(words_[2]);  // refuses what says no number
     } else if (kind == "alias") {
       const size_t target = find(words_[2]);
       expect(names_.try_emplace(words_[1], target).second, "`", words_[1],

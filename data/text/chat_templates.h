@@ -15,7 +15,7 @@ std::string template_names();
 const ChatTemplate& template_named(const std::string& name);
 
 // The Jinja text that a tokenizer_config.json has as its chat_template, of several the one that is
-// called default; "" where there is none.
+// called default; "" where there is none. DataError where it is no JSON object.
 std::string template_text(std::string_view tokenizer_config, const std::string& file);
 
 // The one that a tokenizer_config.json has as its chat_template, or `jinja`, where a

@@ -1,4 +1,4 @@
-// The rows of compare_memory as text and as JSON.
+// The rows of compare_memory as text and as JSON, and bytes as such tables have them.
 //
 //   print_head();
 //   print_line({c, row, row.ms_per_step / first.ms_per_step, same_bits(row, first)});

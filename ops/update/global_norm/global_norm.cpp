@@ -1,5 +1,7 @@
 #include "ops/update/global_norm/global_norm.h"
 
+#include <algorithm>
+
 #include "core/cpu/parallel.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"

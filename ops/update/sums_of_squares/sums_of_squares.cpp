@@ -1,5 +1,6 @@
 #include "ops/update/sums_of_squares/sums_of_squares.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 

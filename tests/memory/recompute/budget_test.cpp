@@ -1,4 +1,4 @@
-// Training under a budget: the bytes are kept, the bits stay, the refusal is exact.
+// Training under a budget: the bytes are kept, the refusal is exact.
 #include "memory/step/passes.h"
 
 #include <algorithm>
