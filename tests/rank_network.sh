@@ -58,6 +58,10 @@ on_two_hosts() {  # COMMAND...
     sh -c 'echo $$ > '"$folder"'/pid.$OMPI_COMM_WORLD_RANK; exec "$@"' rank "$@"
 }
 
+end_all() {
+  for pid in $(ip netns pids "$a") $(ip netns pids "$b"); do kill -9 "$pid" 2> /dev/null; done
+}
+
 saved() { python3 "$(dirname "$0")/saved_bytes.py" "$1/saves"; }
 
 differing() {  # RUN OTHER
@@ -76,32 +80,25 @@ bytes="$(differing "$folder/one" "$folder/two")"
 echo "two hosts over TCP against one rank: $bytes bytes differ"
 [ "$bytes" = 0 ] || complain "the bits are others"
 
-# ---- time: of an update of one batch a rank. An eager step exchanges behind the
-# backward pass, a captured one beside it. Of two lengths the difference counts, without what a
-# training does once.
+# ---- time: of an update of one batch a rank. An eager step exchanges behind the backward pass, a
+# captured one beside it. A rank waits for its neighbour's core too, whatever the link: that is what
+# it waits for where the link is fast.
 cat "$(dirname "$0")"/../docs/*.md | head -c 60000 > "$folder/text"
-steps="${STEPS:-10}"
-seconds_of() {  # UPDATES COMMAND...
-  local updates="$1"
-  shift
-  "$@" --steps "$updates" --json "$folder/figures.json" > "$folder/output" 2>&1 ||
+for mode in captured eager; do for stage in 0 3; do for rate in 10gbit $rates; do
+  rate "$rate"
+  rm -rf "$folder"/pid.* "$folder/waits"
+  on_two_hosts "$bin/train_transformer" --layers "${LAYERS:-12}" --width 256 --heads 8 \
+    --context 256 --batch 8 --data "text:$folder/text" --eval-every 1000000 --steps 1000000 \
+    --threads 1 --mode "$mode" --shard "$stage" --accumulate 2 --ranks 2 --log-every 1 \
+    --run "$folder/waits" > "$folder/output" 2>&1 &
+  job=$!
+  sleep 10
+  echo "$mode, stage $stage, $rate:" "$(python3 "$(dirname "$0")/rank_waits.py" \
+    "$folder/waits/log.csv" 2 "${SECONDS_EACH:-30}" $(cat "$folder"/pid.*))" ||
     complain "$(tail -c 500 "$folder/output")"
-  sed -n 's/.*"seconds": *\([0-9.]*\).*/\1/p' "$folder/figures.json"
-}
-milliseconds_of() {  # COMMAND...
-  awk -v n="$steps" -v a="$(seconds_of "$steps" "$@")" -v b="$(seconds_of $((3 * steps)) "$@")" \
-    'BEGIN { printf "%.0f", (b - a) / (2 * n) * 1000 }'
-}
-for mode in captured eager; do for stage in 0 3; do
-  gpt="$bin/train_transformer --layers 4 --width 256 --heads 8 --context 256 --batch 8 \
-    --data text:$folder/text --eval-every 1000000 --threads 1 --mode $mode --shard $stage"
-  alone="$(milliseconds_of $gpt --ranks 1)"
-  for rate in $rates; do
-    rate "$rate"
-    hosts="$(milliseconds_of on_two_hosts $gpt --accumulate 2 --ranks 2)"
-    echo "$mode, stage $stage, $rate: an update takes $hosts ms on two hosts, $alone ms on one"
-  done
-done; done
+  end_all
+  wait "$job" 2> /dev/null
+done; done; done
 
 # ---- cuts: of one training, which goes on each time
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
@@ -138,8 +135,7 @@ for ((i = 0; i < cuts; ++i)); do
   sleep 1
   grep -Eq "rank [01] of 2: in (all_to_all|all_gather|broadcast|close).*nothing has come" \
     "$folder/output" || complain "nobody says what it waits for: $(tail -c 500 "$folder/output")"
-  # The launcher does not always notice that all are gone.
-  for pid in $(ip netns pids "$a") $(ip netns pids "$b"); do kill -9 "$pid" 2> /dev/null; done
+  end_all  # the launcher does not always notice that all are gone
   wait "$job" 2> /dev/null
   link up
 done

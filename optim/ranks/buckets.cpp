@@ -7,7 +7,7 @@
 namespace plimsoll::optim {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{4} << 20, kLeastBytes = int64_t{16} << 10, kFewest = 16;
+constexpr int64_t kMostBytes = int64_t{4} << 20, kLeastBytes = int64_t{16} << 10;
 
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -21,7 +21,7 @@ std::vector<Bucket> buckets_of(std::span<const Tensor> parameters, std::span<con
                                int64_t ranks) {
   int64_t all = 0;
   for (const Tensor& parameter : parameters) all += bytes_of_sum(parameter);
-  const int64_t enough = std::clamp(all / kFewest, kLeastBytes, kMostBytes);
+  int64_t left = all;
   std::vector<Bucket> full, open;
   for (size_t i = parameters.size(); i-- > 0;) {
     const Tensor& parameter = parameters[i];
@@ -36,6 +36,9 @@ std::vector<Bucket> buckets_of(std::span<const Tensor> parameters, std::span<con
     bucket->offsets.push_back(begin);
     bucket->filled = begin + parameter.count();
     bucket->count = rounded_up(bucket->filled, Bucket::kChunk * ranks);
+    left -= bytes_of_sum(parameter);
+    const int64_t part = std::clamp(left / 2, all / 64, all / 16);
+    const int64_t enough = std::clamp(part, kLeastBytes, kMostBytes);
     if (bucket->filled * size_of(compute_dtype(bucket->dtype)) < enough) continue;
     full.push_back(std::move(*bucket));
     open.erase(bucket);

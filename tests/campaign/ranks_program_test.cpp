@@ -324,13 +324,17 @@ TEST(PlannedRankPrograms, FitSaysWhatEachOfThemTakes) {
   EXPECT_NE(outcome.output.find("each of 8 ranks, which share updates of 8 batches"),
             std::string::npos)
       << outcome.output;
-  std::map<int64_t, int64_t> batch;
+  std::map<int64_t, int64_t> batch, gradients;
   const Json report = Json::parse(data::read_text(dir.text("rows")));
-  for (const Json& row : report["rows"])
-    if (row["recompute"] == "none") batch[row["ranks"]] = row["batch"];
+  for (const Json& row : report["rows"]) {
+    if (row["recompute"] != "none") continue;
+    batch[row["ranks"]] = row["batch"];
+    gradients[row["ranks"]] = row["at_peak"]["gradients"];
+  }
   ASSERT_EQ(batch.size(), 3U);
-  EXPECT_LT(batch[1], batch[2]);  // fewer sets of gradients, but something to exchange
-  EXPECT_LT(batch[2], batch[8]);
+  EXPECT_GT(gradients[1], gradients[2]);  // fewer sets of them
+  EXPECT_GT(gradients[2], gradients[8]);
+  EXPECT_LT(batch[1], batch[8]);  // though there is something to exchange
 }
 
 // Batch norm, whose statistics ranks gather.

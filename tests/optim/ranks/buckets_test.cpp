@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "ops/ops.h"
 
 namespace plimsoll::optim {
@@ -28,6 +31,16 @@ TEST(Buckets, BeginWithTheLastLayers) {
   EXPECT_EQ(buckets[0].count, 5120);  // the next multiple of 4 x 64
   EXPECT_EQ(buckets[1].parameters, (Numbers{1, 0}));
   EXPECT_EQ(buckets[1].offsets, (Places{0, 128}));
+}
+
+// Nothing is computed while the last one is exchanged.
+TEST(Buckets, AreSmallerAtTheEnd) {
+  const std::vector<Bucket> buckets = buckets_of(std::vector<Tensor>(200, zeros({5000})), {}, 2);
+  std::vector<size_t> parameters;
+  for (const Bucket& bucket : buckets) parameters.push_back(bucket.parameters.size());
+  EXPECT_TRUE(std::ranges::is_sorted(parameters, std::greater<>()));
+  EXPECT_EQ(parameters.front(), 13U);  // a sixteenth of 200
+  EXPECT_LE(parameters.back(), 4U);    // a 64th
 }
 
 TEST(Buckets, HaveOneTypeAndGroup) {
