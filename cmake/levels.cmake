@@ -7,11 +7,13 @@
 #
 # When a program starts, glibc's loader (2.33 or later) takes the best that the processor has.
 # LD_LIBRARY_PATH=lib/glibc-hwcaps/LEVEL decides otherwise; a level that the processor lacks is
-# refused in one sentence. Everything but the library is compiled for x86-64-v2.
+# refused in one sentence. Compiled for each level are the folders that go through elements; the
+# rest of the library, and everything else, is compiled once, for x86-64-v2.
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   message(FATAL_ERROR "PLIMSOLL_ARCH=levels: not an x86-64: ${CMAKE_SYSTEM_PROCESSOR}. Use native.")
 endif()
 set(PLIMSOLL_LEVELS x86-64-v2 x86-64-v3 x86-64-v4)
+set(PLIMSOLL_OF_LEVEL "(core/cpu|data/images|ops)/")
 
 # plimsoll_level(TARGET LEVEL DIRECTORY): compiles TARGET for LEVEL into DIRECTORY. Functions of the
 # library call those of their own level, never a program's copy of an inline function; data, such as
@@ -26,10 +28,20 @@ endfunction()
 
 # Call once all parts have joined the library.
 function(plimsoll_levels)
-  plimsoll_level(plimsoll x86-64-v2 lib)
   get_target_property(sources plimsoll SOURCES)
   get_target_property(includes plimsoll INCLUDE_DIRECTORIES)
   get_target_property(libraries plimsoll LINK_LIBRARIES)
+  set(once ${sources})
+  list(FILTER once EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${PLIMSOLL_OF_LEVEL}")
+  list(REMOVE_ITEM sources ${once})
+  add_library(plimsoll.once OBJECT ${once})
+  set_target_properties(plimsoll.once PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(plimsoll.once PRIVATE ${includes})
+  target_link_libraries(plimsoll.once PRIVATE ${libraries})
+  plimsoll_precompile(plimsoll.once)
+  list(APPEND sources $<TARGET_OBJECTS:plimsoll.once>)
+  set_target_properties(plimsoll PROPERTIES SOURCES "${sources}")
+  plimsoll_level(plimsoll x86-64-v2 lib)
   foreach(level x86-64-v3 x86-64-v4)
     add_library(plimsoll.${level} SHARED ${sources})
     target_include_directories(plimsoll.${level} PRIVATE ${includes})
