@@ -4,7 +4,7 @@
 // blocks they belong to.
 //
 //   bench/recompute                    // plans only: added time predicted from measured op times
-//   bench/recompute --run 60           // also runs: median of 60 steps with and without; or 10
+//   bench/recompute --run 60           // also runs: median of 60 steps with and without
 //   bench/recompute --run 60 --only resnet56 --ratio 0.5    // one row
 //   bench/recompute --run 20 --times 4    // with batches four times as large
 //
@@ -18,12 +18,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
 #include "autograd/gradients.h"
 #include "bench/median.h"
 #include "bench/nets.h"
 #include "core/engine/trace.h"
+#include "examples/common/command_line.h"
 #include "memory/passes/early_update.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/recompute/program.h"
@@ -210,41 +210,26 @@ void print_table(const Subject& subject, const Options& options) {
          predicted_seconds(segments) / base - 1);
 }
 
-// Of a word on the command line; 0 where it is none.
-double number(const std::string& word) {
-  char* end = nullptr;
-  const double value = std::strtod(word.c_str(), &end);
-  return *end == 0 && std::isfinite(value) ? value : 0;
-}
-
-int refuse(const std::string& sentence) {
-  std::fprintf(stderr, "recompute: %s\n", sentence.c_str());
-  return 2;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
+  using namespace plimsoll::examples;
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    const bool has_value = i + 1 < argc && argv[i + 1][0] != '-';
-    const std::string name = argv[i];
-    if (name == "--run" || (name == "--times" && has_value)) {
-      const double value = has_value ? number(argv[++i]) : 10;
-      if (value < 1 || value > 1e6 || value != std::floor(value))
-        return refuse(cat(name, ": not a whole number from 1 to 1000000: ", argv[i], "."));
-      (name == "--run" ? options.rounds : options.times) = static_cast<int>(value);
-    } else if (name == "--only" && has_value) {
-      options.only = argv[++i];
-    } else if (name == "--ratio" && has_value) {
-      options.ratios = {number(argv[++i])};
-      if (options.ratios[0] <= 0)
-        return refuse(cat("--ratio: not a number above 0: ", argv[i], "."));
-    } else {
-      return refuse(cat("there is no such option, or it has no value: ", name,
-                        ". Use --run [STEPS], --times N, --only NAME and --ratio R."));
-    }
+  double ratio = 0;
+  CommandLine app{"What recompute costs: six nets within shares of their memory."};
+  app.add_option("--run", options.rounds, "Steps to measure; 0: only plans")
+      ->check(whole_number(0, kMany));
+  app.add_option("--times", options.times, "As large batches as usual")
+      ->check(whole_number(1, kLargestBatch));
+  app.add_option("--only", options.only, "Nets whose names begin like this");
+  app.add_option("--ratio", ratio, "One share, and not 0.7, 0.5, 0.3 and 0.2")
+      ->check(positive_number());
+  try {
+    app.parse(argc, argv);
+  } catch (const Exit& exit) {
+    return exit.print();
   }
+  if (ratio > 0) options.ratios = {ratio};
   nn::Initializer init{.seed = 1};
   std::string names;
   bool found = false;
@@ -258,7 +243,8 @@ int main(int argc, char** argv) {
   for (const int64_t depth : {20, 56, 110}) print_asked(resnet(depth, 32 * options.times, init));
   print_asked(unet(8 * options.times, init));
   print_asked(densenet(16 * options.times, init));
-  if (!found)
-    return refuse(cat("--only: no net has a name that begins like this: ", options.only,
-                      ". There are ", names, "."));
+  if (found) return 0;
+  return Exit{2, cat("--only: no net has a name that begins like this: ", options.only,
+                     ". There are ", names, ".\n")}
+      .print();
 }
