@@ -96,7 +96,7 @@ hit() {  # SIGNAL, or SAVE: SIGKILL while they save
   wait "$job" && finished=1
   longest=$((seconds > longest ? seconds : longest))
   [ "$1" = STOP ] && [ "$finished" = 0 ] && ! grep -Eq \
-    "rank [0-9]+ of $ranks: in (all_to_all|all_gather|broadcast|close).*nothing has come" \
+    "rank [0-9]+ of $ranks: in (all_to_all|all_gather|broadcast|close).*which is not done" \
     "$output" && complain "nobody says what it waits for: $(tail -c 500 "$output")"
   return 0
 }

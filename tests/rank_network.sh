@@ -133,7 +133,7 @@ for ((i = 0; i < cuts; ++i)); do
   longest=$((took > longest ? took : longest))
   any_rank_lives && complain "a rank lives ${took} ms after the cut"
   sleep 1
-  grep -Eq "rank [01] of 2: in (all_to_all|all_gather|broadcast|close).*nothing has come" \
+  grep -Eq "rank [01] of 2: in (all_to_all|all_gather|broadcast|close).*which is not done" \
     "$folder/output" || complain "nobody says what it waits for: $(tail -c 500 "$folder/output")"
   end_all  # the launcher does not always notice that all are gone
   wait "$job" 2> /dev/null

@@ -55,7 +55,7 @@ void make_exact(PooledAllocator& pool) { pool.set_limit(PooledAllocator::kUnlimi
 
 Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_bytes,
                int64_t processes)
-    : options_(options), pool_(pool), host_bytes_(host_bytes) {
+    : options_(options), pool_(pool), limit_before_(pool.limit()), host_bytes_(host_bytes) {
   if (options.budget == TrainOptions::kNoBudget && !options.plan_only) return;
   check<UsageError>(options.captured, "train: only a captured step is planned, and this one is ",
                     "eager. Leave ", options.plan_only ? "plan_only" : "the budget",
@@ -75,6 +75,8 @@ Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_
   cut_ = pool_.stats().free;
   make_exact(pool_);
 }
+
+Budget::~Budget() { pool_.set_limit(limit_before_); }
 
 StepOptions Budget::step_options() const {
   return {.budget = step_budget(), .planning = options_.planning, .graph = options_.graph};

@@ -36,6 +36,9 @@ class Budget {
   // the pool is exact from here on.
   Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_bytes,
          int64_t processes = 1);
+  ~Budget();  // the pool has the limit again that it had before
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
 
   StepOptions step_options() const;
 
@@ -61,6 +64,7 @@ class Budget {
 
   const TrainOptions& options_;
   PooledAllocator& pool_;
+  const int64_t limit_before_;
   const int64_t host_bytes_;
   int64_t bytes_ = StepOptions::kNoBudget;
   int64_t cut_ = 0;  // free bytes between blocks that were cut before the pool was exact

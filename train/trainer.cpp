@@ -354,7 +354,7 @@ void Trainer::save() {
 // For those who read them afterwards.
 void Trainer::gather_parameters() {
   if (!step_.shards()) return;
-  const AllocatorScope outside(unplanned_pool());
+  const AllocatorScope outside(unplanned_pool(pool_.device()));
   step_.shards()->gather_for_good();
 }
 

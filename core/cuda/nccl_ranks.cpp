@@ -239,8 +239,8 @@ class NcclRanks final : public Ranks {
     const double most = timeout_ * (oldest.first ? std::max(kStartTimes, times_) : times_);
     if (std::chrono::duration<double>(now - *oldest.since).count() > most)
       fail_in(kTimedOut, oldest.what,
-              cat("nothing has come from others for ", most,
-                  " s: a rank was stopped, or the network was cut."));
+              cat("which is not done after ", most,
+                  " s: a rank was stopped, or the network was cut or is too slow."));
   }
 
   void call(ncclResult_t result, const std::string& what) {

@@ -31,6 +31,10 @@ void check_inputs(const OpDef& op, std::span<const Tensor> inputs) {
     check<StateError>(trace == 0 || trace == tracing, op.name, ": input ", i,
                       " belongs to a captured step that has ended: ", tensor.meta(),
                       ". Return it from the step instead.");
+    check<StateError>(trace != 0 || tensor.value().storage->data() || tensor.count() == 0, op.name,
+                      ": input ", i,
+                      " is a parameter of which other ranks have parts: ", tensor.meta(),
+                      ". Use it in the step that trains, or when that is over.");
     check<DeviceError>(tensor.device() == inputs[0].device(), op.name,
                        ": the inputs are on different devices: ", inputs[0].meta(), " and ",
                        tensor.meta(), ". Move them to one device first.");

@@ -19,6 +19,10 @@ Tensor to_device(const Tensor& x, Device device) {
   check<DeviceError>(x.device() != Device::null,
                      "to_device: the null device has no bytes: ", x.meta(),
                      ". Compute on the cpu to have values.");
+  check<StateError>(x.value().storage->data() || x.count() == 0,
+                    "to_device: there are no bytes: ", x.meta(),
+                    " belongs to a captured step that has ended, or other ranks have parts of it. "
+                    "Return it from the step, or gather it first.");
   copy_bytes(view_of(copy.value()).data, device, view_of(x.value()).data, x.device(),
              bytes_of(meta));
   return copy;

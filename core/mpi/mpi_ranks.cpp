@@ -265,9 +265,9 @@ class MpiRanks : public Ranks {
       note = note_;
     }
     say(cat("in ", what, ", its collective number ", moved_, note.empty() ? "" : ", " + note,
-            ", nothing has come from others for ", seconds,
-            " s: a rank was stopped, or the network was cut. All ranks end; resume from the newest "
-            "save."));
+            ", which is not done after ", seconds,
+            " s: a rank was stopped, or the network was cut or is too slow. All ranks end; resume "
+            "from the newest save."));
     exit_soon(kTimedOut);
     end_all(kTimedOut);
   }

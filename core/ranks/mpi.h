@@ -16,7 +16,7 @@ struct MpiOptions {
 
 // The ranks that the launcher started: one where it was none, so compare size() with what you
 // expect. Once a process. All calls go to a thread that owns MPI and asks it, with pauses, whether
-// it is done; when nothing has come for `timeout` (ten times as long until the first bytes came
+// it is done; when it is not done after `timeout` (ten times as long until the first bytes came
 // from all), it says so in one sentence on stderr and ends all ranks with exit code 4.
 // UsageError in a build without MPI; StateError for a second time, or when MPI does not start.
 std::unique_ptr<Ranks> open_mpi(const MpiOptions& options);

@@ -215,6 +215,11 @@ void PooledAllocator::set_limit(int64_t limit) {
   if (reserved_ > limit_) release_free_segments();
 }
 
+int64_t PooledAllocator::limit() const {
+  const std::lock_guard lock(mutex_);
+  return limit_;
+}
+
 MemoryStats PooledAllocator::stats() const {
   const std::lock_guard lock(mutex_);
   return snapshot();
@@ -274,8 +279,8 @@ std::shared_ptr<PooledAllocator> default_pool(Device device) {
   return device == Device::cpu ? host : (device == Device::cuda ? cuda : null);
 }
 
-std::shared_ptr<PooledAllocator> unplanned_pool() {
-  return std::make_shared<PooledAllocator>(host_provider());
+std::shared_ptr<PooledAllocator> unplanned_pool(Device device) {
+  return std::make_shared<PooledAllocator>(provider_of(device));
 }
 
 std::shared_ptr<Allocator> default_allocator(Device device) { return default_pool(device); }

@@ -110,6 +110,7 @@ class PooledAllocator : public Allocator {
   void trim();  // gives back every segment that holds no block
   // What was cut before a limit stays cut: set it before the first block for it to be exact.
   void set_limit(int64_t limit);
+  int64_t limit() const;
 
   MemoryStats stats() const;
   void reset_peak();
@@ -183,7 +184,7 @@ class PeakScope {
 // tensors in global variables give their bytes back after main().
 std::shared_ptr<PooledAllocator> default_pool(Device device);
 
-// A new one, in memory of the host, for what is in no plan and no limit.
-std::shared_ptr<PooledAllocator> unplanned_pool();
+// A new one, for what is in no plan and no limit.
+std::shared_ptr<PooledAllocator> unplanned_pool(Device device = Device::cpu);
 
 }  // namespace plimsoll

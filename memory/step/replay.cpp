@@ -83,6 +83,11 @@ std::span<const View> Replay::add_views(const std::vector<Operand>& operands) {
 
 void Replay::bind(std::byte* arena) {
   recorded_.clear();
+  arena_ = arena;
+  externals_.clear();
+  for (const Buffer& buffer : program_.buffers)
+    if (buffer.kind == Buffer::Kind::external)
+      externals_.push_back({buffer.storage.get(), buffer.storage->data()});
   for (size_t v = 0; v < views_.size(); ++v) {
     const Operand& operand = *operands_[v];
     const Buffer& buffer = program_.buffers[operand.buffer];
@@ -98,6 +103,11 @@ void Replay::bind(std::byte* arena) {
       bound.call.workspace = {arena + plan_.workspace_offsets[bound.instruction],
                               static_cast<size_t>(bytes)};
   }
+}
+
+bool Replay::is_bound_to(const std::byte* arena) const {
+  const auto is_there = [](const External& e) { return e.storage->data() == e.data; };
+  return arena_ == arena && std::ranges::all_of(externals_, is_there);
 }
 
 void Replay::patch_inputs(std::span<const Tensor> inputs) {

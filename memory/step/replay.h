@@ -30,6 +30,9 @@ class Replay {
 
   // Resolves every address that does not change from run to run.
   void bind(std::byte* arena);
+  // Whether that was done with this arena, and what lies outside of it has not moved since, as
+  // parameters do when ranks begin to share them out.
+  bool is_bound_to(const std::byte* arena) const;
 
   // `inputs` have the metas of the program's inputs and are contiguous. The results are allocated
   // before the first kernel runs, so OutOfMemory changes nothing. NumericError naming the op under
@@ -49,6 +52,10 @@ class Replay {
   struct Recorded {  // all calls, for inputs that lie there
     std::vector<const void*> inputs;
     CudaGraph graph;  // empty: there were some once
+  };
+  struct External {  // where it lay
+    const Storage* storage;
+    const std::byte* data;
   };
   struct Patch {  // an operand that looks into an input
     int input;
@@ -73,6 +80,8 @@ class Replay {
   std::vector<Bound> bound_;
   std::span<const View> results_;
   std::vector<Patch> patches_;
+  std::optional<const std::byte*> arena_;  // that it is bound to
+  std::vector<External> externals_;
   std::vector<int> mutated_;  // externals and inputs that are written in place
   bool graph_;
   std::vector<Recorded> recorded_;

@@ -20,11 +20,10 @@ struct Step::Captured {
         elsewhere(others) {}
 
   const SharedBytes::Own own;
-  const Program captured;                // as the function wrote it
-  const PlannedProgram planned;          // as it runs
-  int64_t elsewhere;                     // bytes: what is kept alive besides, under a budget
-  std::optional<Replay> replay{};        // made by the first run
-  std::optional<std::byte*> bound_to{};  // address of the arena
+  const Program captured;          // as the function wrote it
+  const PlannedProgram planned;    // as it runs
+  int64_t elsewhere;               // bytes: what is kept alive besides, under a budget
+  std::optional<Replay> replay{};  // made by the first run
   uint64_t runs = 0;
 };
 
@@ -182,9 +181,7 @@ void Step::provide_arena(Captured& captured) {
     arena_ = Storage::allocate(device, bytes, MemoryClass::arena, "step");
     arena_owner_ = std::move(allocator);
   }
-  if (captured.bound_to == arena_->data()) return;
-  captured.replay->bind(arena_->data());
-  captured.bound_to = arena_->data();
+  if (!captured.replay->is_bound_to(arena_->data())) captured.replay->bind(arena_->data());
 }
 
 }  // namespace plimsoll

@@ -30,7 +30,8 @@ struct CallAttrs {
 void check_numbers(const AttentionAttrs& attrs) {
   // What scores are multiplied and divided by must be a number in f32 too.
   const auto finite = [](double value) { return std::isfinite(static_cast<float>(value)); };
-  check<ValueError>(attrs.scale >= 0 && finite(attrs.scale),
+  const bool vanishes = attrs.scale > 0 && static_cast<float>(attrs.scale) == 0;
+  check<ValueError>(attrs.scale >= 0 && finite(attrs.scale) && !vanishes,
                     "attention: the scale is no positive number: ", attrs.scale,
                     ". Leave it at 0 for 1 / sqrt(D).");
   check<ValueError>(attrs.softcap >= 0 && finite(attrs.softcap),

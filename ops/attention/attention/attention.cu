@@ -105,7 +105,8 @@ struct Scores {
     const C added =
         mask.get(x.b * mask_step[0] + x.h * mask_step[1] + x.i * mask_step[2] + j * mask_step[3]);
     if (hides) return added != 0 ? raw : -std::numeric_limits<C>::infinity();
-    return raw + added;
+    // What is hidden stays hidden, a NaN too.
+    return added == -std::numeric_limits<C>::infinity() ? added : raw + added;
   }
 
   // What the dropout multiplies a probability by.

@@ -131,6 +131,12 @@ OpCases attention_cases() {
                out_only("no_queries", {1, 0, 2, 3}, 4),
                out_only("no_batch", {0, 3, 2, 3}, 3)},
       .bad = {
+          {"vanishing scale",
+           [] {
+             const Tensor x = ones({1, 2, 3, 4});
+             attention(x, x, x, {.scale = 1e-50});
+           },
+           "attention: the scale is no positive number: 1e-50. Leave it at 0 for 1 / sqrt(D)."},
           {"sizes",
            [] {
              attention(ones({1, 2, 3, 4}), ones({1, 2, 3, 5}), ones({1, 2, 3, 5}));

@@ -24,9 +24,9 @@ RopeTables rope_tables(int64_t positions, int64_t width, double base = 10000, in
 
 // x [B, T, H, D] with angles [T, R / 2], or [B, T, R / 2] where each sequence has positions of its
 // own (index_select from tables): of the first R features, R <= D, the pair (a, b) becomes
-// (a cos - b sin, a sin + b cos); the others stay. cos and sin are constants, of x's dtype or f32:
-// no gradient flows to them. Errors: ShapeError, DTypeError. Source: Su et al., "RoFormer", arXiv
-// 2104.09864.
+// (a cos - b sin, a sin + b cos); the others stay. cos and sin are constants of x's dtype, or f32
+// beside 16 bits: no gradient flows to them. Errors: ShapeError, DTypeError. Source: Su et al.,
+// "RoFormer", arXiv 2104.09864.
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, const RopeAttrs& attrs = {});
 
 }  // namespace plimsoll

@@ -9,13 +9,13 @@
 namespace plimsoll {
 
 // x of one shape and type on all N ranks. The gradient (of the sum of all ranks' losses) is
-// reduce_scatter(dy). On one rank it is a view of x, and nothing is emitted. Runs on the CPU.
+// reduce_scatter(dy). On one rank it is a view of x, and nothing is emitted.
 // Errors: StateError when a captured step runs on another number of ranks.
 Tensor all_gather(const Tensor& x);
 
 // `parts` [N, ...] of one shape and type on all N ranks: each gives its own part, and gets those of
-// the others. On one rank nothing is emitted. Runs on the CPU. Errors: ShapeError; StateError as
-// above, and as for every op that writes in place.
+// the others. On one rank nothing is emitted. Errors: ShapeError; StateError as above, and as for
+// every op that writes in place.
 void all_gather_in_place(const Tensor& parts);
 
 }  // namespace plimsoll

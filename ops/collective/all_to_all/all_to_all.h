@@ -8,7 +8,7 @@
 namespace plimsoll {
 
 // x [N, ...] on N ranks, of one shape and type on all of them. The gradient is the same exchange
-// back. On one rank it is x itself, and nothing is emitted. Runs on the CPU. Errors: ShapeError;
+// back. On one rank it is x itself, and nothing is emitted. Errors: ShapeError;
 // StateError when a captured step runs on another number of ranks.
 Tensor all_to_all(const Tensor& x);
 

@@ -9,7 +9,7 @@ namespace plimsoll {
 
 // x of one shape and type on all N ranks. The gradient (of the sum of all ranks' losses) is the sum
 // of all dy at the root, and zeros elsewhere. On one rank it is x itself, and nothing is emitted.
-// Runs on the CPU. Errors: ValueError for a root that there is not; StateError when a captured step
+// Errors: ValueError for a root that there is not; StateError when a captured step
 // runs on another number of ranks.
 Tensor broadcast(const Tensor& x, int64_t root);
 

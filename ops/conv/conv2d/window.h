@@ -1,7 +1,7 @@
 // How windows move over an image, and the tiles that the kernels cut the work into.
 //
 //   const Window win = forward_window(sizes);        // or input_grad_window(sizes, {1, 0})
-//   const Tiles tiles(win, channels);
+//   const Tiles tiles(win, images, channels);
 //   const Tile tile = tiles[number];                 // a rectangle of windows of one image
 //
 // The gradient for the image is a convolution too: pixel h of dx gathers the windows i with

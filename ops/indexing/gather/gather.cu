@@ -35,7 +35,8 @@ template <class T>
 __global__ void gather_kernel(Walk<2> walk, Ids ids, const T* x, T* y, int64_t step) {
   for (int64_t i = first_index(); i < walk.count; i += total_threads()) {
     const auto at = walk.offsets(i);
-    y[i] = x[at[1] + ids.get(at[0]) * step];
+    const int64_t id = ids.get(at[0]);
+    y[i] = ids.size > 0 ? x[at[1] + id * step] : T{};
   }
 }
 

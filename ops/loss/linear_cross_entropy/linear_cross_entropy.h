@@ -10,7 +10,7 @@
 namespace plimsoll {
 
 // cross_entropy(linear(x, w, bias), labels, options), computed for some hundred rows at a time: x
-// [..., I], w [C, I], bias [C] or undefined, labels [...] i64. The tape keeps these and one number
+// [..., I], w [C, I], bias [C] or undefined, labels [...] i64. The tape keeps these and two numbers
 // a row; one pass, which computes the logits again, gives the gradients of x, w and bias. That
 // makes four matrix products where the two ops take three, and no tensor of [..., C] numbers where
 // they take two. Logits of 16-bit tensors stay in f32, on a GPU not their gradient. Errors: of the

@@ -209,6 +209,12 @@ OpCases batch_norm_cases() {
                 .dtypes = narrow},
                update},
       .bad = {
+          {"integer statistics",
+           [] {
+             const auto threes = [] { return full({2}, 3, {.dtype = DType::i64}); };
+             update_running_stats(threes(), threes(), threes(), threes(), 0.1, 2);
+           },
+           "update_running_stats: a floating type is needed: got i64 [2] on cpu. Cast it first."},
           {"channels",
            [] {
              batch_norm(ones({2, 3}), ones({4}), ones({4}));

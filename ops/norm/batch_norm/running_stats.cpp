@@ -1,5 +1,6 @@
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
+#include "ops/common/expect.h"
 #include "ops/norm/batch_norm/attrs.h"
 #include "ops/norm/batch_norm/batch_norm.h"
 #include "ops/pointwise/copy/copy.h"
@@ -17,6 +18,7 @@ Metas running_infer(std::span<const Meta> in, const Attrs& attrs) {
   check<ValueError>(momentum >= 0 && momentum <= 1 && n >= 1,
                     "update_running_stats: momentum must be in [0, 1] and n at least 1: momentum ",
                     momentum, ", n ", n, ". Use 0.1 and the number of positions.");
+  check_floating("update_running_stats", in[0]);
   const auto check_like = [&](const Meta& meta, bool fits) {
     check<ShapeError>(fits, "update_running_stats: the statistics do not match: ", in[0], " and ",
                       meta, ". Use the same shape and type for all four.");

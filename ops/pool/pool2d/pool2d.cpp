@@ -133,8 +133,7 @@ Tensor global_max_pool(const Tensor& x) {
 
 Tensor global_avg_pool(const Tensor& x) {
   check_defined("global_avg_pool", x);
-  check<ShapeError>(x.rank() == 4, "global_avg_pool: the input is not [N, H, W, C]: got ",
-                    x.shape(), ". Reshape it to four axes.");
+  check_images("global_avg_pool", x.meta());
   return mean(x, {1, 2});
 }
 

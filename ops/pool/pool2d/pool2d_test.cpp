@@ -292,6 +292,9 @@ OpCases pool2d_cases() {
            "adaptive_avg_pool2d: 2x0 results cannot be had. Ask for at least 1x1."},
           {"no results at all", [] { adaptive_max_pool2d(ones({1, 4, 4, 1}), 0); },
            "adaptive_max_pool2d: 0x0 results cannot be had. Ask for at least 1x1."},
+          {"global pixels", [] { global_avg_pool(ones({1, 0, 3, 2})); },
+           "global_avg_pool: the images have no pixels: [1, 0, 3, 2]. Use a height and a width of "
+           "at least 1."},
           {"global rank", [] { global_max_pool(ones({4, 4})); },
            "global_max_pool: the input is not [N, H, W, C]: got [4, 4]. Reshape it to four axes."},
           {"integers",

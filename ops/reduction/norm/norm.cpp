@@ -78,6 +78,7 @@ constexpr OpDef norm_op{.name = "norm",
 
 Tensor norm(const Tensor& x, double p, const Shape& axes, Keep keep) {
   check_defined("norm", x);
+  check_floating("norm", x.dtype());
   check<ValueError>(p > 0 || p == -INFINITY, "norm: p is neither positive nor infinite: ", p,
                     ". Use 1, 2 or infinity.");
   if (axes.rank() == 0) return abs(x);

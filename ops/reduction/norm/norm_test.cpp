@@ -96,6 +96,8 @@ OpCases norm_cases() {
                    "norm: p is neither positive nor infinite: 0. Use 1, 2 or infinity."},
                   {"integers", [] { norm(ones({2}, {.dtype = DType::i32}), 2, {0}); },
                    "norm: a floating type is needed: got i32. Cast it first."},
+                  {"largest integer", [] { norm(ones({2}, {.dtype = DType::i32}), kInf, {0}); },
+                   "norm: a floating type is needed: got i32. Cast it first."},
                   {"undefined", [] { norm(Tensor()); },
                    "norm: the tensor is undefined. Pass one that was computed."}}};
 }

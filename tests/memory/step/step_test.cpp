@@ -8,6 +8,7 @@
 #include "memory/passes/dead_code.h"
 #include "memory/pool/pooled_allocator.h"
 #include "memory/step/replay.h"
+#include "ops/ops.h"
 #include "tests/support/memory_random.h"
 
 namespace plimsoll {
@@ -278,6 +279,18 @@ TEST(MemoryStep, NothingLeaks) {
     moved.run(c.inputs);
   }
   EXPECT_EQ(Storage::live(), before);
+}
+
+// As ranks do that begin to share parameters out.
+TEST(MemoryStep, FollowsAParameterThatMoves) {
+  const Tensor w = Tensor::of<float>({2, 3}, {2}), x = ones({2}), whole = zeros({2});
+  Step step([&](const Tensor& in) { return in * w; });
+  EXPECT_EQ(step(x).to_vector<float>(), (std::vector<float>{2, 3}));
+  w.value().storage->become_part_of(whole.value().storage);
+  w.write<float>(std::vector<float>{5, 7});
+  EXPECT_EQ(step(x).to_vector<float>(), (std::vector<float>{5, 7}));
+  w.value().storage->become_part_of(nullptr);  // nobody has it as a whole
+  EXPECT_THROW(x * w, StateError);
 }
 
 }  // namespace
