@@ -11,7 +11,7 @@ class Lacking {
  public:
   explicit Lacking(const std::string& words) : before_(python::interpreter()) {
     const auto file =
-        dir_.write("python", "#!/bin/sh\ncase \"$2\" in " + words + ") exit 1;; esac\n");
+        dir_.write("python", "#!/bin/sh\ncase \"$3\" in " + words + ") exit 1;; esac\n");
     std::filesystem::permissions(file, std::filesystem::perms::owner_all);
     named_ = python::is_named();
     setenv("PLIMSOLL_PYTHON", file.c_str(), 1);

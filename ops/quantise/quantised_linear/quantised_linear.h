@@ -3,8 +3,8 @@
 //   Quantised w = quantise(weight, Quantisation::nf4);     // [O, I]
 //   Tensor y = quantised_linear(x, w);                     // [B, T, I] -> [B, T, O]
 //
-// The weight is dequantised while it is multiplied, forward and in the gradient: piece by piece, and
-// never there as a whole; on a GPU as a whole, in a workspace.
+// The weight is dequantised while it is multiplied, forward and in the gradient: piece by piece,
+// and never there as a whole; on a GPU as a whole, in a workspace.
 #pragma once
 
 #include "ops/quantise/quantise/quantise.h"
