@@ -93,9 +93,9 @@ for mode in captured eager; do for stage in 0 3; do for rate in 10gbit $rates; d
     --run "$folder/waits" > "$folder/output" 2>&1 &
   job=$!
   sleep 10
-  echo "$mode, stage $stage, $rate:" "$(python3 "$(dirname "$0")/rank_waits.py" \
-    "$folder/waits/log.csv" 2 "${SECONDS_EACH:-30}" $(cat "$folder"/pid.*))" ||
-    complain "$(tail -c 500 "$folder/output")"
+  waits="$(timeout 300 python3 "$(dirname "$0")/rank_waits.py" "$folder/waits/log.csv" 2 \
+    "${SECONDS_EACH:-30}" $(cat "$folder"/pid.*))" || complain "$(tail -c 500 "$folder/output")"
+  echo "$mode, stage $stage, $rate: $waits"
   end_all
   wait "$job" 2> /dev/null
 done; done; done

@@ -83,11 +83,16 @@ std::span<const View> Replay::add_views(const std::vector<Operand>& operands) {
 
 void Replay::bind(std::byte* arena) {
   recorded_.clear();
-  arena_ = arena;
+  arena_.reset();
   externals_.clear();
-  for (const Buffer& buffer : program_.buffers)
-    if (buffer.kind == Buffer::Kind::external)
-      externals_.push_back({buffer.storage.get(), buffer.storage->data()});
+  for (const Buffer& buffer : program_.buffers) {
+    if (buffer.kind != Buffer::Kind::external) continue;
+    check<StateError>(buffer.storage->data() || buffer.bytes == 0,
+                      "step: other ranks have parts of a parameter of ", buffer.bytes,
+                      " bytes. Use it in the step that trains, or when that is over.");
+    externals_.push_back({buffer.storage.get(), buffer.storage->data()});
+  }
+  arena_ = arena;
   for (size_t v = 0; v < views_.size(); ++v) {
     const Operand& operand = *operands_[v];
     const Buffer& buffer = program_.buffers[operand.buffer];

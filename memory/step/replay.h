@@ -28,7 +28,8 @@ class Replay {
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
-  // Resolves every address that does not change from run to run.
+  // Resolves every address that does not change from run to run. StateError for a parameter of
+  // which other ranks have parts.
   void bind(std::byte* arena);
   // Whether that was done with this arena, and what lies outside of it has not moved since, as
   // parameters do when ranks begin to share them out.

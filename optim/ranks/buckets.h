@@ -34,8 +34,8 @@ struct Bucket {
 // each parameter, or none where there is one group), and some 4 MiB, or a sixteenth of all where
 // that is less: many enough that one is exchanged while the next is computed, and few enough that
 // each is worth a message. Towards the end, where ever less is left to compute meanwhile, it is
-// half of what comes behind it, but a 64th of all. All but `count` is the same for any number of
-// ranks.
+// half of what comes behind it, at least a 64th of all. All but `count` is the same for any
+// number of ranks.
 std::vector<Bucket> buckets_of(std::span<const Tensor> parameters, std::span<const size_t> groups,
                                int64_t ranks);
 

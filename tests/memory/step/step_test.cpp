@@ -291,6 +291,7 @@ TEST(MemoryStep, FollowsAParameterThatMoves) {
   EXPECT_EQ(step(x).to_vector<float>(), (std::vector<float>{5, 7}));
   w.value().storage->become_part_of(nullptr);  // nobody has it as a whole
   EXPECT_THROW(x * w, StateError);
+  EXPECT_THROW(step(x), StateError);
 }
 
 }  // namespace
