@@ -7,7 +7,7 @@
 #
 # When a program starts, glibc's loader (2.33 or later) takes the best that the processor has.
 # LD_LIBRARY_PATH=lib/glibc-hwcaps/LEVEL decides otherwise; a level that the processor lacks is
-# refused in one sentence. Compiled for each level are the folders that go through elements; the
+# refused in one sentence. Compiled for each level are the folders with the hot loops; the
 # rest of the library, and everything else, is compiled once, for x86-64-v2.
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   message(FATAL_ERROR "PLIMSOLL_ARCH=levels: not an x86-64: ${CMAKE_SYSTEM_PROCESSOR}. Use native.")

@@ -7,6 +7,7 @@
 #
 #   tests/rank_network.sh BIN_FOLDER
 #   RATES="1gbit 100mbit" CUTS=20 EPOCHS=40 SEED=1 TIMEOUT=2 tests/rank_network.sh build/bin
+#   RATES=300mbit CUTS=0 LAYERS=12 SECONDS_EACH=30 tests/rank_network.sh build/bin    # only times
 set -uo pipefail
 exec < /dev/null  # a launcher in the background must not ask the terminal
 bin="$(cd "$1" && pwd)"

@@ -8,6 +8,7 @@ LOG is the log.csv of the run, with a row for each batch (--log-every 1); an upd
 Waits for an update of the training and looks at those of SECONDS; prints medians of the ranks.
 """
 
+import os
 import statistics
 import sys
 import time
@@ -24,6 +25,8 @@ def at_update():
     """The time, the updates that are over, and each rank's seconds of computing and being ready."""
     before = rows() // int(batches)
     while rows() // int(batches) == before:
+        for pid in pids:
+            os.stat(f"/proc/{pid}")  # a rank that has ended makes no update
         time.sleep(0.002)
     now = time.monotonic()
     ranks = []

@@ -76,7 +76,9 @@ Budget::Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_
   make_exact(pool_);
 }
 
-Budget::~Budget() { pool_.set_limit(limit_before_); }
+Budget::~Budget() {
+  if (bytes_ != StepOptions::kNoBudget) pool_.set_limit(limit_before_);
+}
 
 StepOptions Budget::step_options() const {
   return {.budget = step_budget(), .planning = options_.planning, .graph = options_.graph};

@@ -36,7 +36,7 @@ class Budget {
   // the pool is exact from here on.
   Budget(const TrainOptions& options, PooledAllocator& pool, int64_t host_bytes,
          int64_t processes = 1);
-  ~Budget();  // the pool has the limit again that it had before
+  ~Budget();  // with a budget, the pool has the limit again that it had before
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 

@@ -50,7 +50,7 @@ inline Outcome run(const std::string& script, std::vector<std::string> arguments
   return run_words(arguments);
 }
 
-// Whether all are installed: "numpy, torch". Nothing is imported, which takes seconds: what is
+// Whether all are installed: "numpy, torch". None is imported, which takes seconds: what is
 // there and broken fails the test itself. Asked once in a process.
 inline bool has(const std::string& packages) {
   static std::map<std::string, bool> known;
