@@ -21,7 +21,7 @@ struct GradientOptions {
 };
 
 // d(loss)/d(x) for each x, contiguous, in x's shape and dtype; zeros for an x that loss does not
-// depend on. Two of them may share their memory, and one that is the seed itself is the seed's.
+// depend on. They may share memory with each other, and with the seed.
 // Saved values are freed as the walk passes them, also when it fails half-way: then run the forward
 // pass again. Only the part of the tape between loss and xs is visited: gradients that nobody asked
 // for are not computed. Loss and seed are let go of once they have been read: move them in where

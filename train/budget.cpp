@@ -10,6 +10,8 @@
 namespace plimsoll::train {
 namespace {
 
+constexpr auto kNoSmallerBatch = " No smaller batch fits either.";
+
 // What programs hold all the time, each storage once: parameters, and what the optimizer has.
 int64_t held_by(const std::vector<Program>& programs) {
   std::set<const Storage*> seen;
@@ -111,28 +113,29 @@ Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor>
     pool_.set_limit(bytes_ - host_share());
     return planned;
   } catch (const BudgetError&) {
-    refuse(step.capture_all(work, window),
-           [&] { return advice(work, parameters, window, functions); });
+    refuse(step.capture_all(work, window), advice(work, parameters, window, functions));
   }
 }
 
 void Budget::check_held(Runner& step, const Workload& work, optim::Accumulation& window) const {
   if (bytes_ == StepOptions::kNoBudget) return;
   const std::vector<Program> programs = step.capture_all(work, window);
-  if (held_by(programs) > step_budget()) refuse(programs, [] { return std::string(); });
+  if (held_by(programs) > room(work, 1)) refuse(programs, kNoSmallerBatch);
 }
 
-// `advice`: on what to take, asked for where a smaller batch could change that.
-void Budget::refuse(const std::vector<Program>& programs,
-                    const std::function<std::string()>& advice) const {
+// What a step of so many examples may take, and not of the batch of `work`.
+int64_t Budget::room(const Workload& work, int64_t examples) const {
+  return bytes_ - cut_ - host_share() / work.inputs[0].shape[0] * examples;
+}
+
+void Budget::refuse(const std::vector<Program>& programs, const std::string& advice) const {
   const int64_t smallest = smallest_budget(programs, options_.planning);
   fail<UsageError>(
       "train: the budget is too small: ", bytes_, " bytes, and the smallest plan found takes ",
-      smallest + host_share() + cut_, " with the results of the run before",
-      host_share() > 0 ? cat(", of which ", bytes_text(host_bytes_), " for batches in preparation")
+      smallest + host_share() + cut_,
+      host_share() > 0 ? cat(", ", bytes_text(host_bytes_), " of it for batches in preparation")
                        : "",
-      ". Allow that many, or search longer.",
-      held_by(programs) <= step_budget() ? advice() : " No smaller batch fits either.");
+      ". Allow that many, or search longer.", advice);
 }
 
 std::string Budget::advice(const Workload& work, std::span<const Tensor> parameters,
@@ -152,9 +155,9 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
     const auto& [train, evaluate, with_gradients] = functions;
     Runner shorter(train(precision), /*captured=*/true, {}, &window, evaluate(precision),
                    with_gradients(precision));
-    const int64_t room = bytes_ - cut_ - host_share() / work.inputs[0].shape[0] * batch;
     return smallest_budget(shorter.capture_all(fewer, window),
-                           {.costs = CostModel::model, .search_seconds = 0.1}) <= room;
+                           {.costs = CostModel::model, .search_seconds = 0.1}) <=
+           room(work, batch);
   };
   // The first of the batches, which shrink, that fits; 0: none does.
   const auto largest = [](const std::vector<int64_t>& batches, const auto& fits_one) {
@@ -188,7 +191,7 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
     const OneThread scope;  // workspaces are for the threads that a program is captured with
     if (fits(batch, accumulate, options_.precision)) ways.emplace_back("one thread");
   }
-  if (ways.empty()) return " No smaller batch fits either.";
+  if (ways.empty()) return kNoSmallerBatch;
   std::string text = " By a short search it would do with ";
   for (size_t i = 0; i < ways.size(); ++i)
     text += cat(i == 0 ? "" : (i + 1 < ways.size() ? ", " : " or "), ways[i]);

@@ -50,15 +50,15 @@ class Budget {
   Planned plan(Runner& step, const Workload& work, std::span<const Tensor> parameters,
                optim::Accumulation& window, const Functions& functions);
 
-  // Refuses in the same words, soon, a budget that is less than what is there all the time:
-  // parameters and the optimizer's state.
+  // Refuses in the same words, soon, a budget that is less than what is there all the time, with
+  // any batch: parameters and the optimizer's state.
   void check_held(Runner& step, const Workload& work, optim::Accumulation& window) const;
 
  private:
-  [[noreturn]] void refuse(const std::vector<Program>& programs,
-                           const std::function<std::string()>& advice) const;
+  [[noreturn]] void refuse(const std::vector<Program>& programs, const std::string& advice) const;
   int64_t host_share() const;   // of the budget
   int64_t step_budget() const;  // the rest of it
+  int64_t room(const Workload& work, int64_t examples) const;
   std::string advice(const Workload& work, std::span<const Tensor> parameters,
                      optim::Accumulation& window, const Functions& functions) const;
 

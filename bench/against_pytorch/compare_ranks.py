@@ -6,14 +6,16 @@ DistributedDataParallel, in stage 3 beside FSDP2, both over gloo.
 
 Each process has one thread and a batch of its own, so that N ranks do N times the work of one in
 the same time at best; needs as many cores. All are alive at the same time and take turns, as in
-compare.py: one process and N ranks in each stage, of either side. Memory is the peak of one
-process.
+compare.py: one process and N ranks in each stage, of either side, and of ours N that exchange
+nothing, which say what the machine allows. Memory is the peak of one process.
 """
 import argparse
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 from compare import COMPARED_STEPS, LOSS_TOLERANCE, MALLOC, Runner, check_losses, take_turns
 
@@ -24,6 +26,24 @@ OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"
 
 
 STAGES = (0, 3)
+
+
+class Apart:
+    """Processes that have nothing to do with each other, all in one turn."""
+
+    def __init__(self, command, n):
+        self.runners = [Runner("Plimsoll", command) for _ in range(n)]
+
+    def run(self, steps, timed=True):
+        with ThreadPoolExecutor(len(self.runners)) as threads:
+            return sum(threads.map(lambda runner: runner.run(steps, timed), self.runners), [])
+
+    def median(self):
+        return statistics.median(sum((runner.ms for runner in self.runners), []))
+
+    def end(self):
+        for runner in self.runners:
+            runner.end()
 
 
 def torch_ranks(command, n, meet):
@@ -47,14 +67,16 @@ def compare(model, options):
         runners.append(Runner("PyTorch", torch, MALLOC))
         runners += [torch_ranks(torch + ["--shard"] * (stage > 0), n,
                                 os.path.join(folder, f"meet{stage}")) for stage in STAGES]
-        take_turns(runners, options.rounds)
+        apart = Apart(ours, n)
+        take_turns([*runners, apart], options.rounds)
     half = len(runners) // 2
     for a, b in zip(runners[:half], runners[half:]):
         # Adam's first steps go by the sign of what may be a sum of opposites.
         check_losses(model, a.losses[:COMPARED_STEPS], b.losses, 10 * LOSS_TOLERANCE[model])
     one, torch_one = runners[0], runners[half]
     for stage, several, other in zip(STAGES, runners[1:half], runners[half + 1:]):
-        print(f"{model:10}{stage:6}  {one.median():8.1f} {several.median():8.1f}"
+        print(f"{model:10}{stage:6}  {one.median():8.1f} {apart.median():8.1f}"
+              f" {several.median():8.1f}{one.median() / apart.median():7.2f}"
               f"{one.median() / several.median():7.2f}  {torch_one.median():8.1f}"
               f" {other.median():8.1f}{torch_one.median() / other.median():7.2f}"
               f"  {several.median() / other.median():6.2f}   {several.peak:6.0f}"
@@ -70,8 +92,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     n = options.ranks
-    print(f"ms a step   stage  Plimsoll: 1 rank, {n}, ratio   PyTorch: 1, {n}, ratio   ours/its"
-          "   MiB of a process: ours, its, ratio")
+    print(f"ms a step   stage  Plimsoll: 1 rank, {n} apart, {n} ranks, ratios   PyTorch: 1, {n},"
+          " ratio   ours/its   MiB of a process: ours, its, ratio")
     for model in options.models.split(","):
         compare(model, options)
 

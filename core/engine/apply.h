@@ -1,8 +1,9 @@
 // apply(): the only maker of nodes. Every op of the engine goes through here.
 //
 //   cast the inputs, where autocast is on
-//   infer the result -> [capturing] append to the Program
-//                    -> [eager]     allocate, run; if a gradient is wanted, keep what vjp reads
+//   infer the result -> [capturing] append to the Program, hand out values without bytes
+//                    -> [eager]     allocate, run
+//   in both, where a gradient is wanted: make a Node that keeps what vjp reads
 #pragma once
 
 #include "core/engine/backward.h"

@@ -35,10 +35,11 @@ using ViewRule = Value (*)(const Value& in, const Meta& out, const Attrs&, int o
 using Flops = double (*)(std::span<const Meta> in, std::span<const Meta> out, const Attrs&);
 using Workspace = int64_t (*)(const Call&);
 
-// The gradients of the inputs, written in ops. Without a rule an op has none.
+// The vector-Jacobian product: the gradients of the inputs, from those of the outputs, written in
+// ops. Without a rule an op has none.
 struct Vjp {
   std::vector<Tensor> (*rule)(const Backward&) = nullptr;  // one per input; undefined: none
-  Bits inputs = 0, outputs = 0;  // what the rule reads: the eager tape keeps exactly these
+  Bits inputs = 0, outputs = 0;  // what the rule reads: the tape keeps exactly these
 };
 
 // An op that talks to other ranks runs once, in an order that all ranks have.

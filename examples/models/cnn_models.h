@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "examples/measure/staged.h"
+#include "examples/models/staged.h"
 #include "nn/torch_layout.h"
 
 namespace plimsoll::examples {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 
 #include "memory/layout/exact_offsets.h"
 #include "memory/layout/lifetimes.h"
@@ -145,7 +146,8 @@ std::string Plan::text() const {
   for (int c = 0; c < kMemoryClasses; ++c)
     if (at_peak[c] > 0)
       text += row(name_of(static_cast<MemoryClass>(c)), at_peak[c], total_bytes());
-  if (arena_bytes > lower_bound) text += row("gaps", arena_bytes - lower_bound, total_bytes());
+  const int64_t used = std::accumulate(at_peak.begin(), at_peak.end(), result_bytes);
+  if (total_bytes() > used) text += row("gaps", total_bytes() - used, total_bytes());
   if (result_bytes > 0) text += row("results", result_bytes, total_bytes());
   text += row("total", total_bytes(), total_bytes());
   text += cat("  arena ", arena_bytes, " bytes, lower bound ", lower_bound, "; total ",

@@ -1,5 +1,5 @@
-// Dead code: what a captured step computes but nobody uses, such as the gradient of an input that
-// no optimizer asks for.
+// Dead code: what a captured step computes but nobody uses, such as an accuracy that the function
+// does not return, or what another pass has left without a reader.
 //
 //   program = remove_dead(std::move(program));
 #pragma once

@@ -61,7 +61,11 @@ bool updates_last(const Program& program) {
 }  // namespace
 
 Program capture_live(const StepFunction& function, const Metas& inputs) {
-  return remove_dead(widen_late(relu_late(fuse_relu(remove_dead(capture(function, inputs))))));
+  Program program = remove_dead(capture(function, inputs));  // what has no reader fuses with nothing
+  program = fuse_relu(std::move(program));
+  program = relu_late(std::move(program));  // of those that are not in another kernel by now
+  program = widen_late(std::move(program));
+  return remove_dead(std::move(program));  // buffers that these have left in no operand
 }
 
 BudgetPlanner budget_planner(Program captured, BudgetOptions options, const BudgetPlanner* like) {

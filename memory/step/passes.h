@@ -11,9 +11,9 @@
 
 namespace plimsoll {
 
-// What is captured of the function, without what nobody reads, with relu in the kernel before it or
-// behind the pool after it, and with gradients in the type they were made in.
-// Errors: those of capture().
+// What is captured of the function, after the passes that cost nothing and need no other order:
+// those of memory/passes that leave instructions out or take one for another. Errors: those of
+// capture().
 Program capture_live(const StepFunction& function, const Metas& inputs);
 
 struct StepBudget {

@@ -52,7 +52,7 @@ class Replay {
   };
   struct Recorded {  // all calls, for inputs that lie there
     std::vector<const void*> inputs;
-    CudaGraph graph;  // empty: there were some once
+    CudaGraph graph;  // empty: seen once, recorded when they come again
   };
   struct External {  // where it lay
     const Storage* storage;

@@ -151,7 +151,11 @@ TEST(TalkEarly, LeavesWhatTheStepComputesWithInItsPlace) {
 
 // ---- random programs
 
+// Others with --gtest_shuffle --gtest_random_seed=N, so many more with --gtest_repeat=M.
 constexpr uint32_t kPrograms = 3'000;
+uint32_t first_seed() {
+  return kPrograms * static_cast<uint32_t>(testing::UnitTest::GetInstance()->random_seed());
+}
 
 // The first n elements of what ranks have parts of.
 Tensor gathered(const Tensor& part, int64_t n) {
@@ -205,7 +209,8 @@ struct RankCase {
 
 TEST(TalkEarly, KeepsTheBitsOfRandomProgramsOnAHostileNetwork) {
   std::atomic<int> early = 0, in_flight = 0;
-  for (uint32_t seed = 0; seed < kPrograms && !HasFailure(); ++seed) {
+  const uint32_t first = first_seed();
+  for (uint32_t seed = first; seed < first + kPrograms && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     const int64_t n = 2 + seed % 3;
     std::vector<Bits> expected(static_cast<size_t>(n));
@@ -256,7 +261,8 @@ TEST(TalkEarly, KeepsTheBitsOfRandomProgramsOnAHostileNetwork) {
 // A budget that has room for what is in flight has exchanges beside the computation too.
 TEST(TalkEarly, StaysWithinABudget) {
   int recomputed = 0, in_flight = 0;
-  for (uint32_t seed = 0; seed < kPrograms / 10 && !HasFailure(); ++seed) {
+  const uint32_t first = first_seed();
+  for (uint32_t seed = first; seed < first + kPrograms / 10 && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     run_ranks(2,
               [&](Ranks& ranks) {
