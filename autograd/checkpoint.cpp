@@ -32,7 +32,7 @@ Tensor run_again(const CheckpointAttrs& attrs, std::span<const Tensor> xs) {
 }
 
 bool same_edge(const Tensor& a, const Tensor& b) {
-  return a.edge().node == b.edge().node && a.edge().slot == b.edge().slot;
+  return a.edge().node == b.edge().node && a.edge().output == b.edge().output;
 }
 
 // What f recorded, the nodes from `oldest` on, may hang on xs alone: a gradient that reached any
@@ -50,11 +50,11 @@ void check_reaches_only(std::span<const Tensor> xs, const Tensor& y, uint64_t ol
       continue;
     }
     const bool given = std::ranges::any_of(xs, [&](const Tensor& x) {
-      return x.edge().node == edge.node && x.edge().slot == edge.slot;
+      return x.edge().node == edge.node && x.edge().output == edge.output;
     });
     check<StateError>(
         given, "checkpoint: the function uses a tensor on the tape that is not among its ",
-        "inputs: ", edge.node->out_metas[edge.slot], ". Pass it with them, or detach() it.");
+        "inputs: ", edge.node->out_metas[edge.output], ". Pass it with them, or detach() it.");
   }
 }
 

@@ -82,14 +82,14 @@ class Walk {
   // What has arrived at an output; undefined: nothing, the gradient is zero.
   Tensor arrived(const Edge& edge) const {
     const auto found = grads_.find(edge.node.get());
-    return found == grads_.end() ? Tensor() : found->second[edge.slot];
+    return found == grads_.end() ? Tensor() : found->second[edge.output];
   }
 
  private:
   // nullptr: nothing has arrived there.
   Tensor* sum_at(const Edge& edge) {
     const auto found = grads_.find(edge.node.get());
-    return found == grads_.end() ? nullptr : &found->second[edge.slot];
+    return found == grads_.end() ? nullptr : &found->second[edge.output];
   }
 
   void send(const Edge& edge, Tensor grad) {
@@ -99,7 +99,7 @@ class Walk {
       entry->second.resize(edge.node->out_metas.size());
       queue_.push(edge.node);
     }
-    Tensor& sum = entry->second[edge.slot];
+    Tensor& sum = entry->second[edge.output];
     sum = sum.defined() ? add(sum, grad) : std::move(grad);
     // That of anything but a leaf passes by like an activation.
     if (!edge.node->op) set_memory_class(sum, MemoryClass::gradient);

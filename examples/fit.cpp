@@ -61,9 +61,9 @@ Json print_fit(const std::string& precision, const Way& way, const Fit& fit, int
 // What a rank waits for, as a line and as members of the row, in seconds.
 void print_lanes(const Lanes& lanes, Json& row) {
   std::printf("%18s computes %.1f ms, exchanges %.1f ms beside, waits for %.1f ms of them\n", "",
-              1e3 * lanes.computing, 1e3 * lanes.talking, 1e3 * lanes.exposed);
+              1e3 * lanes.computing, 1e3 * lanes.communicating, 1e3 * lanes.exposed);
   row["computing_seconds"] = lanes.computing;
-  row["talking_seconds"] = lanes.talking;
+  row["communication_seconds"] = lanes.communicating;
   row["exposed_seconds"] = lanes.exposed;
 }
 

@@ -33,7 +33,7 @@ void train_on_images(Options& options) {
   options.same = {
       {"model", options.model}, {"optimizer", options.optimizer}, {"prune", cat(options.prune)}};
   options.noted = noted_of(options);
-  check_held(options, make, data.training, data.test);
+  refuse_impossible_budget(options, make, data.training, data.test);
   nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
   const auto model = make(init);
   weights.read(*model);

@@ -31,7 +31,7 @@ void train_on_text(TextOptions& options) {
                   {"heads", options.model == "gpt" ? cat(options.gpt.heads) : "the model's own"}};
   options.noted = noted_of(options);
   options.noted.emplace_back("dropout", cat(options.gpt.dropout));
-  check_held(options, task.make, task.training, task.validation);
+  refuse_impossible_budget(options, task.make, task.training, task.validation);
   nn::Initializer init{.seed = options.seed, .placement = {.device = device}};
   const auto model = task.make(init);
   weights.read(*model);

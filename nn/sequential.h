@@ -22,28 +22,28 @@ class Sequential : public Module {
   }
   // Appends a module. ValueError for a null pointer.
   Sequential& append(std::unique_ptr<Module> module) {
-    const std::string name = cat(steps_.size());
-    steps_.push_back(&add(name, std::move(module)));
+    const std::string name = cat(modules_.size());
+    modules_.push_back(&add(name, std::move(module)));
     return *this;
   }
 
-  size_t size() const { return steps_.size(); }
-  // IndexError when there is no step i.
+  size_t size() const { return modules_.size(); }
+  // IndexError when there is no module i.
   const Module& operator[](size_t i) const {
-    check<IndexError>(i < steps_.size(), "sequential: there is no step ", i, " of ", steps_.size(),
-                      ". Count from 0.");
-    return *steps_[i];
+    check<IndexError>(i < modules_.size(), "sequential: there is no module ", i, " of ",
+                      modules_.size(), ". Count from 0.");
+    return *modules_[i];
   }
 
   // An empty Sequential returns x.
   Tensor forward(const Tensor& x, const Mode& mode) const override {
     Tensor y = x;
-    for (const Module* step : steps_) y = (*step)(y, mode);
+    for (const Module* module : modules_) y = (*module)(y, mode);
     return y;
   }
 
  private:
-  std::vector<const Module*> steps_;
+  std::vector<const Module*> modules_;
 };
 
 }  // namespace plimsoll::nn

@@ -165,9 +165,10 @@ void TrainingStep::check_programs(const std::vector<Program>& programs) const {
             "ranks, or keep it by nn::BatchNorm2d.");
     });
     for (const Instruction& instruction : program.instructions)
-      check<StateError>(update || !instruction.op->talk || gathers_parameters(program, instruction),
-                        "train: the model talks to other ranks (", instruction.op->name,
-                        "), which train and evaluate other numbers of batches. Leave it out.");
+      check<StateError>(
+          update || !instruction.op->collective || gathers_parameters(program, instruction),
+          "train: the model communicates with other ranks (", instruction.op->name,
+          "), which train and evaluate other numbers of batches. Leave it out.");
   }
 }
 

@@ -55,7 +55,7 @@ class TrainingStep {
   // run of the step, window().at().
   optim::RankShare prepare_window(int64_t number);
   // For ranks: StateError where a program writes a buffer of the model in place that is not
-  // gathered from all batches of a window, or talks to others and makes no update: ranks run such a
+  // gathered from all batches of a window, or has collectives and makes no update: ranks run such a
   // program unequally often.
   void check_programs(const std::vector<Program>& programs) const;
   // The rate of the batch that was prepared.

@@ -142,7 +142,7 @@ void bump_versions(const OpDef& op, std::span<const Tensor> inputs) {
 
 void check_written(const OpDef& op, const Call& call) {
   for (size_t k = 0; k < call.out.size(); ++k)
-    if (!op.talk || !has(op.talk->later, static_cast<int>(k)))
+    if (!op.collective || !has(op.collective->later, static_cast<int>(k)))
       check_finite(op, "output", static_cast<int>(k), call.out[k]);
   for (size_t i = 0; i < call.in.size(); ++i)
     if (has(op.mutates, static_cast<int>(i)))

@@ -42,8 +42,8 @@ struct Vjp {
   Bits inputs = 0, outputs = 0;  // what the rule reads: the tape keeps exactly these
 };
 
-// An op that talks to other ranks runs once, in an order that all ranks have.
-struct Talk {
+// A collective: it communicates with other ranks, so it runs once, in an order that all of them have.
+struct SplitCollective {
   // Of an op x -> y, the two halves that a planner may move apart: `start`, x -> y and a ticket
   // (i64 [1]), and `wait`, (x, y, ticket) -> nothing, which writes y.
   const OpDef *start = nullptr, *wait = nullptr;
@@ -87,8 +87,8 @@ struct OpDef {
   CastRule cast = CastRule::keep;
   // Floating-point operations, where they are many more than elements: a first guess of the cost.
   Flops flops = nullptr;
-  const Talk* talk = nullptr;           // of an op that talks to other ranks
-  const WithRelu* with_relu = nullptr;  // of an op and of its gradient
+  const SplitCollective* collective = nullptr;  // of an op that communicates with other ranks
+  const WithRelu* with_relu = nullptr;          // of an op and of its gradient
   const ReluAfter* relu_after = nullptr;
 };
 

@@ -47,10 +47,11 @@ struct Program {
   bool operator==(const Program&) const = default;
 };
 
-// Whether it makes a parameter whole of which ranks have parts. Of what talks it alone may run
+// Whether it makes a parameter whole of which ranks have parts. Of collectives it alone may run
 // again, for ranks plan alike that train so (optim/ranks/shards.h).
 inline bool gathers_parameters(const Program& program, const Instruction& instruction) {
-  return instruction.op->talk && !instruction.op->talk->later && !instruction.out.empty() &&
+  return instruction.op->collective && !instruction.op->collective->later &&
+         !instruction.out.empty() &&
          program.buffers[instruction.out[0].buffer].memory_class == MemoryClass::gathered;
 }
 

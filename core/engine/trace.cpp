@@ -24,7 +24,7 @@ Trace::Trace(std::span<const Meta> inputs) : id_(next_id()) {
                     "left out. Do not run a Step inside a checkpoint.");
   for (const Meta& meta : inputs) {
     program_.device = meta.device;
-    inputs_.emplace_back(temporary(meta, Buffer::Kind::input, MemoryClass::input));
+    inputs_.emplace_back(add_buffer(meta, Buffer::Kind::input, MemoryClass::input));
     program_.inputs.push_back(operand(inputs_.back().value()));
   }
   thread_state().trace = this;
@@ -48,7 +48,7 @@ bool Trace::outdated(const Storage& storage) const {
   return false;
 }
 
-Value Trace::temporary(const Meta& meta, Buffer::Kind kind, MemoryClass memory_class) {
+Value Trace::add_buffer(const Meta& meta, Buffer::Kind kind, MemoryClass memory_class) {
   const int number = static_cast<int>(program_.buffers.size());
   const int64_t bytes = bytes_of(meta);
   program_.buffers.push_back({.kind = kind, .bytes = bytes, .memory_class = memory_class});
@@ -83,7 +83,7 @@ std::vector<Value> Trace::append(const OpDef& op, const Attrs& attrs, std::span<
   }
   std::vector<Value> values;
   for (const Meta& meta : out) {
-    values.push_back(temporary(meta, Buffer::Kind::temporary, MemoryScope::current()));
+    values.push_back(add_buffer(meta, Buffer::Kind::temporary, MemoryScope::current()));
     instruction.out.push_back(operand(values.back()));
     program_.device = meta.device;
   }

@@ -44,7 +44,7 @@ class Trace {
 
  private:
   Operand operand(const Value& value);
-  Value temporary(const Meta& meta, Buffer::Kind kind, MemoryClass memory_class);
+  Value add_buffer(const Meta& meta, Buffer::Kind kind, MemoryClass memory_class);
 
   uint64_t id_;
   uint64_t first_inside_ = Storage::next_born();  // storages from this number on are the step's own

@@ -13,11 +13,11 @@ namespace plimsoll {
 struct OpDef;
 struct Node;
 
-// Where a tensor comes from on the tape: output number `slot` of `node`. Without a node the tensor
+// Where a tensor comes from on the tape: output number `output` of `node`. Without a node the tensor
 // is a constant and needs no gradient.
 struct Edge {
   std::shared_ptr<Node> node;
-  int slot = 0;
+  int output = 0;
 };
 
 struct Node {

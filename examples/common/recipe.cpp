@@ -114,9 +114,10 @@ optim::ParameterGroups Recipe::optimizer() const {
   return {std::move(groups), parameters_};
 }
 
-void check_held(const Options& options,
-                const std::function<std::unique_ptr<nn::Module>(nn::Initializer&)>& make,
-                const train::Batches& training, const train::Batches& held_out) {
+void refuse_impossible_budget(
+    const Options& options,
+    const std::function<std::unique_ptr<nn::Module>(nn::Initializer&)>& make,
+    const train::Batches& training, const train::Batches& held_out) {
   // A device without bytes plans as a CPU does.
   if (options.budget <= 0 || device_named(options.device) != Device::cpu) return;
   train::make_exact(*default_pool(Device::null));

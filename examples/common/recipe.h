@@ -31,9 +31,10 @@ class Recipe {
 
 // Refuses a --budget that the model's parameters and the optimizer's state exceed, before a weight
 // is drawn. `make` makes the model.
-void check_held(const Options& options,
-                const std::function<std::unique_ptr<nn::Module>(nn::Initializer&)>& make,
-                const train::Batches& training, const train::Batches& held_out);
+void refuse_impossible_budget(
+    const Options& options,
+    const std::function<std::unique_ptr<nn::Module>(nn::Initializer&)>& make,
+    const train::Batches& training, const train::Batches& held_out);
 
 // Learning rates for so many updates. UsageError for a warm-up that is longer.
 optim::Schedule schedule_of(const Options& options, int64_t updates);

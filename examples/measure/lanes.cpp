@@ -25,17 +25,17 @@ Lanes two_lanes(const Program& program, std::span<const double> seconds, const L
   };
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const Instruction& instruction = program.instructions[i];
-    if (!instruction.op->talk) {
+    if (!instruction.op->collective) {
       lanes.computing += seconds[i];
       now += seconds[i];
     } else if (instruction.out.empty()) {
       wait(arrives[instruction.in[1].buffer]);
     } else {
       const double takes = seconds_of(instruction, link);
-      lanes.talking += takes;
+      lanes.communicating += takes;
       moved = std::max(moved, now) + takes;
       arrives[instruction.out[0].buffer] = moved;
-      if (!instruction.op->talk->later) wait(moved);  // start and wait in one
+      if (!instruction.op->collective->later) wait(moved);  // start and wait in one
     }
   }
   lanes.seconds = now;

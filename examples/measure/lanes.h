@@ -23,13 +23,13 @@ struct Link {
 };
 
 struct Lanes {
-  double seconds = 0;    // of the step: computing + exposed
-  double computing = 0;  // by itself
-  double talking = 0;    // by itself
-  double exposed = 0;    // of what talking takes, that nothing was computed beside
+  double seconds = 0;        // of the step: computing + exposed
+  double computing = 0;      // by itself
+  double communicating = 0;  // by itself
+  double exposed = 0;        // of what that takes, which nothing was computed beside
 };
 
-// `seconds`: of each instruction; those of what talks do not count. All ranks compute alike and
+// `seconds`: of each instruction; those of collectives do not count. All ranks compute alike and
 // exchange in turn, as they start: each takes latency + (N - 1) / N of what it receives into, over
 // bytes_per_second.
 Lanes two_lanes(const Program& program, std::span<const double> seconds, const Link& link);

@@ -45,10 +45,10 @@ std::vector<Flight> flights_of(const Program& program) {
   std::vector<Flight> flights;
   std::unordered_map<int, size_t> open;  // by the buffer that is received into
   for (int i = 0; const Instruction& instruction : program.instructions) {
-    if (instruction.op->talk && instruction.op->talk->later) {
+    if (instruction.op->collective && instruction.op->collective->later) {
       open[instruction.out[0].buffer] = flights.size();
       flights.push_back({.begin = i, .bytes = bytes_of(instruction.out[0].meta)});
-    } else if (instruction.op->talk && instruction.in.size() == 3) {
+    } else if (instruction.op->collective && instruction.in.size() == 3) {
       if (const auto flight = open.find(instruction.in[1].buffer); flight != open.end())
         flights[flight->second].end = i + 1;
     }

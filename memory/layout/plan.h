@@ -36,7 +36,7 @@ struct Plan {
   std::vector<int64_t> offsets;            // in the arena, of each buffer
   std::vector<int64_t> workspace_offsets;  // in the arena, of each instruction's scratch
   int64_t arena_bytes = 0;
-  int64_t lower_bound = 0;   // of arena_bytes: the most bytes alive at one moment, or what is proved
+  int64_t lower_bound = 0;   // of arena_bytes: most bytes alive at one moment, or what is proved
   int64_t pinned_bytes = 0;  // externals: parameters, optimizer state, constants
   int64_t input_bytes = 0;
   int64_t result_bytes = 0;   // fresh tensors that the results are copied out to

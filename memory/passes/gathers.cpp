@@ -29,7 +29,7 @@ std::vector<bool> movable(const Program& program, const Writers& writers) {
   std::vector<bool> moves;
   for (const Instruction& instruction : program.instructions) {
     bool of_gathered = gathers_parameters(program, instruction);
-    bool of_others = instruction.op->mutates || (instruction.op->talk && !of_gathered);
+    bool of_others = instruction.op->mutates || (instruction.op->collective && !of_gathered);
     for (const Operand& in : instruction.in) {
       const int maker = writers.maker[in.buffer];
       const bool made = maker != kNever && moves[maker];

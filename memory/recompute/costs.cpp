@@ -262,7 +262,7 @@ std::vector<Cost> instruction_costs(const Program& program, CostModel model) {
   for (size_t i = 0; i < costs.size(); ++i) {
     const Instruction& instruction = program.instructions[i];
     const auto is_empty = [](const Operand& operand) { return count(operand.meta.shape) == 0; };
-    if (instruction.op->mutates || instruction.op->talk) continue;  // it cannot run by itself
+    if (instruction.op->mutates || instruction.op->collective) continue;  // it cannot run by itself
     if (std::ranges::all_of(instruction.out, is_empty)) continue;
     const int out = instruction.out[0].buffer;
     Kind kind{instruction, alias_root[static_cast<size_t>(out)] != out, num_threads()};

@@ -31,7 +31,7 @@ void forbid_across_mutations(const Program& program, Problem& problem) {
     }
     Op& op = problem.ops[i];
     const bool once = instruction.op->mutates ||
-                      (instruction.op->talk && !gathers_parameters(program, instruction));
+                      (instruction.op->collective && !gathers_parameters(program, instruction));
     op.repeatable_before = once ? 0 : n + 1;
     for (const Operand& operand : instruction.in)
       op.repeatable_before = std::min(op.repeatable_before, next_write[operand.buffer]);

@@ -16,7 +16,7 @@ namespace plimsoll::recompute {
 
 // One op for each instruction, and one more that reads the results. `costs`: of each instruction.
 // Storages are the program's buffers by number, in whole granules; only temporaries take part. An
-// op that writes in place or talks to other ranks never runs again, nor does one whose inputs have
+// op that writes in place or communicates with other ranks never runs again, nor does one whose inputs have
 // since been written to.
 Problem problem_of(const Program& program, std::span<const double> costs);
 

@@ -6,8 +6,8 @@
 #include "memory/passes/early_update.h"
 #include "memory/passes/fuse_relu.h"
 #include "memory/passes/gathers.h"
+#include "memory/passes/overlap_communication.h"
 #include "memory/passes/relu_late.h"
-#include "memory/passes/talk_early.h"
 #include "memory/passes/widen_late.h"
 
 namespace plimsoll {
@@ -16,7 +16,7 @@ namespace {
 // Parameters of which ranks have parts are gathered a few at a time. Gradients are freed as soon as
 // their parameter is updated, or sent as soon as they are there. Offsets are placed for that order.
 PlannedProgram without_budget(const Program& captured) {
-  Program program = talk_early(update_early(gather_again(captured)));
+  Program program = overlap_communication(update_early(gather_again(captured)));
   Plan plan = make_plan(program);
   return {std::move(program), std::move(plan)};
 }
@@ -27,7 +27,7 @@ int64_t taken_by(const PlannedProgram& planned) {
 
 // The plan of a budget with exchanges beside the computation of `program`, which is its own.
 PlannedProgram exchanging_beside(const PlannedProgram& planned, Program program) {
-  PlannedProgram beside{talk_early(std::move(program)), {}};
+  PlannedProgram beside{overlap_communication(std::move(program)), {}};
   beside.plan = make_plan(beside.program);
   beside.plan.recompute = planned.plan.recompute;
   return beside;
@@ -61,7 +61,8 @@ bool updates_last(const Program& program) {
 }  // namespace
 
 Program capture_live(const StepFunction& function, const Metas& inputs) {
-  Program program = remove_dead(capture(function, inputs));  // what has no reader fuses with nothing
+  Program program =
+      remove_dead(capture(function, inputs));  // what has no reader fuses with nothing
   program = fuse_relu(std::move(program));
   program = relu_late(std::move(program));  // of those that are not in another kernel by now
   program = widen_late(std::move(program));
@@ -74,7 +75,7 @@ BudgetPlanner budget_planner(Program captured, BudgetOptions options, const Budg
   Program again = update_early(gather_again(captured));
   captured = gather_late(std::move(captured));
   Program early = update_early(captured);
-  std::vector<Program> orders{talk_early(early)};
+  std::vector<Program> orders{overlap_communication(early)};
   const bool as_captured = !updates_last(early);
   for (Program* other : {&early, &captured, &again})
     if ((other != &captured || as_captured) &&

@@ -22,12 +22,12 @@ bool has_work(const Instruction& instruction) {
          });
 }
 
-// What talks is never part of a graph. NCCL before 2.30.4 deadlocks on recorded collectives between
+// Collectives are never part of a graph. NCCL before 2.30.4 deadlocks on recorded collectives between
 // machines, and all ranks must record the same ones, where each of them decides by addresses of its
 // own, and alone, when it goes back to the loop. A program is the same on all ranks.
-bool talks(const Program& program) {
+bool has_collectives(const Program& program) {
   return std::ranges::any_of(program.instructions,
-                             [](const Instruction& i) { return i.op->talk != nullptr; });
+                             [](const Instruction& i) { return i.op->collective != nullptr; });
 }
 
 int count_operands(const Program& program) {
@@ -42,7 +42,7 @@ int count_operands(const Program& program) {
 Replay::Replay(const Program& program, const Plan& plan, bool graph)
     : program_(program),
       plan_(plan),
-      graph_(graph && is_asynchronous(program.device) && !talks(program)) {
+      graph_(graph && is_asynchronous(program.device) && !has_collectives(program)) {
   views_.reserve(count_operands(program));
   bind_kernels();
   results_ = add_views(program.results);

@@ -9,7 +9,7 @@
 // and a training loop that takes its batches from a pool finds them at the same few addresses again
 // and again: for inputs that come to lie where others did before, the calls are recorded. The first
 // time they run one by one, which loads kernels and makes the plans of libraries. A program that
-// talks to other ranks is no graph: its calls are made one by one.
+// communicates with other ranks is no graph: its calls are made one by one.
 #pragma once
 
 #include "core/cuda/seam/cuda_queue.h"

@@ -12,8 +12,8 @@
 
 namespace plimsoll {
 
-struct Step::Captured {
-  Captured(SharedBytes::Own own_bytes, Program program, PlannedProgram runs, int64_t others)
+struct Step::Entry {
+  Entry(SharedBytes::Own own_bytes, Program program, PlannedProgram runs, int64_t others)
       : own(std::move(own_bytes)),
         captured(std::move(program)),
         planned(std::move(runs)),
@@ -59,25 +59,25 @@ Step& Step::operator=(Step&&) noexcept = default;
 
 // The program for such inputs in the variant of now, captured and planned if it is new; in front of
 // all others.
-Step::Captured& Step::captured_for(const Metas& inputs) {
+Step::Entry& Step::entry_for(const Metas& inputs) {
   const int64_t variant = options_.variant ? options_.variant() : 0;
-  if (Captured* known = find(variant, inputs)) return *known;
-  captured_.insert(captured_.begin(), capture_and_plan(variant, inputs));
+  if (Entry* known = find(variant, inputs)) return *known;
+  entries_.insert(entries_.begin(), capture_and_plan(variant, inputs));
   drop_what_no_longer_fits();
-  if (captured_.size() > kPlans) captured_.pop_back();
-  return *captured_.front();
+  if (entries_.size() > kPlans) entries_.pop_back();
+  return *entries_.front();
 }
 
-Step::Captured* Step::find(int64_t variant, const Metas& inputs) {
-  const auto found = std::ranges::find_if(
-      captured_, [&](const auto& c) { return c->own.is_for(variant, inputs); });
-  if (found == captured_.end()) return nullptr;
-  std::rotate(captured_.begin(), found, found + 1);
-  return captured_.front().get();
+Step::Entry* Step::find(int64_t variant, const Metas& inputs) {
+  const auto found =
+      std::ranges::find_if(entries_, [&](const auto& c) { return c->own.is_for(variant, inputs); });
+  if (found == entries_.end()) return nullptr;
+  std::rotate(entries_.begin(), found, found + 1);
+  return entries_.front().get();
 }
 
 // Whatever it throws, nothing has changed.
-std::unique_ptr<Step::Captured> Step::capture_and_plan(int64_t variant, const Metas& inputs) {
+std::unique_ptr<Step::Entry> Step::capture_and_plan(int64_t variant, const Metas& inputs) {
   const uint64_t first_inside = Storage::next_born();
   Program program = capture_live(function_, inputs);
   SharedBytes::Own own{variant, inputs, constant_bytes(program, first_inside),
@@ -87,64 +87,64 @@ std::unique_ptr<Step::Captured> Step::capture_and_plan(int64_t variant, const Me
   if (has_budget()) {
     shared.add(program, first_inside, own, [&](const SharedBytes::Own& other) {
       return std::ranges::any_of(
-          captured_, [&](const auto& c) { return c->own.is_for(other.variant, other.inputs); });
+          entries_, [&](const auto& c) { return c->own.is_for(other.variant, other.inputs); });
     });
     elsewhere = shared.elsewhere(program, own);
   }
   PlannedProgram runs = plan_step(
       program, {.bytes = options_.budget, .elsewhere = elsewhere, .planning = options_.planning});
   if (has_budget()) return_free_pages();  // the search is done with some MiB of the heap
-  auto captured =
-      std::make_unique<Captured>(std::move(own), std::move(program), std::move(runs), elsewhere);
+  auto entry =
+      std::make_unique<Entry>(std::move(own), std::move(program), std::move(runs), elsewhere);
   shared_ = std::move(shared);
-  return captured;
+  return entry;
 }
 
 // Under a budget plans that do not fit beside the new one are made again when they are needed.
 void Step::drop_what_no_longer_fits() {
   if (!has_budget()) return;
-  for (const auto& each : captured_) each->elsewhere = shared_.elsewhere(each->captured, each->own);
-  captured_.erase(std::remove_if(captured_.begin() + 1, captured_.end(),
-                                 [&](const auto& other) { return room(*other) < 0; }),
-                  captured_.end());
+  for (const auto& each : entries_) each->elsewhere = shared_.elsewhere(each->captured, each->own);
+  entries_.erase(std::remove_if(entries_.begin() + 1, entries_.end(),
+                                [&](const auto& other) { return room(*other) < 0; }),
+                 entries_.end());
 }
 
-const Plan& Step::plan(const Metas& inputs) { return captured_for(inputs).planned.plan; }
+const Plan& Step::plan(const Metas& inputs) { return entry_for(inputs).planned.plan; }
 
-const Program& Step::program(const Metas& inputs) { return captured_for(inputs).planned.program; }
+const Program& Step::program(const Metas& inputs) { return entry_for(inputs).planned.program; }
 
 std::vector<Tensor> Step::run(std::span<const Tensor> inputs) {
-  return run(captured_for(metas_of(inputs)), inputs);
+  return run(entry_for(metas_of(inputs)), inputs);
 }
 
 Tensor Step::run_one(std::span<const Tensor> inputs) {
-  Captured& captured = captured_for(metas_of(inputs));
-  check<StateError>(captured.planned.program.results.size() == 1, "step: the function returned ",
-                    captured.planned.program.results.size(),
+  Entry& entry = entry_for(metas_of(inputs));
+  check<StateError>(entry.planned.program.results.size() == 1, "step: the function returned ",
+                    entry.planned.program.results.size(),
                     " tensors where one is asked for. Call run() to get them all.");
-  return run(captured, inputs).front();
+  return run(entry, inputs).front();
 }
 
-std::vector<Tensor> Step::run(Captured& captured, std::span<const Tensor> inputs) {
+std::vector<Tensor> Step::run(Entry& entry, std::span<const Tensor> inputs) {
   check<StateError>(
       !apply_mode().recomputing,
       "step: a checkpoint is being recomputed, where ops that write in place are left "
       "out. Do not run a Step inside a checkpoint.");
 #ifndef NDEBUG
-  if (captured.runs > 0 && std::has_single_bit(captured.runs + 1)) recapture(captured);
+  if (entry.runs > 0 && std::has_single_bit(entry.runs + 1)) recapture(entry);
 #endif
-  if (!captured.replay)
-    captured.replay.emplace(captured.planned.program, captured.planned.plan, options_.graph);
-  provide_arena(captured);
-  std::vector<Tensor> results = captured.replay->run(inputs);
-  ++captured.runs;
+  if (!entry.replay)
+    entry.replay.emplace(entry.planned.program, entry.planned.plan, options_.graph);
+  provide_arena(entry);
+  std::vector<Tensor> results = entry.replay->run(inputs);
+  ++entry.runs;
   return results;
 }
 
-void Step::recapture(const Captured& captured) const {
-  const Program now = capture_live(function_, captured.own.inputs);
-  const std::string difference = first_difference(captured.captured, now);
-  check<StateError>(difference.empty(), "step: run ", captured.runs + 1,
+void Step::recapture(const Entry& entry) const {
+  const Program now = capture_live(function_, entry.own.inputs);
+  const std::string difference = first_difference(entry.captured, now);
+  check<StateError>(difference.empty(), "step: run ", entry.runs + 1,
                     " would not be what was captured: ", difference,
                     " changed. Host values are frozen by the capture: make those that change "
                     "tensors.");
@@ -156,32 +156,32 @@ void Step::release_arena() {
 }
 
 // What the budget leaves beside all that the plan counts.
-int64_t Step::room(const Captured& captured) const {
+int64_t Step::room(const Entry& entry) const {
   if (!has_budget()) return 0;
-  const Plan& plan = captured.planned.plan;
-  return options_.budget - plan.total_bytes() - plan.result_bytes - captured.elsewhere;
+  const Plan& plan = entry.planned.plan;
+  return options_.budget - plan.total_bytes() - plan.result_bytes - entry.elsewhere;
 }
 
-int64_t Step::arena_bytes(const Captured& captured) const {
+int64_t Step::arena_bytes(const Entry& entry) const {
   int64_t bytes = 0;
-  for (const auto& other : captured_)
-    if (other->own.inputs == captured.own.inputs)
+  for (const auto& other : entries_)
+    if (other->own.inputs == entry.own.inputs)
       bytes = std::max(bytes, other->planned.plan.arena_bytes);
   if (!has_budget()) return bytes;
-  const int64_t more = room(captured) / kGranule * kGranule;  // else rounded up when it is taken
-  return std::min(bytes, captured.planned.plan.arena_bytes + more);
+  const int64_t more = room(entry) / kGranule * kGranule;  // else rounded up when it is taken
+  return std::min(bytes, entry.planned.plan.arena_bytes + more);
 }
 
-void Step::provide_arena(Captured& captured) {
-  const Device device = captured.planned.program.device;
-  const int64_t bytes = arena_bytes(captured);
+void Step::provide_arena(Entry& entry) {
+  const Device device = entry.planned.program.device;
+  const int64_t bytes = arena_bytes(entry);
   auto allocator = current_allocator(device);
   if (!arena_ || arena_->bytes() != bytes || arena_owner_ != allocator) {
     release_arena();  // first: two arenas at once are in no plan
     arena_ = Storage::allocate(device, bytes, MemoryClass::arena, "step");
     arena_owner_ = std::move(allocator);
   }
-  if (!captured.replay->is_bound_to(arena_->data())) captured.replay->bind(arena_->data());
+  if (!entry.replay->is_bound_to(arena_->data())) entry.replay->bind(arena_->data());
 }
 
 }  // namespace plimsoll

@@ -93,25 +93,25 @@ class Step {
   void release_arena();
 
  private:
-  struct Captured;  // one program with its plan and, once it has run, its replay
+  struct Entry;  // one program with its plan and, once it has run, its replay
 
   static Metas metas_of(std::span<const Tensor> inputs);
-  Captured& captured_for(const Metas& inputs);
-  Captured* find(int64_t variant, const Metas& inputs);
-  std::unique_ptr<Captured> capture_and_plan(int64_t variant, const Metas& inputs);
+  Entry& entry_for(const Metas& inputs);
+  Entry* find(int64_t variant, const Metas& inputs);
+  std::unique_ptr<Entry> capture_and_plan(int64_t variant, const Metas& inputs);
   void drop_what_no_longer_fits();
   Tensor run_one(std::span<const Tensor> inputs);
-  std::vector<Tensor> run(Captured& captured, std::span<const Tensor> inputs);
-  void recapture(const Captured& captured) const;
+  std::vector<Tensor> run(Entry& entry, std::span<const Tensor> inputs);
+  void recapture(const Entry& entry) const;
   bool has_budget() const { return options_.budget != StepOptions::kNoBudget; }
-  int64_t room(const Captured& captured) const;
-  int64_t arena_bytes(const Captured& captured) const;
-  void provide_arena(Captured& captured);
+  int64_t room(const Entry& entry) const;
+  int64_t arena_bytes(const Entry& entry) const;
+  void provide_arena(Entry& entry);
 
   StepFunction function_;
   StepOptions options_;
-  std::vector<std::unique_ptr<Captured>> captured_;  // the one used last is in front
-  SharedBytes shared_;                               // under a budget: what all of them keep alive
+  std::vector<std::unique_ptr<Entry>> entries_;  // the one used last is in front
+  SharedBytes shared_;                           // under a budget: what all of them keep alive
   // One arena for all plans: exactly as large as the plan that ran last needs, or the largest among
   // its variants, as far as the budget leaves room beside what that plan counts.
   std::shared_ptr<Storage> arena_;

@@ -54,7 +54,7 @@ class RankWindow {
 
   // A window of `batches`, of 1 ... largest, begins. Between steps.
   RankShare begin(int64_t batches);
-  // Run `run` of `runs` comes next; the last of them talks to the other ranks.
+  // Run `run` of `runs` comes next; the last of them communicates with the other ranks.
   void at(int64_t run, int64_t runs);
 
   // What a batch weighs that counts so many (f64 []): as many, or 0 for a run that counts nothing.

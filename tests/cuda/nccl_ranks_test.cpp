@@ -136,7 +136,7 @@ TEST(NcclRanks, MoveMemoryOfTheHostByTheHostsRanks) {
              "5 6");
 }
 
-// All ranks record the same: nothing that talks.
+// All ranks record the same: no collectives.
 TEST(NcclRanks, AreNotPartOfAGraph) {
   expect_all(on_gpus(2, 30,
                      [](Ranks& ranks) {

@@ -181,7 +181,7 @@ Lanes lanes_of_gpt(int64_t ranks, double bytes_per_second) {
 
 TEST(FitLink, HidesWhatComputingHasTimeFor) {
   const Lanes none = lanes_of_gpt(2, 0);
-  EXPECT_EQ(none.talking, 0);
+  EXPECT_EQ(none.communicating, 0);
   EXPECT_EQ(none.exposed, 0);
   EXPECT_GT(none.computing, 0);
   double exposed = 0;
@@ -190,10 +190,10 @@ TEST(FitLink, HidesWhatComputingHasTimeFor) {
     EXPECT_EQ(lanes.computing, none.computing);
     EXPECT_DOUBLE_EQ(lanes.seconds, lanes.computing + lanes.exposed);
     EXPECT_GE(lanes.exposed, exposed);
-    EXPECT_LT(lanes.exposed, lanes.talking);  // some of it is always beside
+    EXPECT_LT(lanes.exposed, lanes.communicating);  // some of it is always beside
     exposed = lanes.exposed;
   }
-  EXPECT_GT(lanes_of_gpt(8, 1e9).talking, lanes_of_gpt(2, 1e9).talking);
+  EXPECT_GT(lanes_of_gpt(8, 1e9).communicating, lanes_of_gpt(2, 1e9).communicating);
 }
 
 TEST(FitLink, IsPrintedForEachRow) {

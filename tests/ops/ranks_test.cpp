@@ -1,4 +1,4 @@
-// Ops that talk, on ranks that are threads: what they give, and gradients of the sum of all ranks'
+// Collectives, on ranks that are threads: what they give, and gradients of the sum of all ranks'
 // losses against differences.
 #include <gtest/gtest.h>
 
@@ -133,10 +133,10 @@ TEST(Collectives, ArePlannedForRanksThatAreNotThere) {
   const Program program =
       capture([](std::span<const Tensor> in) { return std::vector{all_reduce(in[0])}; },
               std::array{Meta{{1000}}});
-  int64_t talking = 0;
+  int64_t collectives = 0;
   for (const Instruction& instruction : program.instructions)
-    talking += instruction.op->talk != nullptr;
-  EXPECT_EQ(talking, 2);
+    collectives += instruction.op->collective != nullptr;
+  EXPECT_EQ(collectives, 2);
   EXPECT_EQ(program.results[0].meta.shape, Shape({1000}));
   expect_error<StateError>([] { all_gather(ones({2})); },
                            "ranks: 64 of them are planned, and only this one is there: rank 3. "

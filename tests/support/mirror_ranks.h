@@ -1,4 +1,4 @@
-// MirrorRanks: this rank among others that hold exactly what it holds, so that ops that talk can be
+// MirrorRanks: this rank among others that hold exactly what it holds, so that collectives can be
 // tried alone: what comes from another rank is what this one would have sent in its place.
 //
 //   stand_before_mirror();                            // from here on, on this thread: 3 ranks

@@ -253,13 +253,14 @@ TEST(RankTrainers, RefuseBuffersThatEachWouldWriteAlone) {
 }
 
 // Ranks train and evaluate other numbers of batches.
-TEST(RankTrainers, RefuseModelsThatTalk) {
-  struct Talking : nn::Module {
+TEST(RankTrainers, RefuseModelsWithCollectives) {
+  struct Summing : nn::Module {
     Tensor forward(const Tensor& x, const nn::Mode&) const override { return all_reduce(x); }
   };
-  EXPECT_EQ(refused_model<Talking>(true),
-            "train: the model talks to other ranks (all_to_all), which train and evaluate other "
-            "numbers of batches. Leave it out.");
+  EXPECT_EQ(
+      refused_model<Summing>(true),
+      "train: the model communicates with other ranks (all_to_all), which train and evaluate other "
+      "numbers of batches. Leave it out.");
 }
 
 TEST(RankTrainers, RefuseABatchNormThatIsUsedTwice) {

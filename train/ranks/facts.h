@@ -1,5 +1,5 @@
 // Facts that ranks have to agree on before their first step (train/ranks/group.h): what a training
-// depends on to the last bit, and that all of them will talk in the same order.
+// depends on to the last bit, and that all of them will communicate in the same order.
 //
 //   const std::string weights = weights_of(model);     // while it has them
 //   Facts facts = facts_of(options, programs, updates);

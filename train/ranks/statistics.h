@@ -31,7 +31,7 @@ class RankStatistics : public nn::BatchStatistics {
             const Tensor& variance, double momentum, int64_t positions) const override;
   // Whether apply() writes there, once keep() was called.
   bool moves(const Storage* buffer) const;
-  // Talks to the other ranks.
+  // Communicates with the other ranks.
   void apply() const;
 
  private:

@@ -28,7 +28,7 @@ constexpr OpDef all_gather_op{.name = kName,
                               .cpu = Moves::run,
                               .cuda = Moves::run,
                               .vjp = {vjp},
-                              .talk = &halves.talk};
+                              .collective = &halves.collective};
 
 constexpr const char* kInPlace = "all_gather_in_place";
 
@@ -50,7 +50,7 @@ constexpr OpDef in_place_op{.name = kInPlace,
                             .cpu = in_place,
                             .cuda = in_place,
                             .mutates = bits(0),
-                            .talk = &collective::whole};
+                            .collective = &collective::whole};
 
 }  // namespace
 

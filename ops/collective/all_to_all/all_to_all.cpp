@@ -25,7 +25,7 @@ constexpr OpDef all_to_all_op{.name = kName,
                               .cpu = Moves::run,
                               .cuda = Moves::run,
                               .vjp = {vjp},
-                              .talk = &halves.talk};
+                              .collective = &halves.collective};
 
 }  // namespace
 

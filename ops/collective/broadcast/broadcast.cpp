@@ -40,7 +40,7 @@ void run(const Call& call) {
              call.attrs.as<Root>().root, y.meta.device});
 }
 
-// x at the root, zeros elsewhere. It talks to nobody, but which rank it runs on is known when it
+// x at the root, zeros elsewhere. It moves nothing, but which rank it runs on is known when it
 // runs: programs are the same on all ranks.
 void at_root(const Call& call) {
   const View &x = call.in[0], &y = call.out[0];
@@ -56,7 +56,7 @@ constexpr OpDef at_root_op{.name = "at_root",
                            .infer = same_as_input,
                            .cpu = at_root,
                            .cuda = at_root,
-                           .talk = &collective::whole};
+                           .collective = &collective::whole};
 
 std::vector<Tensor> vjp(const Backward& b) {
   return {apply1(at_root_op, {all_reduce(b.grad())}, b.attrs<Root>())};
@@ -67,7 +67,7 @@ constexpr OpDef broadcast_op{.name = kName,
                              .cpu = run,
                              .cuda = run,
                              .vjp = {vjp},
-                             .talk = &collective::whole};
+                             .collective = &collective::whole};
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 //   using All = collective::Moves<Collective::Kind::all_gather>;
 //   constexpr All::Halves halves("start_all_gather", "wait_all_gather");
 //   constexpr OpDef op{.name = "all_gather", .infer = infer, .cpu = All::run, .cuda = All::run,
-//                      .talk = &halves.talk};
+//                      .collective = &halves.collective};
 #pragma once
 
 #include "core/engine/apply.h"
@@ -13,7 +13,7 @@
 
 namespace plimsoll::collective {
 
-constexpr Talk whole;  // of an op that is not cut into halves
+constexpr SplitCollective whole;  // of an op that is not cut into halves
 
 struct Exchange {
   int64_t ranks = 1;
@@ -39,19 +39,23 @@ struct Moves {
   // read, and stays empty: there a wait names what it waits for.
   struct Halves {
     OpDef start, wait;
-    Talk talk{.start = &start, .wait = &wait};  // of the op
+    SplitCollective collective{.start = &start, .wait = &wait};  // of the op
     constexpr Halves(const char* start_name, const char* wait_name)
-        : start{.name = start_name, .infer = nothing, .cpu = begin, .cuda = begin, .talk = &begun},
+        : start{.name = start_name,
+                .infer = nothing,
+                .cpu = begin,
+                .cuda = begin,
+                .collective = &begun},
           wait{.name = wait_name,
                .infer = nothing,
                .cpu = end,
                .cuda = end,
                .mutates = bits(1),
-               .talk = &whole} {}
+               .collective = &whole} {}
   };
 
  private:
-  static constexpr Talk begun{.later = bits(0)};
+  static constexpr SplitCollective begun{.later = bits(0)};
 
   static Collective collective(const Call& call) {
     return {kind,

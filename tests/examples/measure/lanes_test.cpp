@@ -6,7 +6,7 @@
 
 #include "core/ranks/planned_ranks.h"
 #include "memory/passes/early_update.h"
-#include "memory/passes/talk_early.h"
+#include "memory/passes/overlap_communication.h"
 #include "ops/collective/all_gather/all_gather.h"
 #include "ops/shape/view/view.h"
 #include "tests/support/memory_ops.h"
@@ -47,11 +47,11 @@ Lanes lanes(const Program& program, double seconds_of_each, double latency = 0) 
 }
 
 TEST(TwoLanes, WaitWhereNothingIsLeftToCompute) {
-  const Program blocking = two_exchanges(), beside = talk_early(update_early(blocking));
+  const Program blocking = two_exchanges(), beside = overlap_communication(update_early(blocking));
   // flip, add, start, flip, add, start, wait, update, wait, update
   const Lanes fast = lanes(beside, 1);
   EXPECT_DOUBLE_EQ(fast.computing, 3);
-  EXPECT_DOUBLE_EQ(fast.talking, 2);
+  EXPECT_DOUBLE_EQ(fast.communicating, 2);
   EXPECT_DOUBLE_EQ(fast.exposed, 1 - 0.25);  // the last exchange, less the first update
   EXPECT_DOUBLE_EQ(fast.seconds, 3.75);
   const Lanes slow = lanes(beside, 10);  // from 1.25 on nothing but the network
@@ -70,16 +70,16 @@ TEST(TwoLanes, OfNoLinkOnlyCompute) {
   const Program program = two_exchanges();
   const Lanes alone = two_lanes(program, seconds_of(program), {});
   EXPECT_DOUBLE_EQ(alone.seconds, 3);
-  EXPECT_EQ(alone.talking, 0);
+  EXPECT_EQ(alone.communicating, 0);
 }
 
 // ---- published figures
 
 constexpr OpDef compute_op{.name = "compute", .infer = same_as_input};
-constexpr Talk start_talk{.later = bits(0)}, wait_talk;
-constexpr OpDef start_op{.name = "start", .infer = same_as_input, .talk = &start_talk};
+constexpr SplitCollective start_half{.later = bits(0)}, wait_half;
+constexpr OpDef start_op{.name = "start", .infer = same_as_input, .collective = &start_half};
 constexpr OpDef wait_op{
-    .name = "wait", .infer = same_as_input, .mutates = bits(1), .talk = &wait_talk};
+    .name = "wait", .infer = same_as_input, .mutates = bits(1), .collective = &wait_half};
 
 // A step of fully sharded training, as torchtitan runs it: each layer's weights are gathered while
 // the layer before is computed, forwards and backwards again, and its gradients are exchanged
@@ -158,7 +158,7 @@ TEST(TwoLanes, AgreeWithTorchtitanOnH100) {
     const ShardedStep step(llama_8b(), kTokens / on_8);
     const Lanes few = step.on(8, kNvlink), many = step.on(128, kNetwork);
     EXPECT_NEAR(few.seconds / many.seconds, on_128 / on_8, 0.03) << name;
-    EXPECT_LT(many.exposed, 0.1 * many.talking) << name;  // nearly all of it is hidden
+    EXPECT_LT(many.exposed, 0.1 * many.communicating) << name;  // nearly all of it is hidden
   }
 }
 

@@ -9,7 +9,7 @@
 #include "core/engine/trace.h"
 #include "core/ranks/planned_ranks.h"
 #include "memory/layout/plan.h"
-#include "memory/passes/talk_early.h"
+#include "memory/passes/overlap_communication.h"
 #include "ops/ops.h"
 
 namespace plimsoll {
@@ -86,7 +86,7 @@ TEST(Gathers, ComeAgainOnTheWayBack) {
 // While a layer computes, what the next one needs is on its way.
 TEST(Gathers, StartWhenTheOneBeforeIsThere) {
   const Layers layers(3);
-  EXPECT_EQ(names(talk_early(gather_late(captured(layers.there_and_back())))),
+  EXPECT_EQ(names(overlap_communication(gather_late(captured(layers.there_and_back())))),
             (Names{"start_all_gather", "wait_all_gather", "start_all_gather", "add", "exp",
                    "wait_all_gather", "start_all_gather", "add", "exp", "wait_all_gather", "add",
                    "exp", "mul", "sin", "mul", "sin", "mul", "sin"}));
@@ -95,10 +95,11 @@ TEST(Gathers, StartWhenTheOneBeforeIsThere) {
 // One op may need two of them, as a convolution a weight and a bias.
 TEST(Gathers, StartOnceEach) {
   const Layers layers(3);
-  const Program beside = talk_early(gather_late(captured([&](std::span<const Tensor> in) {
-    const std::vector<Tensor> all = layers.gathered();
-    return std::vector{exp(in[0] + maximum(all[0], all[1])) * all[2]};
-  })));
+  const Program beside =
+      overlap_communication(gather_late(captured([&](std::span<const Tensor> in) {
+        const std::vector<Tensor> all = layers.gathered();
+        return std::vector{exp(in[0] + maximum(all[0], all[1])) * all[2]};
+      })));
   EXPECT_EQ(names(beside),
             (Names{"start_all_gather", "start_all_gather", "wait_all_gather", "wait_all_gather",
                    "start_all_gather", "maximum", "add", "exp", "wait_all_gather", "mul"}));
@@ -108,7 +109,7 @@ TEST(Gathers, StartOnceEach) {
 TEST(Gathers, StartBeforeTheirPartsChange) {
   const Layers layers(2);
   const Tensor rate = ones({}, {DType::f64}), steps = ones({}, {DType::i64});
-  const Program beside = talk_early(captured([&](std::span<const Tensor> in) {
+  const Program beside = overlap_communication(captured([&](std::span<const Tensor> in) {
     const std::vector<Tensor> all = layers.gathered();
     for (const size_t i : {1, 0})
       sgd_update(layers.parts[i], slice(in[0], 0, 0, Layers::kPart), {}, steps, rate);

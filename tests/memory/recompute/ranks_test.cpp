@@ -1,4 +1,4 @@
-// What talks to other ranks is never made again, as they would not know of it; but parameters of
+// What communicates with other ranks is never made again, as they would not know of it; but parameters of
 // which all have parts, and plan alike, are.
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::pair<int64_t, int64_t> times_made(const char* op, Tensor (*make)(const Tens
   return {count(planner.smallest()), count(planner.largest() + (1 << 20))};
 }
 
-TEST(RecomputeOnRanks, NeverRepeatsWhatTalks) {
+TEST(RecomputeOnRanks, NeverRepeatsCollectives) {
   const auto gathered = times_made("all_gather", [](const Tensor& x) { return all_gather(x); });
   EXPECT_EQ(gathered, std::pair(int64_t{1}, int64_t{1}));
   const auto parameters = times_made("all_gather", [](const Tensor& x) {
@@ -43,7 +43,7 @@ TEST(RecomputeOnRanks, NeverRepeatsWhatTalks) {
   });
   EXPECT_EQ(parameters, std::pair(int64_t{2}, int64_t{1}));
   const auto doubled = times_made("exp", [](const Tensor& x) { return exp(x); });
-  EXPECT_EQ(doubled, std::pair(int64_t{2}, int64_t{1}));  // what is cheap and does not talk is
+  EXPECT_EQ(doubled, std::pair(int64_t{2}, int64_t{1}));  // what is cheap and no collective is
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // thousands of random programs of ranks, whose network is as late and as early as it may be, keep
 // the bits of what they were captured from. The executor shares no code with the planner: what is
 // in flight lies where nothing else does, and what nobody reads again is NaN.
-#include "memory/passes/talk_early.h"
+#include "memory/passes/overlap_communication.h"
 
 #include <algorithm>
 
@@ -32,7 +32,7 @@ std::vector<std::string> ops_of(const Program& program) {
 // A rank's own row of what all have, as an example of what an update reads.
 Tensor first_of(const Tensor& gathered) { return reshape(slice(gathered, 0, 0, 1), {-1}); }
 
-TEST(TalkEarly, StartsBehindTheLastMakerAndWaitsAfterTheNextStart) {
+TEST(OverlapCommunication, StartsBehindTheLastMakerAndWaitsAfterTheNextStart) {
   PlannedRanks ranks(0, 2);
   const RanksScope scope(&ranks);
   const Tensor sums[] = {ramp(8), ramp(8), ramp(8)}, state[] = {ramp(8), ramp(8), ramp(8)};
@@ -59,11 +59,11 @@ TEST(TalkEarly, StartsBehindTheLastMakerAndWaitsAfterTheNextStart) {
                                           "add_to",  // the second
                                           "wait_all_gather",
                                           "add_to"};
-  EXPECT_EQ(ops_of(talk_early(update_early(captured))), expected);
+  EXPECT_EQ(ops_of(overlap_communication(update_early(captured))), expected);
 }
 
 // What is received is exchanged again: both parts of an all_reduce beside the computation.
-TEST(TalkEarly, LetsExchangesThatFollowTakeTurns) {
+TEST(OverlapCommunication, LetsExchangesThatFollowTakeTurns) {
   PlannedRanks ranks(0, 2);
   const RanksScope scope(&ranks);
   const Tensor sums[] = {ramp(8), ramp(8), ramp(8)};
@@ -98,11 +98,11 @@ TEST(TalkEarly, LetsExchangesThatFollowTakeTurns) {
                                           "wait_all_gather",
                                           "wait_all_gather",
                                           "wait_all_gather"};  // nobody needs them before
-  EXPECT_EQ(ops_of(talk_early(update_early(captured))), expected);
+  EXPECT_EQ(ops_of(overlap_communication(update_early(captured))), expected);
 }
 
 // Sums that a step begins with zeros, as those of one batch, are exchanged as they fill too.
-TEST(TalkEarly, StartsWithSumsOfTheStepItself) {
+TEST(OverlapCommunication, StartsWithSumsOfTheStepItself) {
   PlannedRanks ranks(0, 2);
   const RanksScope scope(&ranks);
   const Tensor state[] = {ramp(8), ramp(8)};
@@ -131,11 +131,11 @@ TEST(TalkEarly, StartsWithSumsOfTheStepItself) {
                                           "flip",
                                           "wait_all_gather",
                                           "add_to"};
-  EXPECT_EQ(ops_of(talk_early(update_early(captured))), expected);
+  EXPECT_EQ(ops_of(overlap_communication(update_early(captured))), expected);
 }
 
 // What is in the way of computing, as in layers that ranks share, only waits as late as it can.
-TEST(TalkEarly, LeavesWhatTheStepComputesWithInItsPlace) {
+TEST(OverlapCommunication, LeavesWhatTheStepComputesWithInItsPlace) {
   PlannedRanks ranks(0, 2);
   const RanksScope scope(&ranks);
   const Program captured = capture(
@@ -145,7 +145,7 @@ TEST(TalkEarly, LeavesWhatTheStepComputesWithInItsPlace) {
       },
       std::array{vec(8, Device::cpu)});
   EXPECT_EQ(
-      ops_of(talk_early(captured)),
+      ops_of(overlap_communication(captured)),
       (std::vector<std::string>{"scale", "start_all_gather", "flip", "wait_all_gather", "plus"}));
 }
 
@@ -207,7 +207,7 @@ struct RankCase {
   RandomStep function;
 };
 
-TEST(TalkEarly, KeepsTheBitsOfRandomProgramsOnAHostileNetwork) {
+TEST(OverlapCommunication, KeepsTheBitsOfRandomProgramsOnAHostileNetwork) {
   std::atomic<int> early = 0, in_flight = 0;
   const uint32_t first = first_seed();
   for (uint32_t seed = first; seed < first + kPrograms && !HasFailure(); ++seed) {
@@ -215,43 +215,44 @@ TEST(TalkEarly, KeepsTheBitsOfRandomProgramsOnAHostileNetwork) {
     const int64_t n = 2 + seed % 3;
     std::vector<Bits> expected(static_cast<size_t>(n));
     std::vector<std::vector<std::string>> ops(expected.size());
-    run_ranks(n,
-              [&](Ranks& ranks) {
-                const auto r = static_cast<size_t>(ranks.rank());
-                expected[r] = RankCase(seed, ranks.rank()).eager();
-                const RankCase c(seed, ranks.rank());
-                Program captured = c.program();
-                if (seed % 2) captured = gather_again(std::move(captured));
-                const Program updated = update_early(captured), program = talk_early(updated);
-                const Plan plan = make_plan(program);
-                ops[r] = ops_of(program);
-                const Bits bits = c.with_state(Checker(program, plan).run(c.inputs));
-                EXPECT_EQ(bits, expected[r]) << "rank " << r << " of " << n << ", seed " << seed;
-                if (r > 0) return;
-                int open = 0, most = 0;
-                for (const Instruction& instruction : program.instructions) {
-                  const Talk* talk = instruction.op->talk;
-                  open += !talk ? 0 : talk->later ? 1 : -1;
-                  most = std::max(most, open);
-                }
-                EXPECT_EQ(open, 0);
-                const std::vector<Flight> flights = make_timeline(program, plan).flights;
-                int overlap = 0;
-                for (const Flight& a : flights) {
-                  const Instruction &first = program.instructions[static_cast<size_t>(a.begin)],
-                                    &last = program.instructions[static_cast<size_t>(a.end) - 1];
-                  EXPECT_EQ(last.in[1].buffer, first.out[0].buffer);
-                  EXPECT_EQ(last.in[2].buffer, first.out[1].buffer);
-                  overlap = std::max(overlap, static_cast<int>(std::ranges::count_if(
-                                                  flights, [&](const Flight& b) {
-                                                    return b.begin <= a.begin && a.begin < b.end;
-                                                  })));
-                }
-                EXPECT_EQ(overlap, most);
-                early += program.instructions.size() != updated.instructions.size();
-                in_flight += most > 1;
-              },
-              {.hostile = true, .seed = seed});
+    run_ranks(
+        n,
+        [&](Ranks& ranks) {
+          const auto r = static_cast<size_t>(ranks.rank());
+          expected[r] = RankCase(seed, ranks.rank()).eager();
+          const RankCase c(seed, ranks.rank());
+          Program captured = c.program();
+          if (seed % 2) captured = gather_again(std::move(captured));
+          const Program updated = update_early(captured), program = overlap_communication(updated);
+          const Plan plan = make_plan(program);
+          ops[r] = ops_of(program);
+          const Bits bits = c.with_state(Checker(program, plan).run(c.inputs));
+          EXPECT_EQ(bits, expected[r]) << "rank " << r << " of " << n << ", seed " << seed;
+          if (r > 0) return;
+          int open = 0, most = 0;
+          for (const Instruction& instruction : program.instructions) {
+            const SplitCollective* collective = instruction.op->collective;
+            open += !collective ? 0 : collective->later ? 1 : -1;
+            most = std::max(most, open);
+          }
+          EXPECT_EQ(open, 0);
+          const std::vector<Flight> flights = make_timeline(program, plan).flights;
+          int overlap = 0;
+          for (const Flight& a : flights) {
+            const Instruction &first = program.instructions[static_cast<size_t>(a.begin)],
+                              &last = program.instructions[static_cast<size_t>(a.end) - 1];
+            EXPECT_EQ(last.in[1].buffer, first.out[0].buffer);
+            EXPECT_EQ(last.in[2].buffer, first.out[1].buffer);
+            overlap = std::max(
+                overlap, static_cast<int>(std::ranges::count_if(flights, [&](const Flight& b) {
+                  return b.begin <= a.begin && a.begin < b.end;
+                })));
+          }
+          EXPECT_EQ(overlap, most);
+          early += program.instructions.size() != updated.instructions.size();
+          in_flight += most > 1;
+        },
+        {.hostile = true, .seed = seed});
     for (const auto& of_rank : ops) ASSERT_EQ(of_rank, ops[0]);
   }
   EXPECT_GT(early, static_cast<int>(kPrograms / 2));      // the programs do exchange, ...
@@ -259,7 +260,7 @@ TEST(TalkEarly, KeepsTheBitsOfRandomProgramsOnAHostileNetwork) {
 }
 
 // A budget that has room for what is in flight has exchanges beside the computation too.
-TEST(TalkEarly, StaysWithinABudget) {
+TEST(OverlapCommunication, StaysWithinABudget) {
   int recomputed = 0, in_flight = 0;
   const uint32_t first = first_seed();
   for (uint32_t seed = first; seed < first + kPrograms / 10 && !HasFailure(); ++seed) {

@@ -1,4 +1,4 @@
-#include "memory/passes/talk_early.h"
+#include "memory/passes/overlap_communication.h"
 
 #include <algorithm>
 #include <deque>
@@ -26,7 +26,7 @@ Access access(size_t instruction, const Operand& operand, bool writes) {
 }
 
 bool has_halves(const Instruction& instruction) {
-  return instruction.op->talk && instruction.op->talk->start;
+  return instruction.op->collective && instruction.op->collective->start;
 }
 
 bool must_follow(const Access& later, const Access& earlier) {
@@ -132,7 +132,7 @@ class Order {
   // of them.
   bool is_asked_for(size_t i) const {
     return !follows_[i] && before_[i].empty() && !instruction(i).op->mutates &&
-           !instruction(i).op->talk && !after_[i].empty() &&
+           !instruction(i).op->collective && !after_[i].empty() &&
            std::ranges::all_of(after_[i], [&](size_t later) { return follows_[later]; });
   }
 
@@ -168,7 +168,7 @@ class Order {
     const Operand ticket{static_cast<int>(program_.buffers.size()), meta, row_major(meta.shape)};
     program_.buffers.push_back({.bytes = bytes_of(meta), .memory_class = MemoryClass::workspace});
     Instruction start = instruction(i);
-    start.op = start.op->talk->start;
+    start.op = start.op->collective->start;
     start.out.push_back(ticket);
     tickets_[i] = ticket;
     order_.push_back(std::move(start));
@@ -179,7 +179,7 @@ class Order {
     const Operand ticket = std::exchange(tickets_[i], Operand());
     if (ticket.buffer < 0) return;
     Instruction wait = instruction(i);
-    wait.op = wait.op->talk->wait;
+    wait.op = wait.op->collective->wait;
     wait.in.push_back(wait.out[0]);
     wait.in.push_back(ticket);
     wait.out.clear();
@@ -208,7 +208,7 @@ bool exchanges(const Program& program) {
   return std::ranges::any_of(program.instructions, has_halves);
 }
 
-Program talk_early(Program program) {
+Program overlap_communication(Program program) {
   if (!exchanges(program)) return program;
   return Order(std::move(program)).run();
 }
