@@ -92,56 +92,6 @@ struct Placed {
   int begin, end;
 };
 
-// What is placed, sorted by bottom: all of it, and what lives in each stretch of time. Most boxes
-// live within one, and need not be compared with what lies in others: 26,000 take half the time.
-class Shelf {
- public:
-  explicit Shelf(std::span<const Box> boxes) {
-    int end = std::numeric_limits<int>::min();
-    begin_ = std::numeric_limits<int>::max();
-    for (const Box& box : boxes) {
-      begin_ = std::min(begin_, box.begin);
-      end = std::max(end, box.end);
-    }
-    all_.reserve(boxes.size());
-    const int64_t stretches =
-        std::clamp<int64_t>(std::ssize(boxes) / kBoxesOfAStretch, 1, kMostStretches);
-    length_ = (int64_t{end} - begin_) / stretches + 1;
-    if (stretches > 1) stretches_.resize(stretches);
-  }
-
-  // At least those of the placed boxes that are alive together with this one.
-  const std::vector<Placed>& near(const Box& box) {
-    const int64_t first = stretch_of(box.begin);
-    if (!stretches_.empty() && first == stretch_of(box.end - 1)) return stretches_[first];
-    const auto new_ones = all_.begin() + sorted_;
-    std::ranges::stable_sort(new_ones, all_.end(), {}, &Placed::bottom);
-    std::ranges::inplace_merge(all_, new_ones, {}, &Placed::bottom);
-    sorted_ = std::ssize(all_);
-    return all_;
-  }
-
-  void add(const Placed& entry) {
-    all_.push_back(entry);
-    if (stretches_.empty()) return;
-    for (int64_t k = stretch_of(entry.begin); k <= stretch_of(entry.end - 1); ++k) {
-      std::vector<Placed>& placed = stretches_[k];
-      placed.insert(std::ranges::upper_bound(placed, entry.bottom, {}, &Placed::bottom), entry);
-    }
-  }
-
- private:
-  static constexpr int64_t kBoxesOfAStretch = 100, kMostStretches = 256;
-
-  int64_t stretch_of(int instant) const { return (int64_t{instant} - begin_) / length_; }
-
-  int begin_;
-  int64_t length_;  // of a stretch, in instants
-  std::vector<Placed> all_;
-  int64_t sorted_ = 0;  // as many of them are; the others are new
-  std::vector<std::vector<Placed>> stretches_;
-};
-
 // An offset for `box` among those placed, which are sorted by their bottom: the lowest gap that is
 // large enough, or the tightest one.
 int64_t find_offset(const std::vector<Placed>& placed, const Box& box, Fit fit) {
@@ -165,15 +115,17 @@ int64_t find_offset(const std::vector<Placed>& placed, const Box& box, Fit fit) 
 // `order` of the first box that is not below, or -1.
 int try_order(std::span<const Box> boxes, const std::vector<int>& order, Fit fit, Packing& best) {
   std::vector<int64_t> offsets(boxes.size());
-  Shelf shelf(boxes);
+  std::vector<Placed> placed;
+  placed.reserve(boxes.size());
   int64_t height = 0;
   for (int n = 0; n < static_cast<int>(order.size()); ++n) {
     const int i = order[n];
     const Box& box = boxes[i];
-    offsets[i] = find_offset(shelf.near(box), box, fit);
+    offsets[i] = find_offset(placed, box, fit);
     height = std::max(height, offsets[i] + box.bytes);
     if (height >= best.height) return n;
-    shelf.add({offsets[i], offsets[i] + box.bytes, box.begin, box.end});
+    const Placed entry{offsets[i], offsets[i] + box.bytes, box.begin, box.end};
+    placed.insert(std::ranges::upper_bound(placed, entry.bottom, {}, &Placed::bottom), entry);
   }
   best.offsets = std::move(offsets);
   best.height = height;
