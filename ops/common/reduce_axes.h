@@ -20,6 +20,9 @@ struct MiddleAxis {
   int64_t outer = 1, mid = 1, inner = 1;
 };
 MiddleAxis middle_axis(const Shape& shape, const ReduceAttrs& attrs);
+inline MiddleAxis middle_axis(const Shape& shape, int axis) {
+  return middle_axis(shape, ReduceAttrs{axis, axis + 1});
+}
 
 // Calls f(outer index, first column, number of columns, place in y) for pieces of y, of at least a
 // cache line of columns.

@@ -2,6 +2,8 @@
 
 #include "core/cpu/parallel.h"
 #include "core/cpu/vector.h"
+#include "core/cuda/sort.h"
+#include "ops/common/reduce_axes.h"
 #include "ops/indexing/common/ids.h"
 
 namespace plimsoll {
@@ -22,22 +24,24 @@ void sort_positions(const Id* id, int64_t k, int64_t n, int64_t* starts, int64_t
 
 }  // namespace
 
-void select_rows(const View& x, const View& ids, const SelectSizes& sizes, const View& y) {
-  const int64_t k = count(ids.shape()), bytes = sizes.inner * size_of(x.dtype());
+void select_rows(const View& x, const View& ids, int axis, const View& y) {
+  const MiddleAxis a = middle_axis(x.shape(), axis);
+  const int64_t k = count(ids.shape()), bytes = a.inner * size_of(x.dtype());
   const auto* from = x.as<std::byte>();
   auto* to = y.as<std::byte>();
   visit_ids(ids, [&](const auto* id) {
-    parallel_for(sizes.outer * k, grain_for(sizes.inner), [&](int64_t begin, int64_t end) {
+    parallel_for(a.outer * k, grain_for(a.inner), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row)
-        std::copy_n(from + (row / k * sizes.size + id[row % k]) * bytes, bytes, to + row * bytes);
+        std::copy_n(from + (row / k * a.mid + id[row % k]) * bytes, bytes, to + row * bytes);
     });
   });
 }
 
-void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
-              std::span<std::byte> scratch, const View& dx, const View* others) {
+void add_rows(const View& dy, const View& ids, int axis, std::span<std::byte> scratch,
+              const View& dx, const View* others) {
   constexpr int64_t kBlock = 64;  // columns added up together, in registers or the nearest cache
-  const int64_t n = sizes.size, k = count(ids.shape()), width = sizes.inner;
+  const MiddleAxis a = middle_axis(dx.shape(), axis);
+  const int64_t n = a.mid, k = count(ids.shape()), width = a.inner;
   int64_t* starts = reinterpret_cast<int64_t*>(scratch.data());
   int64_t* positions = starts + n + 1;
   visit_ids(ids, [&](const auto* id) { sort_positions(id, k, n, starts, positions); });
@@ -47,7 +51,7 @@ void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
     const T* from_all = dy.as<T>();
     T* out = dx.as<T>();
     const T* onto_all = others ? others->as<T>() : nullptr;
-    parallel_for(sizes.outer * n * blocks, grain_for(cost), [&](int64_t begin, int64_t end) {
+    parallel_for(a.outer * n * blocks, grain_for(cost), [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) {
         const int64_t row = block / blocks, first = block % blocks * kBlock;
         const int64_t columns = std::min(kBlock, width - first);
@@ -72,8 +76,10 @@ void add_rows(const View& dy, const View& ids, const SelectSizes& sizes,
   });
 }
 
-int64_t add_rows_bytes(int64_t size, int64_t ids) {
-  return (size + 1 + ids) * static_cast<int64_t>(sizeof(int64_t));
+int64_t add_rows_bytes(const View& ids, int64_t rows) {
+  const int64_t k = count(ids.shape());
+  if (ids.device() == Device::cuda) return cuda::sort_bytes(k);
+  return (rows + 1 + k) * static_cast<int64_t>(sizeof(int64_t));
 }
 
 }  // namespace plimsoll

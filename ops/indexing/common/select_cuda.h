@@ -1,4 +1,4 @@
-// Rows that integers name, on a GPU: index_select and embedding. In ops/indexing/gather/gather.cu.
+// Rows that integers name, on a GPU: the twins of select.h. In ops/indexing/gather/gather.cu.
 #pragma once
 
 #include "core/cuda/faults.h"
@@ -6,15 +6,10 @@
 
 namespace plimsoll::cuda {
 
-// y[o, i] = x[o, ids[i]]
-void select_rows(const View& x, const View& ids, const SelectSizes& sizes, ThrowFault throw_fault,
-                 const View& y);
+void select_rows(const View& x, const View& ids, int axis, ThrowFault throw_fault, const View& y);
 
-// The gradient: dx[o, v] is the sum of the rows dy[o, i] with ids[i] == v, in order. The scratch
-// has sort_bytes() (core/cuda/sort.h) of the number of ids.
-// With `others`, dx is those and the sums, which are rounded before; dx may lie where they do. A
-// row that no id names is left as it is: there -0 stays, which on the CPU becomes 0.
-void add_rows(const View& dy, const View& ids, const SelectSizes& sizes, ThrowFault throw_fault,
+// With `others`, a row that no id names is left as it is: there -0 stays, which the CPU makes a 0.
+void add_rows(const View& dy, const View& ids, int axis, ThrowFault throw_fault,
               std::span<std::byte> scratch, const View& dx, const View* others = nullptr);
 
 }  // namespace plimsoll::cuda

@@ -1,22 +1,15 @@
 #include "ops/indexing/embedding/embedding.h"
 
 #include "core/cuda/seam/cuda_kernel.h"
-#include "core/cuda/sort.h"
 #include "core/engine/apply.h"
 #include "ops/indexing/common/ids.h"
 #include "ops/indexing/common/select.h"
-#include "ops/indexing/embedding/kernels.h"
 #include "ops/pointwise/copy/copy.h"
 
 namespace plimsoll {
 
 PLIMSOLL_CUDA_KERNEL(embedding_cuda);
 PLIMSOLL_CUDA_KERNEL(embedding_grad_cuda);
-PLIMSOLL_CUDA_KERNEL(embedding_grad_add_cuda);
-
-void embedding_detail::throw_bad_id(int64_t position, int64_t id, int64_t rows) {
-  fail_id("embedding", position, id, rows);
-}
 
 namespace {
 
@@ -31,12 +24,9 @@ Metas embedding_infer(std::span<const Meta> in, const Attrs&) {
   return {{out, in[0].dtype, in[0].device}};
 }
 
-SelectSizes sizes_of(const Shape& table) { return {1, table[0], table[1]}; }
-
 void embedding_cpu(const Call& call) {
-  const View &table = call.in[0], &ids = call.in[1];
-  check_ids("embedding", ids, table.shape()[0]);
-  select_rows(table, ids, sizes_of(table.shape()), call.out[0]);
+  check_ids("embedding", call.in[1], call.in[0].shape()[0]);
+  select_rows(call.in[0], call.in[1], 0, call.out[0]);
 }
 
 struct TableAttrs {
@@ -50,15 +40,13 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 int64_t grad_workspace(const Call& call) {
-  if (call.in[0].device() == Device::cuda) return cuda::sort_bytes(count(call.in[1].shape()));
-  return add_rows_bytes(call.out[0].shape()[0], count(call.in[1].shape()));
+  return add_rows_bytes(call.in[1], call.out[0].shape()[0]);
 }
 
 void grad_cpu(const Call& call) {
-  const View& table = call.out[0];
-  check_ids("embedding", call.in[1], table.shape()[0]);
-  const View* const sum = call.in.size() > 2 ? &call.in[2] : nullptr;
-  add_rows(call.in[0], call.in[1], sizes_of(table.shape()), call.workspace, table, sum);
+  check_ids("embedding", call.in[1], call.out[0].shape()[0]);
+  add_rows(call.in[0], call.in[1], 0, call.workspace, call.out[0],
+           call.in.size() > 2 ? &call.in[2] : nullptr);
 }
 
 constexpr OpDef grad_op{.name = "embedding_grad",
@@ -72,7 +60,7 @@ constexpr OpDef grad_op{.name = "embedding_grad",
 constexpr OpDef grad_add_op{.name = "embedding_grad_add",
                             .infer = grad_infer,
                             .cpu = grad_cpu,
-                            .cuda = embedding_grad_add_cuda,
+                            .cuda = embedding_grad_cuda,
                             .inplace = 2,
                             .workspace = grad_workspace};
 

@@ -1,24 +1,21 @@
+#include "ops/indexing/common/ids.h"
 #include "ops/indexing/common/select_cuda.h"
-#include "ops/indexing/embedding/kernels.h"
 
 namespace plimsoll {
+namespace {
+
+void throw_embedding(int64_t at, int64_t id, int64_t rows) { fail_id("embedding", at, id, rows); }
+
+}  // namespace
 
 void embedding_cuda(const Call& call) {
-  const View& table = call.in[0];
-  cuda::select_rows(table, call.in[1], {1, table.shape()[0], table.shape()[1]},
-                    &embedding_detail::throw_bad_id, call.out[0]);
+  cuda::select_rows(call.in[0], call.in[1], 0, &throw_embedding, call.out[0]);
 }
 
+// Of embedding_grad_add too, which has a third input.
 void embedding_grad_cuda(const Call& call) {
-  const View& table = call.out[0];
-  cuda::add_rows(call.in[0], call.in[1], {1, table.shape()[0], table.shape()[1]},
-                 &embedding_detail::throw_bad_id, call.workspace, table);
-}
-
-void embedding_grad_add_cuda(const Call& call) {
-  const View& table = call.out[0];
-  cuda::add_rows(call.in[0], call.in[1], {1, table.shape()[0], table.shape()[1]},
-                 &embedding_detail::throw_bad_id, call.workspace, table, &call.in[2]);
+  cuda::add_rows(call.in[0], call.in[1], 0, &throw_embedding, call.workspace, call.out[0],
+                 call.in.size() > 2 ? &call.in[2] : nullptr);
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #include "core/cuda/sort.h"
 #include "core/cuda/walk.cuh"
 #include "core/engine/op.h"
+#include "ops/common/reduce_axes.h"
 #include "ops/indexing/common/ids.h"
 #include "ops/indexing/common/select_cuda.h"
 #include "ops/indexing/gather/attrs.h"
@@ -61,41 +62,34 @@ __global__ void scatter_keys_kernel(Walk<1> walk, Ids ids, int64_t step, uint64_
   }
 }
 
-// y [outer, size, inner] += src [outer, n, inner] at the rows that sorted keys name: the thread of
+// y [outer, mid, inner] += src [outer, n, inner] at the rows that sorted keys name: the thread of
 // the first of equal keys adds all of them, in order. apart: to each other, and what is rounded of
 // them to y.
 template <class C>
 __global__ void add_sorted_kernel(const uint64_t* sorted, Elements<C> src, Elements<C> y,
-                                  SelectSizes s, int64_t n, bool apart) {
-  for (int64_t t = first_index(); t < s.outer * n * s.inner; t += total_threads()) {
-    const int64_t line = t / s.inner, column = t % s.inner, first = line % n;
+                                  MiddleAxis a, int64_t n, bool apart) {
+  for (int64_t t = first_index(); t < a.outer * n * a.inner; t += total_threads()) {
+    const int64_t line = t / a.inner, column = t % a.inner, first = line % n;
     const uint64_t key = sorted[first] >> 32;
     if (first > 0 && sorted[first - 1] >> 32 == key) continue;
-    const int64_t to = (line / n * s.size + static_cast<int64_t>(key)) * s.inner + column;
-    const int64_t from = line / n * n * s.inner + column;
+    const int64_t to = (line / n * a.mid + static_cast<int64_t>(key)) * a.inner + column;
+    const int64_t from = line / n * n * a.inner + column;
     const C before = y.get(to);
     C total = apart ? C(0) : before;
     for (int64_t j = first; j < n && sorted[j] >> 32 == key; ++j)
-      total += src.get(from + static_cast<int64_t>(sorted[j] & 0xffffffffu) * s.inner);
+      total += src.get(from + static_cast<int64_t>(sorted[j] & 0xffffffffu) * a.inner);
     y.set(to, total);
     if (apart) y.set(to, before + y.get(to));
   }
 }
 
-void add_sorted(uint64_t* entries, int64_t n, const View& src, const View& y, const SelectSizes& s,
+void add_sorted(uint64_t* entries, int64_t n, const View& src, const View& y, const MiddleAxis& a,
                 bool apart = false) {
-  sort_entries(entries, n, s.size);
+  sort_entries(entries, n, a.mid);
   visit_floating_elements(y.dtype(), [&]<class C>() {
-    launch(add_sorted_kernel<C>, blocks_for(s.outer * n * s.inner), kThreads, entries,
-           elements<C>(src), elements<C>(y), s, n, apart);
+    launch(add_sorted_kernel<C>, blocks_for(a.outer * n * a.inner), kThreads, entries,
+           elements<C>(src), elements<C>(y), a, n, apart);
   });
-}
-
-SelectSizes sizes_around(const Shape& shape, int axis, int64_t size) {
-  SelectSizes result{1, size, 1};
-  for (int a = 0; a < shape.rank(); ++a)
-    if (a != axis) (a < axis ? result.outer : result.inner) *= shape[a];
-  return result;
 }
 
 template <class C>
@@ -111,14 +105,14 @@ void throw_one_hot(int64_t at, int64_t id, int64_t size) { fail_id("one_hot", at
 
 }  // namespace
 
-void select_rows(const View& x, const View& ids, const SelectSizes& s, ThrowFault throw_fault,
-                 const View& y) {
-  const Walk<2> walk({s.outer, count(ids.shape()), s.inner},
-                     {Strides{0, 1, 0}, Strides{s.size * s.inner, 0, 1}});
-  gather(walk, ids_of(ids, s.size, throw_fault), x, y, s.inner);
+void select_rows(const View& x, const View& ids, int axis, ThrowFault throw_fault, const View& y) {
+  const MiddleAxis a = middle_axis(x.shape(), axis);
+  const Walk<2> walk({a.outer, count(ids.shape()), a.inner},
+                     {Strides{0, 1, 0}, Strides{a.mid * a.inner, 0, 1}});
+  gather(walk, ids_of(ids, a.mid, throw_fault), x, y, a.inner);
 }
 
-void add_rows(const View& dy, const View& ids, const SelectSizes& s, ThrowFault throw_fault,
+void add_rows(const View& dy, const View& ids, int axis, ThrowFault throw_fault,
               std::span<std::byte> scratch, const View& dx, const View* others) {
   const auto bytes = static_cast<size_t>(bytes_of(dx.meta));
   if (!others)
@@ -128,9 +122,10 @@ void add_rows(const View& dy, const View& ids, const SelectSizes& s, ThrowFault 
                "cudaMemcpyAsync");
   const int64_t n = count(ids.shape());
   if (n == 0) return;
+  const MiddleAxis a = middle_axis(dx.shape(), axis);
   auto* const entries = reinterpret_cast<uint64_t*>(scratch.data());
-  launch(select_keys_kernel, blocks_for(n), kThreads, ids_of(ids, s.size, throw_fault), n, entries);
-  add_sorted(entries, n, dy, dx, s, others != nullptr);
+  launch(select_keys_kernel, blocks_for(n), kThreads, ids_of(ids, a.mid, throw_fault), n, entries);
+  add_sorted(entries, n, dy, dx, a, others != nullptr);
 }
 
 }  // namespace cuda
@@ -146,17 +141,13 @@ void gather_cuda(const Call& call) {
 }
 
 void index_select_cuda(const Call& call) {
-  const auto& [axis, size] = call.attrs.as<SelectAttrs>();
-  const View& x = call.in[0];
-  cuda::select_rows(x, call.in[1], cuda::sizes_around(x.shape(), axis, size), &cuda::throw_select,
+  cuda::select_rows(call.in[0], call.in[1], call.attrs.as<SelectAttrs>().axis, &cuda::throw_select,
                     call.out[0]);
 }
 
 void index_select_grad_cuda(const Call& call) {
-  const auto& [axis, size] = call.attrs.as<SelectAttrs>();
-  const View& dx = call.out[0];
-  cuda::add_rows(call.in[0], call.in[1], cuda::sizes_around(dx.shape(), axis, size),
-                 &cuda::throw_select, call.workspace, dx);
+  cuda::add_rows(call.in[0], call.in[1], call.attrs.as<SelectAttrs>().axis, &cuda::throw_select,
+                 call.workspace, call.out[0]);
 }
 
 void scatter_add_cuda(const Call& call) {

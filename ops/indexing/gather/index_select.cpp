@@ -1,8 +1,6 @@
 // index_select: x [outer, n, inner], ids [k] -> y [outer, k, inner].
 #include "core/cuda/seam/cuda_kernel.h"
-#include "core/cuda/sort.h"
 #include "ops/common/expect.h"
-#include "ops/common/reduce_axes.h"
 #include "ops/indexing/common/ids.h"
 #include "ops/indexing/common/select.h"
 #include "ops/indexing/gather/gather.h"
@@ -16,11 +14,6 @@ PLIMSOLL_CUDA_KERNEL(index_select_grad_cuda);
 
 namespace {
 
-SelectSizes sizes_around(const Shape& shape, const SelectAttrs& attrs) {
-  const MiddleAxis around = middle_axis(shape, {attrs.axis, attrs.axis + 1});
-  return {around.outer, attrs.size, around.inner};
-}
-
 Metas select_infer(std::span<const Meta> in, const Attrs& attrs) {
   check_id_dtype("index_select", in[1]);
   check<ShapeError>(in[1].shape.rank() == 1, "index_select: the ids are not a list: ", in[1].shape,
@@ -33,7 +26,7 @@ Metas select_infer(std::span<const Meta> in, const Attrs& attrs) {
 void select_cpu(const Call& call) {
   const auto& attrs = call.attrs.as<SelectAttrs>();
   check_ids("index_select", call.in[1], attrs.size);
-  select_rows(call.in[0], call.in[1], sizes_around(call.in[0].shape(), attrs), call.out[0]);
+  select_rows(call.in[0], call.in[1], attrs.axis, call.out[0]);
 }
 
 Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
@@ -44,16 +37,14 @@ Metas grad_infer(std::span<const Meta> in, const Attrs& attrs) {
 }
 
 int64_t grad_workspace(const Call& call) {
-  if (call.in[1].device() == Device::cuda) return cuda::sort_bytes(call.in[1].shape()[0]);
-  return add_rows_bytes(call.attrs.as<SelectAttrs>().size, call.in[1].shape()[0]);
+  return add_rows_bytes(call.in[1], call.attrs.as<SelectAttrs>().size);
 }
 
 // Inputs: dy [outer, k, inner], ids [k]. Output: dx [outer, n, inner].
 void grad_cpu(const Call& call) {
   const auto& attrs = call.attrs.as<SelectAttrs>();
   check_ids("index_select", call.in[1], attrs.size);
-  add_rows(call.in[0], call.in[1], sizes_around(call.out[0].shape(), attrs), call.workspace,
-           call.out[0]);
+  add_rows(call.in[0], call.in[1], attrs.axis, call.workspace, call.out[0]);
 }
 
 }  // namespace

@@ -20,8 +20,7 @@ PLIMSOLL_CUDA_KERNEL(top_k_cuda);
 namespace {
 
 MiddleAxis sizes_of(const Shape& x, const Attrs& attrs) {
-  const int axis = attrs.as<TopKAttrs>().axis;
-  return middle_axis(x, {axis, axis + 1});
+  return middle_axis(x, attrs.as<TopKAttrs>().axis);
 }
 
 // Inputs: x. Outputs: values and indices, of size k along the axis.

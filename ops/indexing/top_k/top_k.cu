@@ -56,7 +56,7 @@ __global__ void top_k_kernel(Elements<C> x, Elements<C> values, int64_t* indices
 void top_k_cuda(const Call& call) {
   const auto& [k, axis, order] = call.attrs.as<TopKAttrs>();
   const View& x = call.in[0];
-  const MiddleAxis a = middle_axis(x.shape(), {axis, axis + 1});
+  const MiddleAxis a = middle_axis(x.shape(), axis);
   const int across = cuda::neighbours_across(a.inner);
   cuda::visit_elements(x.dtype(), [&, k = k, order = order]<class C>() {
     cuda::launch(cuda::top_k_kernel<C>, pieces(a.outer * a.inner, across), cuda::kThreads,

@@ -52,7 +52,7 @@ void run(const T* x, Y* y, int64_t size, int64_t step, int64_t n, bool exclusive
 // x and y as [outer, mid, inner], summed along mid: pieces of columns of [mid, inner].
 void cumsum_cpu(const Call& call) {
   const auto& attrs = call.attrs.as<CumsumAttrs>();
-  const MiddleAxis a = middle_axis(call.in[0].shape(), {attrs.axis, attrs.axis + 1});
+  const MiddleAxis a = middle_axis(call.in[0].shape(), attrs.axis);
   const int64_t first = attrs.reverse ? (a.mid - 1) * a.inner : 0;
   const int64_t step = attrs.reverse ? -a.inner : a.inner;
   const int64_t grain = std::max(grain_for(a.mid), std::min(a.inner, kColumns));

@@ -44,7 +44,7 @@ __global__ void cumsum_kernel(Elements<C> x, Elements<C> y, MiddleAxis a, int ac
 void cumsum_cuda(const Call& call) {
   const auto& attrs = call.attrs.as<CumsumAttrs>();
   const View &x = call.in[0], &y = call.out[0];
-  const MiddleAxis a = middle_axis(x.shape(), {attrs.axis, attrs.axis + 1});
+  const MiddleAxis a = middle_axis(x.shape(), attrs.axis);
   const int across = cuda::neighbours_across(a.inner);
   cuda::visit_elements(x.dtype(), [&]<class C>() {
     using Sum = std::conditional_t<std::is_integral_v<C>, int64_t, double>;
