@@ -165,18 +165,11 @@ void group(const Call& call, const Sizes& sizes, const Extras& extras, const Are
   each_head([](const Head<T>& head) { head.finish(); });
 }
 
-template <class T>
-int64_t area_bytes(const Sizes& sizes) {
-  BumpAllocator scratch(nullptr);
-  Area<T>(scratch, sizes);
-  return scratch.used();
-}
-
 }  // namespace
 
 int64_t backward_workspace(const Sizes& sizes, DType dtype) {
   return visit_floating("attention_grad", dtype, [&]<class T>() {
-    return slots_bytes(sizes.batch * sizes.kv_heads, area_bytes<T>(sizes));
+    return slots_bytes(sizes.batch * sizes.kv_heads, area_bytes<Area<T>>(sizes));
   });
 }
 
@@ -184,7 +177,7 @@ void backward(const Call& call, const Sizes& sizes, const Extras& extras) {
   visit_floating("attention_grad", call.out[0].dtype(), [&]<class T>() {
     const int64_t items = sizes.batch * sizes.kv_heads;
     for_each_with_slot(
-        items, call.workspace, area_bytes<T>(sizes), [&](int64_t item, std::byte* slot) {
+        items, call.workspace, area_bytes<Area<T>>(sizes), [&](int64_t item, std::byte* slot) {
           BumpAllocator scratch(slot);
           const Area<T> area(scratch, sizes);
           group<T>(call, sizes, extras, area, item / sizes.kv_heads, item % sizes.kv_heads);

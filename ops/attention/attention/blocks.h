@@ -184,4 +184,12 @@ class BumpAllocator {
   int64_t used_ = 0;
 };
 
+// What an area needs, a struct that takes its pieces when it is made.
+template <class Area>
+int64_t area_bytes(const Sizes& sizes) {
+  BumpAllocator scratch(nullptr);
+  Area(scratch, sizes);
+  return scratch.used();
+}
+
 }  // namespace plimsoll::attention_detail

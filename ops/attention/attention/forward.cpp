@@ -194,26 +194,19 @@ class Span {
 
 int64_t spans_of(const Sizes& sizes) { return pieces(sizes.queries, kSpan); }
 
-template <class T>
-int64_t area_bytes(const Sizes& sizes) {
-  BumpAllocator scratch(nullptr);
-  Area<T>(scratch, sizes);
-  return scratch.used();
-}
-
 }  // namespace
 
 int64_t forward_workspace(const Sizes& sizes, DType dtype) {
   if (is_one_query(sizes)) return one_query_workspace(sizes, dtype);
   const int64_t items = sizes.batch * sizes.heads * spans_of(sizes);
   return visit_floating("attention", dtype,
-                        [&]<class T>() { return slots_bytes(items, area_bytes<T>(sizes)); });
+                        [&]<class T>() { return slots_bytes(items, area_bytes<Area<T>>(sizes)); });
 }
 
 void forward(const Call& call, const Sizes& sizes, const Extras& extras) {
   if (is_one_query(sizes)) return forward_one_query(call, sizes);
   visit_floating("attention", call.out[0].dtype(), [&]<class T>() {
-    const int64_t bytes = area_bytes<T>(sizes), spans = spans_of(sizes);
+    const int64_t bytes = area_bytes<Area<T>>(sizes), spans = spans_of(sizes);
     const int64_t items = sizes.batch * sizes.heads * spans;
     for_each_with_slot(items, call.workspace, bytes, [&](int64_t item, std::byte* slot) {
       BumpAllocator scratch(slot);

@@ -128,25 +128,18 @@ class Piece {
   const Area<T>& area_;
 };
 
-template <class T>
-int64_t area_bytes(const Sizes& sizes) {
-  BumpAllocator scratch(nullptr);
-  Area<T>(scratch, sizes);
-  return scratch.used();
-}
-
 }  // namespace
 
 int64_t mask_backward_workspace(const Sizes& sizes, DType dtype, const Shape& mask) {
   return visit_floating("attention_mask_grad", dtype, [&]<class T>() {
-    return slots_bytes(MaskBlocks(sizes, mask).items(), area_bytes<T>(sizes));
+    return slots_bytes(MaskBlocks(sizes, mask).items(), area_bytes<Area<T>>(sizes));
   });
 }
 
 void mask_backward(const Call& call, const Sizes& sizes, const Extras& extras) {
   const MaskBlocks cut(sizes, call.out[0].shape());
   visit_floating("attention_mask_grad", call.out[0].dtype(), [&]<class T>() {
-    for_each_with_slot(cut.items(), call.workspace, area_bytes<T>(sizes),
+    for_each_with_slot(cut.items(), call.workspace, area_bytes<Area<T>>(sizes),
                        [&](int64_t item, std::byte* slot) {
                          BumpAllocator scratch(slot);
                          const Area<T> area(scratch, sizes);

@@ -123,13 +123,6 @@ class OneQuery {
   C highest_ = kLowest, total_ = 0;
 };
 
-template <class T>
-int64_t area_bytes(const Sizes& sizes) {
-  BumpAllocator scratch(nullptr);
-  Area<T>(scratch, sizes);
-  return scratch.used();
-}
-
 }  // namespace
 
 bool is_one_query(const Sizes& sizes) {
@@ -139,14 +132,14 @@ bool is_one_query(const Sizes& sizes) {
 
 int64_t one_query_workspace(const Sizes& sizes, DType dtype) {
   return visit_floating("attention", dtype, [&]<class T>() {
-    return slots_bytes(sizes.batch * sizes.heads, area_bytes<T>(sizes));
+    return slots_bytes(sizes.batch * sizes.heads, area_bytes<Area<T>>(sizes));
   });
 }
 
 void forward_one_query(const Call& call, const Sizes& sizes) {
   visit_floating("attention", call.out[0].dtype(), [&]<class T>() {
     for_each_with_slot(
-        sizes.batch * sizes.heads, call.workspace, area_bytes<T>(sizes),
+        sizes.batch * sizes.heads, call.workspace, area_bytes<Area<T>>(sizes),
         [&](int64_t head, std::byte* slot) {
           BumpAllocator scratch(slot);
           const Area<T> area(scratch, sizes);
