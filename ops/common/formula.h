@@ -11,6 +11,8 @@
 // Where the gradient is a product, df(x or y) says it: dx = dy * df. Where it is not, grad does.
 // f, df and grad are computed in double for f64 and in float for everything else.
 //
+// Types: f(a, b), of two operands, takes floating types alone; with `static constexpr Types types =
+// Types::numbers` it takes integers too, and with Types::any also bools.
 // Attributes: with `using Constants = EluAttrs;`, f, df and grad get that struct after their other
 // arguments, and the op is applied with one.
 // Light: with `static constexpr bool light = true` it computes less than it waits for memory
@@ -63,6 +65,15 @@ constexpr C gradient(C dy, C saved, const ConstantsOf<F>& constants) {
   else
     return dy * F::df(saved);
 }
+
+enum class Types { floating, numbers, any };  // that a formula of two operands takes
+template <class F>
+constexpr Types types_of = [] {
+  if constexpr (requires { F::types; })
+    return F::types;
+  else
+    return Types::floating;
+}();
 
 template <class F>
 ConstantsOf<F> constants_of(const Attrs& attrs) {

@@ -128,16 +128,13 @@ void unary_grad_cuda(const Call& call) {
   });
 }
 
-// Of floating types, or of any.
-template <class F>
-void binary_of_any_cuda(const Call& call) {
-  cuda::visit_elements(call.out[0].dtype(),
-                       [&]<class C>() { cuda::map<C, 2>(call, BinaryOnCuda<F>()); });
-}
 template <class F>
 void binary_cuda(const Call& call) {
-  cuda::visit_floating_elements(call.out[0].dtype(),
-                                [&]<class C>() { cuda::map<C, 2>(call, BinaryOnCuda<F>()); });
+  const auto run = [&]<class C>() { cuda::map<C, 2>(call, BinaryOnCuda<F>()); };
+  if constexpr (types_of<F> == Types::floating)
+    cuda::visit_floating_elements(call.out[0].dtype(), run);
+  else
+    cuda::visit_elements(call.out[0].dtype(), run);
 }
 
 }  // namespace plimsoll

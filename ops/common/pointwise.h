@@ -119,20 +119,41 @@ Tensor unary(const Tensor& x, Attrs constants = {}) {
   return apply1(Unary<F>::op, {contiguous(x)}, std::move(constants));
 }
 
-// Two inputs with NumPy broadcasting: y = f(a, b). Gradients are each op's own.
+// Two inputs with NumPy broadcasting: y = f(a, b).
 template <class F>
 struct Binary {
+  template <class T>
+  static constexpr bool kTakes = !std::is_integral_v<T> || types_of<F> == Types::any ||
+                                 (types_of<F> == Types::numbers && !std::is_same_v<T, bool>);
+
   static Metas infer(std::span<const Meta> in, const Attrs&) {
     check_same_type(F::name, in);
-    check_floating(F::name, in[0].dtype);
+    if (types_of<F> == Types::floating) check_floating(F::name, in[0].dtype);
+    if (types_of<F> == Types::numbers)
+      check<DTypeError>(in[0].dtype != DType::boolean, F::name,
+                        ": numbers are needed: got bool. Cast it first.");
     return {{broadcast(F::name, in[0].shape, in[1].shape), in[0].dtype, in[0].device}};
   }
 
   static void cpu(const Call& call) {
-    visit_floating(F::name, call.out[0].dtype(), [&]<class T>() {
-      map_pairs<T, T>(call, [](Compute<T> u, Compute<T> v) { return F::f(u, v); });
+    visit_any(call.out[0].dtype(), [&]<class T>() {
+      if constexpr (kTakes<T>)  // infer refuses the others
+        map_pairs<T, T>(call, [](Computed<T> u, Computed<T> v) { return F::f(u, v); });
     });
   }
 };
+
+// Such an op. Gradients are each op's own.
+template <class F>
+constexpr OpDef binary_op(Vjp vjp = {}, CastRule cast = CastRule::widest) {
+  return {.name = F::name,
+          .infer = Binary<F>::infer,
+          .cpu = Binary<F>::cpu,
+          .cuda = binary_cuda<F>,
+          .vjp = vjp,
+          .inplace = 0,
+          .strided = everything,
+          .cast = cast};
+}
 
 }  // namespace plimsoll

@@ -10,6 +10,29 @@ namespace plimsoll {
 
 using namespace formulas;
 
+// Integers have a loop of their own, which refuses to divide by zero.
+template <>
+void Binary<DivTrunc>::cpu(const Call& call) {
+  visit_any(call.out[0].dtype(), [&]<class T>() {
+    if constexpr (!std::is_integral_v<T>) {
+      map_pairs<T, T>(call, [](Computed<T> a, Computed<T> b) { return DivTrunc::f(a, b); });
+    } else if constexpr (!std::is_same_v<T, bool>) {
+      const Walk<2> walk(call.in, call.out[0].shape());
+      const auto [a_step, b_step] = walk.step;
+      for_runs(walk,
+               [&, a_step = a_step, b_step = b_step](const auto& at, int64_t begin, int64_t n) {
+                 const T *a = call.in[0].as<T>() + at[0], *b = call.in[1].as<T>() + at[1];
+                 T* y = call.out[0].as<T>() + begin;
+                 for (int64_t i = 0; i < n; ++i) {
+                   const T dividend = a[i * a_step], divisor = b[i * b_step];
+                   if (divisor == 0) fail_divided_by_zero(dividend);
+                   y[i] = integer_quotient(dividend, divisor);
+                 }
+               });
+    }
+  });
+}
+
 namespace {
 
 // The gradient of input i when the broadcast result would have gradient g(): summed over the
@@ -39,72 +62,11 @@ std::vector<Tensor> div_vjp(const Backward& b) {
           reduced(b, 1, [&] { return -(b.grad() * b.output(0) / b.input(1)); })};
 }
 
-template <class F>
-Metas infer(std::span<const Meta> in, const Attrs&) {
-  check_same_type(F::name, in);
-  check<DTypeError>(in[0].dtype != DType::boolean, F::name,
-                    ": numbers are needed: got bool. Cast it first.");
-  return {{broadcast(F::name, in[0].shape, in[1].shape), in[0].dtype, in[0].device}};
-}
-
-template <class F>
-void cpu(const Call& call) {
-  visit_any(call.out[0].dtype(), [&]<class T>() {
-    if constexpr (!std::is_same_v<T, bool>)  // refused by infer
-      map_pairs<T, T>(call, [](Computed<T> u, Computed<T> v) { return F::f(u, v); });
-  });
-}
-
-template <class F>
-constexpr OpDef binary_op(Vjp vjp) {
-  return {.name = F::name,
-          .infer = infer<F>,
-          .cpu = cpu<F>,
-          .cuda = binary_cuda<F>,
-          .vjp = vjp,
-          .inplace = 0,
-          .strided = everything,
-          .cast = CastRule::widest};
-}
 constexpr OpDef add_op = binary_op<Add>({add_vjp});
 constexpr OpDef sub_op = binary_op<Sub>({sub_vjp});
 constexpr OpDef mul_op = binary_op<Mul>({.rule = mul_vjp, .inputs = bits(0, 1)});
-constexpr OpDef div_op{.name = Div::name,
-                       .infer = Binary<Div>::infer,
-                       .cpu = Binary<Div>::cpu,
-                       .cuda = binary_cuda<Div>,
-                       .vjp = {.rule = div_vjp, .inputs = bits(1), .outputs = bits(0)},
-                       .inplace = 0,
-                       .strided = everything,
-                       .cast = CastRule::widest};
-
-void div_trunc_cpu(const Call& call) {
-  visit_any(call.out[0].dtype(), [&]<class T>() {
-    if constexpr (!std::is_integral_v<T>) {
-      map_pairs<T, T>(call, [](Computed<T> a, Computed<T> b) { return DivTrunc::f(a, b); });
-    } else if constexpr (!std::is_same_v<T, bool>) {
-      const Walk<2> walk(call.in, call.out[0].shape());
-      const auto [a_step, b_step] = walk.step;
-      for_runs(walk,
-               [&, a_step = a_step, b_step = b_step](const auto& at, int64_t begin, int64_t n) {
-                 const T *a = call.in[0].as<T>() + at[0], *b = call.in[1].as<T>() + at[1];
-                 T* y = call.out[0].as<T>() + begin;
-                 for (int64_t i = 0; i < n; ++i) {
-                   const T dividend = a[i * a_step], divisor = b[i * b_step];
-                   if (divisor == 0) fail_divided_by_zero(dividend);
-                   y[i] = integer_quotient(dividend, divisor);
-                 }
-               });
-    }
-  });
-}
-constexpr OpDef div_trunc_op{.name = DivTrunc::name,
-                             .infer = infer<DivTrunc>,
-                             .cpu = div_trunc_cpu,
-                             .cuda = binary_cuda<DivTrunc>,
-                             .inplace = 0,
-                             .strided = everything,
-                             .cast = CastRule::widest};
+constexpr OpDef div_op = binary_op<Div>({.rule = div_vjp, .inputs = bits(1), .outputs = bits(0)});
+constexpr OpDef div_trunc_op = binary_op<DivTrunc>();
 
 std::vector<Tensor> affine_vjp(const Backward& b) {
   return {affine(b.grad(), b.attrs<AffineAttrs>().scale, -0.0)};

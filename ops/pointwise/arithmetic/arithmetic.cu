@@ -31,24 +31,15 @@ void integer_quotients(const Call& call) {
 }  // namespace cuda
 
 template <>
-void binary_cuda<formulas::Add>(const Call& call) {
-  binary_of_any_cuda<formulas::Add>(call);
-}
-template <>
-void binary_cuda<formulas::Sub>(const Call& call) {
-  binary_of_any_cuda<formulas::Sub>(call);
-}
-template <>
-void binary_cuda<formulas::Mul>(const Call& call) {
-  binary_of_any_cuda<formulas::Mul>(call);
-}
-template <>
 void binary_cuda<formulas::DivTrunc>(const Call& call) {
   if (!is_floating(call.out[0].dtype())) return cuda::integer_quotients(call);
   cuda::visit_floating_elements(call.out[0].dtype(), [&]<class C>() {
     cuda::map<C, 2>(call, BinaryOnCuda<formulas::DivTrunc>());
   });
 }
+template void binary_cuda<formulas::Add>(const Call&);
+template void binary_cuda<formulas::Sub>(const Call&);
+template void binary_cuda<formulas::Mul>(const Call&);
 template void binary_cuda<formulas::Div>(const Call&);
 
 template void unary_cuda<formulas::Affine>(const Call&);

@@ -22,6 +22,7 @@ using Modular = typename Wrapping<T>::Type;
 
 struct Add {
   static constexpr const char* name = "add";
+  static constexpr Types types = Types::numbers;
   template <class T>
   static constexpr T f(T a, T b) {
     return static_cast<T>(static_cast<Modular<T>>(a) + static_cast<Modular<T>>(b));
@@ -29,6 +30,7 @@ struct Add {
 };
 struct Sub {
   static constexpr const char* name = "sub";
+  static constexpr Types types = Types::numbers;
   template <class T>
   static constexpr T f(T a, T b) {
     return static_cast<T>(static_cast<Modular<T>>(a) - static_cast<Modular<T>>(b));
@@ -36,6 +38,7 @@ struct Sub {
 };
 struct Mul {
   static constexpr const char* name = "mul";
+  static constexpr Types types = Types::numbers;
   template <class T>
   static constexpr T f(T a, T b) {
     return static_cast<T>(static_cast<Modular<T>>(a) * static_cast<Modular<T>>(b));
@@ -48,8 +51,9 @@ struct Div {
     return a / b;
   }
 };
-struct DivTrunc {  // of floating types
+struct DivTrunc {  // f is of floating types, integer_quotient of the others
   static constexpr const char* name = "div_trunc";
+  static constexpr Types types = Types::numbers;
   template <class T>
   static constexpr T f(T a, T b) {
     return std::trunc(a / b);

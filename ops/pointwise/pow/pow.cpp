@@ -82,19 +82,8 @@ constexpr OpDef pow_op{.name = "pow",
                        .inplace = 0,
                        .cast = CastRule::full};
 
-template <class F>
-constexpr OpDef binary_op(Vjp vjp = {}, CastRule cast = CastRule::keep) {
-  return {.name = F::name,
-          .infer = Binary<F>::infer,
-          .cpu = Binary<F>::cpu,
-          .cuda = binary_cuda<F>,
-          .vjp = vjp,
-          .inplace = 0,
-          .strided = everything,
-          .cast = cast};
-}
-constexpr OpDef pow_base_grad_op = binary_op<PowerByBase>();
-constexpr OpDef pow_exponent_grad_op = binary_op<PowerByExponent>();
+constexpr OpDef pow_base_grad_op = binary_op<PowerByBase>({}, CastRule::keep);
+constexpr OpDef pow_exponent_grad_op = binary_op<PowerByExponent>({}, CastRule::keep);
 
 std::vector<Tensor> power_vjp(const Backward& b) {
   std::vector<Tensor> grads(2);

@@ -15,18 +15,6 @@ PLIMSOLL_CUDA_KERNEL(share_cuda);
 
 namespace {
 
-template <class F>
-Metas infer(std::span<const Meta> in, const Attrs&) {
-  check_same_type(F::name, in);
-  return {{broadcast(F::name, in[0].shape, in[1].shape), in[0].dtype, in[0].device}};
-}
-
-template <class F>
-void cpu(const Call& call) {
-  visit_any(call.out[0].dtype(),
-            [&]<class T>() { map_pairs<T, T>(call, [](auto a, auto b) { return F::f(a, b); }); });
-}
-
 // Inputs: dy, u, v. Output: what u gets of dy when the larger of u and v was taken.
 void share_cpu(const Call& call) {
   visit_floating("share_of_larger", call.out[0].dtype(), [&]<class T>() {
@@ -55,19 +43,8 @@ std::vector<Tensor> minimum_vjp(const Backward& b) {
   return {share(b, 0, b.input(1), b.input(0)), share(b, 1, b.input(0), b.input(1))};
 }
 
-template <class F>
-constexpr OpDef extremum_op(Vjp vjp) {
-  return {.name = F::name,
-          .infer = infer<F>,
-          .cpu = cpu<F>,
-          .cuda = binary_cuda<F>,
-          .vjp = vjp,
-          .inplace = 0,
-          .strided = everything,
-          .cast = CastRule::widest};
-}
-constexpr OpDef maximum_op = extremum_op<Maximum>({.rule = maximum_vjp, .inputs = bits(0, 1)});
-constexpr OpDef minimum_op = extremum_op<Minimum>({.rule = minimum_vjp, .inputs = bits(0, 1)});
+constexpr OpDef maximum_op = binary_op<Maximum>({.rule = maximum_vjp, .inputs = bits(0, 1)});
+constexpr OpDef minimum_op = binary_op<Minimum>({.rule = minimum_vjp, .inputs = bits(0, 1)});
 
 Metas clamp_infer(std::span<const Meta> in, const Attrs& attrs) {
   const auto& [low, high] = attrs.as<ClampAttrs>();

@@ -16,14 +16,8 @@ struct Share {
 }  // namespace
 }  // namespace cuda
 
-template <>
-void binary_cuda<formulas::Maximum>(const Call& call) {
-  binary_of_any_cuda<formulas::Maximum>(call);
-}
-template <>
-void binary_cuda<formulas::Minimum>(const Call& call) {
-  binary_of_any_cuda<formulas::Minimum>(call);
-}
+template void binary_cuda<formulas::Maximum>(const Call&);
+template void binary_cuda<formulas::Minimum>(const Call&);
 
 void share_cuda(const Call& call) {
   cuda::visit_floating_elements(call.out[0].dtype(),

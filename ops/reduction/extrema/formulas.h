@@ -9,6 +9,7 @@ namespace formulas {
 
 struct Maximum {
   static constexpr const char* name = "maximum";
+  static constexpr Types types = Types::any;
   template <class T>
   static constexpr T f(T a, T b) {  // b is taken when b is NaN: nothing is larger
     return a > b || a != a ? a : b;
@@ -17,6 +18,7 @@ struct Maximum {
 
 struct Minimum {
   static constexpr const char* name = "minimum";
+  static constexpr Types types = Types::any;
   template <class T>
   static constexpr T f(T a, T b) {
     return a < b || a != a ? a : b;
