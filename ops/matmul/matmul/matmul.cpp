@@ -53,7 +53,7 @@ MatrixRef<T> matrix(const View& x, const Shape& batch, int64_t index) {
 }
 
 template <class T>
-void matmul_typed(const View& a, const View& b, const View& out) {
+void multiply_batch(const View& a, const View& b, const View& out) {
   const int r = out.shape().rank();
   const int64_t m = out.shape()[r - 2], n = out.shape()[r - 1], k = a.shape().back();
   const Shape batch = batch_of(out.shape());
@@ -65,19 +65,9 @@ void matmul_typed(const View& a, const View& b, const View& out) {
     else
       gemm<T>(m, n, k, matrix<T>(a, batch, i), matrix<T>(b, batch, i), c + i * m * n, n);
   };
-  const int64_t matrices = count(batch);
-  if (matrices == 1) return product(0);
-  parallel_for(matrices, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(count(batch), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) product(i);
   });
-}
-
-template <class T>
-void matmul_16_bit(const View& a, const View& b, const View& out, std::byte* scratch) {
-  const int r = out.shape().rank();
-  const Shape batch = batch_of(out.shape());
-  gemm_16_bit<T, T>(out.shape()[r - 2], out.shape()[r - 1], a.shape().back(),
-                    matrix<T>(a, batch, 0), matrix<T>(b, batch, 0), nullptr, out.as<T>(), scratch);
 }
 
 // A product of 16 bits is widened piece by piece; those of a batch, which run side by side, have
@@ -98,15 +88,18 @@ void matmul_cpu(const Call& call) {
   const View &x = call.in[0], &y = call.in[1], &out = call.out[0];
   visit_floating("matmul", out.dtype(), [&]<class T>() {
     std::byte* scratch = call.workspace.data();
+    const Shape &shape = out.shape(), batch = batch_of(shape);
+    if (count(batch) == 1)
+      return multiply<T>(shape[shape.rank() - 2], shape.back(), x.shape().back(),
+                         matrix<T>(x, batch, 0), matrix<T>(y, batch, 0), nullptr, out.as<T>(),
+                         scratch);
     if constexpr (sizeof(T) > 2) {
-      matmul_typed<T>(x, y, out);
-    } else if (count(batch_of(out.shape())) == 1) {
-      matmul_16_bit<T>(x, y, out, scratch);
+      multiply_batch<T>(x, y, out);
     } else {
       if constexpr (std::is_same_v<T, BFloat16>)
-        if (bfloat16_products() == BFloat16Products::tiles) return matmul_typed<T>(x, y, out);
+        if (bfloat16_products() == BFloat16Products::tiles) return multiply_batch<T>(x, y, out);
       const View a = widen(x, scratch), b = widen(y, scratch), c = widened_like(out, scratch);
-      matmul_typed<float>(a, b, c);
+      multiply_batch<float>(a, b, c);
       narrow(c, out);
     }
   });
