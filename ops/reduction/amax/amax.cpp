@@ -132,13 +132,8 @@ void amax_grad_cpu(const Call& call) {
   });
 }
 
-constexpr OpDef amax_grad_op{.name = "amax_grad",
-                             .infer = reduce_grad_infer,
-                             .cpu = amax_grad_cpu,
-                             .cuda = amax_grad_cuda,
-                             .workspace = reduce_grad_workspace};
-
-constexpr OpDef amin_grad_op{.name = "amin_grad",
+template <Extreme e>
+constexpr OpDef amax_grad_op{.name = name_for<e>("amax_grad", "amin_grad"),
                              .infer = reduce_grad_infer,
                              .cpu = amax_grad_cpu,
                              .cuda = amax_grad_cuda,
@@ -146,8 +141,8 @@ constexpr OpDef amin_grad_op{.name = "amin_grad",
 
 template <Extreme e>
 std::vector<Tensor> amax_vjp(const Backward& b) {
-  return {apply1(e == Extreme::max ? amax_grad_op : amin_grad_op,
-                 {contiguous(b.grad()), b.input(0), b.output(0)}, b.attrs<ReduceAttrs>())};
+  return {apply1(amax_grad_op<e>, {contiguous(b.grad()), b.input(0), b.output(0)},
+                 b.attrs<ReduceAttrs>())};
 }
 
 template <Extreme e>
@@ -219,7 +214,8 @@ Tensor argmin(const Tensor& x, int64_t axis, Keep keep) {
   return reduce_axes_any(argmax_op<kMin>, x, {axis}, keep);
 }
 
-extern const std::vector<const OpDef*> amax_ops{&amax_op<kMax>, &amax_op<kMin>,   &amax_grad_op,
-                                                &amin_grad_op,  &argmax_op<kMax>, &argmax_op<kMin>};
+extern const std::vector<const OpDef*> amax_ops{&amax_op<kMax>,      &amax_op<kMin>,
+                                                &amax_grad_op<kMax>, &amax_grad_op<kMin>,
+                                                &argmax_op<kMax>,    &argmax_op<kMin>};
 
 }  // namespace plimsoll
