@@ -12,9 +12,9 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
-constexpr int64_t kOrders = 3;               // tried at least,
+constexpr int64_t kOrders = 3;               // tried at least, where nobody says how many pairs,
 constexpr int64_t kManyPairs = 600'000'000;  // but in no more pairs than these
-constexpr int64_t kFewBoxes = 2'000;         // in what is not tried in the order of time besides
+constexpr int64_t kFewBoxes = 2'000;         // more are placed in the order of time first
 
 enum class Fit { first, best };
 

@@ -33,10 +33,11 @@ struct Packing {
 constexpr double kPairsPerSecond = 1e9;
 
 // Boxes have bytes > 0 and begin < end. Offsets are sums of sizes: sizes in granules give offsets
-// on granules. Equal boxes give equal placements. `most_pairs` of boxes are looked at, about; where
-// it is left out kFewPairs, some 10 milliseconds, or three orders, but no more than take 0.6 s:
-// three orders of 20,000 boxes. Less than one order takes: only that of time, O(n log n). No order
-// is tried after one has met the bound or a height that is `enough`.
+// on granules. Equal boxes give equal placements. No order is tried after one has met the bound or
+// a height that is `enough`. `most_pairs` limits, about, how many pairs of boxes are looked at. Left
+// out, it is enough for three orders, at least kFewPairs (10 ms) and at most 0.6 s, which are three
+// orders of 20,000 boxes. Where it is less than one order takes, boxes are only placed in the order
+// of time, in O(n log n).
 constexpr int64_t kFewPairs = 8'000'000;
 Packing place(std::span<const Box> boxes);
 Packing place(std::span<const Box> boxes, int64_t most_pairs, int64_t enough = 0);
