@@ -49,11 +49,12 @@ Packing find(std::span<const Box> boxes, const Options& options, std::string& se
                    capacity);
     return packing;
   }
-  // Half of the time, or all of it where there is no other search; more finds little.
-  const double greedy =
-      std::min(kMostGreedy, boxes.size() > kMostBoxes ? options.seconds : options.seconds / 2);
-  packing = place(boxes, std::max(kFewPairs, static_cast<int64_t>(greedy * kPairsPerSecond)),
-                  minimizes ? 0 : capacity);
+  // Greedy orders have the time where there is no other search: hard sets need the exact one.
+  const double greedy = std::min(kMostGreedy, options.seconds) * kPairsPerSecond;
+  packing = boxes.size() > kMostBoxes
+                ? place(boxes, std::max(kFewPairs, static_cast<int64_t>(greedy)),
+                        minimizes ? 0 : capacity)
+                : place(boxes);
   const auto effort_left = [&] {
     return Effort{.seconds = options.seconds - seconds_since(start), .threads = options.threads};
   };

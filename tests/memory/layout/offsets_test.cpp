@@ -52,8 +52,7 @@ TEST(MemoryOffsets, RandomBoxesNeverOverlap) {
   EXPECT_LT(ratio / kSets, 1.002);
 }
 
-// Enough boxes that each is compared with what lives in its stretch of time alone, some of which
-// live through most of them.
+// Most live shortly, some through most of the time.
 TEST(MemoryOffsets, ManyRandomBoxesNeverOverlap) {
   for (const uint32_t seed : {1, 2, 3}) {
     std::mt19937 random(seed);
