@@ -4,52 +4,39 @@
 #include <limits>
 #include <vector>
 
+#include "memory/passes/uses.h"
+
 namespace plimsoll {
 namespace {
 
 constexpr int kNever = std::numeric_limits<int>::max();
 
-// Of each buffer: the instruction that makes it, and the first that writes into it in place.
-struct Writers {
-  explicit Writers(const Program& program)
-      : maker(program.buffers.size(), kNever), changes(program.buffers.size(), kNever) {
-    for (int i = static_cast<int>(program.instructions.size()); i-- > 0;) {
-      const Instruction& instruction = program.instructions[i];
-      for (const Operand& out : instruction.out) maker[out.buffer] = i;
-      for (size_t k = 0; k < instruction.in.size(); ++k)
-        if (has(instruction.op->mutates, static_cast<int>(k)))
-          changes[instruction.in[k].buffer] = i;
-    }
-  }
-  std::vector<int> maker, changes;
-};
-
 // Which instructions gather parameters, or make something of these and of what lies outside alone.
-std::vector<bool> movable(const Program& program, const Writers& writers) {
+std::vector<bool> movable(const Program& program, const Uses& uses) {
   std::vector<bool> moves;
   for (const Instruction& instruction : program.instructions) {
     bool of_gathered = gathers_parameters(program, instruction);
     bool of_others = instruction.op->mutates || (instruction.op->collective && !of_gathered);
     for (const Operand& in : instruction.in) {
-      const int maker = writers.maker[in.buffer];
-      const bool made = maker != kNever && moves[maker];
+      const int maker = uses.maker[in.buffer];
+      const bool made = maker >= 0 && moves[maker];
       of_gathered = of_gathered || made;
       of_others = of_others || (!made && program.buffers[in.buffer].kind != Buffer::Kind::external);
     }
     for (const Operand& out : instruction.out)
-      of_others = of_others || writers.changes[out.buffer] != kNever;
+      of_others = of_others || !stays(program, uses, out.buffer, -1, kNever);
     moves.push_back(of_gathered && !of_others);
   }
   return moves;
 }
 
 // The last instruction that needs what each movable one makes, be it through others like it.
-std::vector<int> last_needs(const Program& program, const Writers& writers,
+std::vector<int> last_needs(const Program& program, const Uses& uses,
                             const std::vector<bool>& moves) {
   const int n = static_cast<int>(moves.size());
   std::vector<int> last(moves.size(), -1);
   const auto need = [&](const Operand& in, int by) {
-    if (const int maker = writers.maker[in.buffer]; maker != kNever)
+    if (const int maker = uses.maker[in.buffer]; maker >= 0)
       last[maker] = std::max(last[maker], by);
   };
   for (const Operand& result : program.results) need(result, n);
@@ -59,13 +46,13 @@ std::vector<int> last_needs(const Program& program, const Writers& writers,
 }
 
 // Those whose parts stay what they are until nobody needs them any more.
-std::vector<bool> safely_movable(const Program& program, const Writers& writers) {
-  std::vector<bool> moves = movable(program, writers);
-  const std::vector<int> last = last_needs(program, writers, moves);
+std::vector<bool> safely_movable(const Program& program, const Uses& uses) {
+  std::vector<bool> moves = movable(program, uses);
+  const std::vector<int> last = last_needs(program, uses, moves);
   for (size_t i = 0; i < moves.size(); ++i)
     for (const Operand& in : program.instructions[i].in) {
-      const int maker = writers.maker[in.buffer];
-      if (writers.changes[in.buffer] <= last[i] || (maker != kNever && !moves[maker]))
+      const int maker = uses.maker[in.buffer];
+      if (!stays(program, uses, in.buffer, -1, last[i] + 1) || (maker >= 0 && !moves[maker]))
         moves[i] = false;
     }
   return moves;
@@ -75,8 +62,8 @@ class Rewriter {
  public:
   Rewriter(Program program, int kept)
       : program_(std::move(program)),
-        writers_(program_),
-        moves_(safely_movable(program_, writers_)),
+        uses_(program_),
+        moves_(safely_movable(program_, uses_)),
         kept_(kept),
         made_(program_.buffers.size()) {}
 
@@ -106,8 +93,8 @@ class Rewriter {
   // All that these look into is made where it is not there, and then used.
   void provide(std::vector<Operand>& operands) {
     for (Operand& operand : operands) {
-      const int maker = writers_.maker[operand.buffer];
-      if (maker == kNever || !moves_[maker]) continue;
+      const int maker = uses_.maker[operand.buffer];
+      if (maker < 0 || !moves_[maker]) continue;
       Made& made = made_[operand.buffer];
       if (made.buffer < 0 || gathered_ - made.used > kept_) make((*before_)[maker]);
       made.used = gathered_;
@@ -130,7 +117,7 @@ class Rewriter {
   }
 
   Program program_;
-  const Writers writers_;
+  const Uses uses_;
   const std::vector<bool> moves_;
   const int kept_;
   const std::vector<Instruction>* before_ = nullptr;
