@@ -130,6 +130,7 @@ void add_memory_bound() {
   const double bytes = 4.0 * static_cast<double>(x.count());
   add("add", Bound::memory, 3 * bytes, [=] { x + y; });
   add("add_row", Bound::memory, 2 * bytes, [=] { x + gain; });
+  add("transpose", Bound::memory, 2 * bytes, [=] { contiguous(transpose(x)); });
   add("relu", Bound::memory, 2 * bytes, [=] { relu(x); });
   add("gelu", Bound::memory, 2 * bytes, [=] { gelu(x); });
   add("exp", Bound::memory, 2 * bytes, [=] { exp(x); });

@@ -10,8 +10,8 @@ room          a folder; below core/ and memory/ one deeper, and below ops/ for f
               ops. A test in tests/ROOM counts there, one beside its source too.
 way of a step the files that define what a reader asks for between examples/first_step.cpp and the
               kernel of conv2d on a CPU, the update and the plan, as WAY lists it; definitions are
-              searched in column 0. Names that are not found are said to be missing, and the exit status is 1:
-              what has replaced them belongs into WAY.
+              searched in column 0. Names that are not found are said to be missing, and the exit
+              status is 1: what has replaced them belongs into WAY.
 """
 import collections
 import os

@@ -70,8 +70,8 @@ int64_t count(std::span<const Axis> axes) {
   return n;
 }
 
-// By vectors: memcpy takes an instruction for some KiB that on AMD's Zen 3 has a seventh of the rate
-// where both lie equally far into their pages (glibc bug 30994).
+// By vectors: for some KiB memcpy takes an instruction that on AMD's Zen 3 has a seventh of the
+// rate where both lie equally far into their pages (glibc bug 30994).
 template <class T>
 [[gnu::optimize("no-tree-loop-distribute-patterns")]] void copy_run(const T* from, T* to,
                                                                     const Axis& run) {
@@ -100,8 +100,8 @@ void copy_runs(const T* from, T* to, const Axis& run, std::span<const Axis> oute
   });
 }
 
-// Neighbours along `row` lie side by side in `to`, those along `column` in `from`: what is copied at
-// a time is a square, whose lines stay in the first cache.
+// Neighbours along `row` lie side by side in `to`, those along `column` in `from`: what is copied
+// at a time is a square, whose lines stay in the first cache.
 template <class T>
 void copy_transposed(const T* from, T* to, const Axis& row, const Axis& column,
                      std::span<const Axis> outer) {

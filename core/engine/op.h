@@ -42,7 +42,7 @@ struct Vjp {
   Bits inputs = 0, outputs = 0;  // what the rule reads: the tape keeps exactly these
 };
 
-// A collective: it communicates with other ranks, so it runs once, in an order that all of them have.
+// A collective: it communicates with other ranks, so it runs once, in the order that all have.
 struct SplitCollective {
   // Of an op x -> y, the two halves that a planner may move apart: `start`, x -> y and a ticket
   // (i64 [1]), and `wait`, (x, y, ticket) -> nothing, which writes y.

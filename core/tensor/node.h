@@ -13,7 +13,7 @@ namespace plimsoll {
 struct OpDef;
 struct Node;
 
-// Where a tensor comes from on the tape: output number `output` of `node`. Without a node the tensor
+// Where a tensor comes from on the tape: number `output` of those of `node`. Without one the tensor
 // is a constant and needs no gradient.
 struct Edge {
   std::shared_ptr<Node> node;

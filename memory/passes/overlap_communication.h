@@ -19,8 +19,8 @@ namespace plimsoll {
 // are, is sent right behind that instruction, and what depends on it follows once another such
 // exchange has been started, or at the end; so the exchanges that follow from the first come into
 // the order in which they are ready. A gather of parameters starts as soon as the one before it is
-// there. All else keeps its place, and every value its bits. Equal programs stay equal: ranks agree.
-// Buffers must not share memory.
+// there. All else keeps its place, and every value its bits. Equal programs stay equal: ranks
+// agree. Buffers must not share memory.
 Program overlap_communication(Program program);
 
 // Whether there is anything to be moved apart.

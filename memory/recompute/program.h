@@ -16,8 +16,8 @@ namespace plimsoll::recompute {
 
 // One op for each instruction, and one more that reads the results. `costs`: of each instruction.
 // Storages are the program's buffers by number, in whole granules; only temporaries take part. An
-// op that writes in place or communicates with other ranks never runs again, nor does one whose inputs have
-// since been written to.
+// op that writes in place and a collective never run again, nor does one whose inputs have since
+// been written to.
 Problem problem_of(const Program& program, std::span<const double> costs);
 
 // The program that runs in the order of `schedule`; each repetition writes buffers of its own,

@@ -22,7 +22,7 @@ bool has_work(const Instruction& instruction) {
          });
 }
 
-// Collectives are never part of a graph. NCCL before 2.30.4 deadlocks on recorded collectives between
+// Collectives are in no graph. NCCL before 2.30.4 deadlocks on recorded collectives between
 // machines, and all ranks must record the same ones, where each of them decides by addresses of its
 // own, and alone, when it goes back to the loop. A program is the same on all ranks.
 bool has_collectives(const Program& program) {

@@ -1,5 +1,5 @@
-// What communicates with other ranks is never made again, as they would not know of it; but parameters of
-// which all have parts, and plan alike, are.
+// A collective never runs again, as other ranks would not know of it; but parameters of which all
+// have parts, and plan alike, are gathered again.
 #include <gtest/gtest.h>
 
 #include "core/ranks/planned_ranks.h"
