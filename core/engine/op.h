@@ -52,7 +52,7 @@ struct SplitCollective {
 
 // An op whose kernel can take relu along (memory/passes/fuse_relu.h), with the bits of both.
 struct WithRelu {
-  const OpDef *op, *grad, *relu, *relu_grad;  // each alone; grad: the kernel of the op's gradient
+  const OpDef *op, *grad, *relu, *relu_grad;  // each alone; grad: its gradient's kernel, or nullptr
   const OpDef* both;  // the op with relu on output 0; all else is as the op has it
   // The gradient of both: dy is relu's, all else as `grad` has it; then comes input `extra` of op.
   const OpDef* both_grad;

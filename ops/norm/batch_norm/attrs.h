@@ -20,7 +20,7 @@ struct Rows {
 };
 Rows rows_of(const Shape& shape);
 
-extern const OpDef running_stats_op;
-extern const WithRelu with_relu;
+extern const OpDef running_stats_op, inference_op, inference_relu_op;
+extern const WithRelu with_relu, inference_with_relu;
 
 }  // namespace plimsoll::batch_norm_detail

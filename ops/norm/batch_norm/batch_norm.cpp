@@ -4,11 +4,8 @@
 #include "core/engine/apply.h"
 #include "ops/common/pointwise.h"
 #include "ops/common/reduce_axes.h"
-#include "ops/norm/batch_norm/attrs.h"
-#include "ops/norm/common/rows.h"
-#include "ops/pointwise/arithmetic/arithmetic.h"
+#include "ops/norm/batch_norm/normalise.h"
 #include "ops/pointwise/copy/copy.h"
-#include "ops/pointwise/math/math.h"
 #include "ops/pointwise/relu/formulas.h"
 
 namespace plimsoll {
@@ -24,14 +21,7 @@ batch_norm_detail::Rows batch_norm_detail::rows_of(const Shape& shape) {
   return r;
 }
 
-namespace {
-
-using namespace batch_norm_detail;
-using namespace norm_detail;
-
-// DTypeError or ShapeError unless x has elements and the other inputs are vectors of its channels,
-// in f32 (f64 when x is f64).
-void check_channels(const char* name, std::span<const Meta> in) {
+void batch_norm_detail::check_channels(const char* name, std::span<const Meta> in) {
   const Meta& x = in[0];
   check_floating(name, x);
   check<ShapeError>(x.shape.rank() >= 1 && count(x.shape) > 0, name,
@@ -45,6 +35,11 @@ void check_channels(const char* name, std::span<const Meta> in) {
                       " for an input of ", x.dtype, ". Keep them in ", compute_dtype(x.dtype), ".");
   }
 }
+
+namespace {
+
+using namespace batch_norm_detail;
+using namespace norm_detail;
 
 int64_t chunk_rows(const Rows& r) { return grain_for(r.channels); }
 
@@ -77,32 +72,6 @@ void combine(std::span<std::byte> scratch, const Rows& r) {
   });
 }
 
-// (x - mean - tail) / sqrt(variance + eps) of W vectors of channels, from c, as load_columns<T>()
-// has them.
-template <class T, class V, int W>
-struct Normal {
-  V mean[W], tail[W], inverse[W];
-  template <class S>
-  Normal(const S* of_mean, const S* of_tail, const S* of_inverse, int64_t c) {
-    load_columns<T>(of_mean + c, mean);
-    load_columns<T>(of_tail + c, tail);
-    load_columns<T>(of_inverse + c, inverse);
-  }
-  V of(V x, int w) const { return (x - mean[w] - tail[w]) * inverse[w]; }
-};
-
-// gamma normal + beta of the same channels.
-template <class T, class V, int W>
-struct Affine {
-  V scale[W], shift[W];
-  template <class S>
-  Affine(const S* gamma, const S* beta, int64_t c) {
-    load_columns<T>(gamma + c, scale);
-    load_columns<T>(beta + c, shift);
-  }
-  V of(V normal, int w) const { return normal * scale[w] + shift[w]; }
-};
-
 template <class T, bool relu>
 void forward_typed(const Call& call, double eps) {
   using S = Compute<T>;
@@ -126,25 +95,7 @@ void forward_typed(const Call& call, double eps) {
     inverse_std[c] = static_cast<S>(1 / std::sqrt(v + eps));
     tail[c] = static_cast<S>(all.first[c] - static_cast<double>(mean[c]));
   }
-  parallel_for(r.rows, chunk_rows(r), [=](int64_t begin, int64_t end) {
-    by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
-      const Normal<T, V, W> normal(mean, tail, inverse_std, c);
-      const Affine<T, V, W> affine(gamma, beta, c);
-      V v[W];
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t at = i * channels + c;
-        prefetch(x + at, kRowsAhead * channels, W * kLanesOf<V>);
-        prefetch_to_write(y + at, kRowsAhead * channels, W * kLanesOf<V>);
-        load_columns<T>(x + at, v);
-#pragma GCC unroll 4
-        for (int w = 0; w < W; ++w) {
-          v[w] = affine.of(normal.of(v[w], w), w);
-          if constexpr (relu) v[w] = v[w] <= 0 ? V{} : v[w];
-        }
-        store_columns<T>(y + at, v);
-      }
-    });
-  });
+  normalise_rows<T, relu>(x, y, r, {mean, tail, inverse_std, gamma, beta});
 }
 
 // S beside V, a vector of numbers that sums are taken in, or one: what is summed.
@@ -333,20 +284,6 @@ BatchNormResult batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& b
   return {out[0], out[1].detach(), out[2].detach()};
 }
 
-Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta,
-                            const Tensor& running_mean, const Tensor& running_variance,
-                            double eps) {
-  for (const Tensor& given : {x, gamma, beta, running_mean, running_variance})
-    check_defined("batch_norm_inference", given);
-  const std::array metas{x.meta(), gamma.meta(), beta.meta(), running_mean.meta(),
-                         running_variance.meta()};
-  check_channels("batch_norm_inference", metas);
-  check_eps("batch_norm_inference", eps);
-  const Tensor scale = gamma / sqrt(running_variance + eps);
-  const Tensor wide = cast(x, gamma.dtype());
-  return cast((wide - running_mean) * scale + beta, x.dtype());
-}
-
 const WithRelu batch_norm_detail::with_relu{.op = &batch_norm_op,
                                             .grad = &batch_norm_grad_op,
                                             .relu = &Unary<formulas::Relu>::op,
@@ -355,8 +292,8 @@ const WithRelu batch_norm_detail::with_relu{.op = &batch_norm_op,
                                             .both_grad = &batch_norm_relu_grad_op,
                                             .extra = 2};
 
-extern const std::vector<const OpDef*> batch_norm_ops{&batch_norm_op, &batch_norm_grad_op,
-                                                      &batch_norm_relu_op, &batch_norm_relu_grad_op,
-                                                      &running_stats_op};
+extern const std::vector<const OpDef*> batch_norm_ops{
+    &batch_norm_op, &batch_norm_grad_op, &batch_norm_relu_op, &batch_norm_relu_grad_op,
+    &inference_op,  &inference_relu_op,  &running_stats_op};
 
 }  // namespace plimsoll

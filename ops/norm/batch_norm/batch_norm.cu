@@ -127,6 +127,15 @@ __global__ void batch_norm_grad_kernel(Elements<C> dy, ChannelNormal<C> normal, 
   });
 }
 
+// What normalising by given statistics needs beside them: a mean that is given has no tail.
+template <class C>
+__global__ void given_kernel(const C* variance, C* inverse, C* tail, int64_t n, double eps) {
+  for (int64_t c = first_index(); c < n; c += total_threads()) {
+    inverse[c] = static_cast<C>(1 / std::sqrt(static_cast<double>(variance[c]) + eps));
+    tail[c] = 0;
+  }
+}
+
 template <class C>
 __global__ void running_kernel(Elements<C> mean, Elements<C> variance, Elements<C> batch_mean,
                                Elements<C> batch_variance, int64_t n, int64_t all,
@@ -184,10 +193,27 @@ void backward(const Call& call) {
   });
 }
 
+// Inputs: x, gamma, beta, mean, variance. Output: y, which may take the memory of x.
+void inference(const Call& call, bool relu) {
+  const View &x = call.in[0], &y = call.out[0];
+  const auto [rows, channels] = batch_norm_detail::rows_of(x.shape());
+  const int64_t n = rows * channels;
+  visit_floating_elements(x.dtype(), [&, d = channels]<class C>() {
+    C *inverse = reinterpret_cast<C*>(call.workspace.data()), *tail = inverse + d;
+    launch(given_kernel<C>, blocks_for(d), kThreads, call.in[4].as<C>(), inverse, tail, d,
+           call.attrs.as<BatchNormAttrs>().eps);
+    launch(batch_norm_kernel<C>, blocks_of_rows(n, d), kThreads,
+           ChannelNormal<C>{elements<C>(x), call.in[3].as<C>(), inverse, tail, d},
+           call.in[1].as<C>(), call.in[2].as<C>(), elements<C>(y), n, relu);
+  });
+}
+
 }  // namespace
 
 void batch_norm_cuda(const Call& call) { forward(call, false); }
 void batch_norm_relu_cuda(const Call& call) { forward(call, true); }
+void batch_norm_inference_cuda(const Call& call) { inference(call, false); }
+void batch_norm_inference_relu_cuda(const Call& call) { inference(call, true); }
 void batch_norm_grad_cuda(const Call& call) { backward(call); }
 void batch_norm_relu_grad_cuda(const Call& call) { backward(call); }
 

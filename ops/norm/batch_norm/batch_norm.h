@@ -25,7 +25,8 @@ struct BatchNormResult {
 BatchNormResult batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                            double eps = 1e-5);
 
-// The same with given statistics, as at test time. Differentiable in all its inputs.
+// The same with given statistics, as at test time: one pass over memory. Differentiable in all its
+// inputs.
 Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                             const Tensor& running_mean, const Tensor& running_variance,
                             double eps = 1e-5);

@@ -63,6 +63,11 @@ std::vector<Tensor> inference_mixed(std::span<const Tensor> in) {
   return {batch_norm_inference(in[0], wide[0], wide[1], wide[2], wide[3], kEps)};
 }
 
+// What a captured step makes in one kernel.
+std::vector<Tensor> inference_relu(std::span<const Tensor> in) {
+  return {relu(inference_mixed(in)[0])};
+}
+
 std::vector<Array> inference_reference(const std::vector<Array>& in) {
   const int64_t channels = in[0].shape.back();
   Array y(in[0].shape);
@@ -73,6 +78,12 @@ std::vector<Array> inference_reference(const std::vector<Array>& in) {
   return {y};
 }
 
+std::vector<Array> inference_relu_reference(const std::vector<Array>& in) {
+  Array y = inference_reference(in)[0];
+  for (double& v : y.values) v = std::max(v, 0.0);
+  return {y};
+}
+
 }  // namespace
 
 OpCases batch_norm_cases() {
@@ -80,6 +91,10 @@ OpCases batch_norm_cases() {
   const auto inputs = [](Shape x, double low = -1, double high = 1) {
     const int64_t c = x.back();
     return std::vector{real(x, low, high), real({c}, 0.5, 1.5), real({c})};
+  };
+  const auto given_statistics = [](Shape x) {
+    const int64_t c = x.back();
+    return std::vector{real(x), real({c}), real({c}), real({c}), real({c}, 0.5, 2)};
   };
   const OpCase update{.name = "running",
                       .inputs = {real({3}), real({3}, 0.5, 1.5), real({3}), real({3}, 0.5, 1.5)},
@@ -194,7 +209,7 @@ OpCases batch_norm_cases() {
                 .reference = reference_relu,
                 .differentiable = false},
                {.name = "inference",
-                .inputs = {real({4, 3}), real({3}), real({3}), real({3}), real({3}, 0.5, 2)},
+                .inputs = given_statistics({4, 3}),
                 .call =
                     [](auto in) {
                       return std::vector{
@@ -203,10 +218,27 @@ OpCases batch_norm_cases() {
                 .reference = inference_reference,
                 .dtypes = wide},
                {.name = "inference_mixed",
-                .inputs = {real({4, 3}), real({3}), real({3}), real({3}), real({3}, 0.5, 2)},
+                .inputs = given_statistics({4, 3}),
                 .call = inference_mixed,
                 .reference = inference_reference,
                 .dtypes = narrow},
+               {.name = "inference_images",
+                .inputs = given_statistics({2, 5, 3, 45}),
+                .call = inference_mixed,
+                .reference = inference_reference},
+               {.name = "inference_large_offset",
+                .inputs = {real({64, 5}, 9999.5, 10000.5), real({5}), real({5}),
+                           real({5}, 9999.5, 10000.5), real({5}, 0.5, 2)},
+                .call = inference_mixed,
+                .reference = inference_reference,
+                .differentiable = false,
+                .dtypes = wide},
+               {.name = "inference_then_relu",
+                .inputs = given_statistics({150, 37}),
+                .call = inference_relu,
+                .reference = inference_relu_reference,
+                .differentiable = false,
+                .dtypes = {DType::f32, DType::bf16, DType::f16}},
                update},
       .bad = {
           {"integer statistics",
@@ -245,6 +277,20 @@ OpCases batch_norm_cases() {
              batch_norm_inference(ones({2, 3}), v, v, v, v, std::nan(""));
            },
            "batch_norm_inference: eps is not a number from 0: nan. Use 1e-5 or so."},
+          {"inference_channels",
+           [] {
+             const Tensor v = ones({3});
+             batch_norm_inference(ones({2, 3}), v, v, v, ones({4}));
+           },
+           "batch_norm_inference: the channels differ: [4] for an input of [2, 3]. Use vectors of "
+           "the last axis' size."},
+          {"inference_types",
+           [] {
+             const Tensor v = ones({3});
+             batch_norm_inference(ones({2, 3}, {.dtype = DType::f64}), v, v, v, v);
+           },
+           "batch_norm_inference: parameters and statistics of the wrong type: f32 for an input of "
+           "f64. Keep them in f64."},
           {"inference_undefined",
            [] {
              const Tensor v = ones({3});

@@ -67,6 +67,18 @@ TEST(FuseRelu, OneKernelEachWay) {
   expect_the_bits_of_eager(f);
 }
 
+// The gradient of a norm with given statistics is made of other ops, and relu's stays before them.
+TEST(FuseRelu, ForwardAloneWhereStatisticsAreGiven) {
+  const StepFunction f = with_gradients(
+      [](auto in) { return relu(batch_norm_inference(in[0], in[1], in[2], in[2], ones({3}))); });
+  const Program fused = fuse_relu(captured(f));
+  EXPECT_EQ(number_of("batch_norm_inference_relu", fused), 1);
+  EXPECT_EQ(number_of("batch_norm_inference", fused), 0);
+  EXPECT_EQ(number_of("relu", fused), 0);
+  EXPECT_EQ(number_of("relu_grad", fused), 1);
+  expect_the_bits_of_eager(f);
+}
+
 TEST(FuseRelu, WhatACheckpointRunsAgainToo) {
   const StepFunction f = with_gradients([](std::span<const Tensor> in) {
     return exp(checkpoint([](auto xs) { return relu(norm(xs)); }, in));
