@@ -41,7 +41,8 @@ namespace {
 using namespace batch_norm_detail;
 using namespace norm_detail;
 
-int64_t chunk_rows(const Rows& r) { return grain_for(r.channels); }
+// Rows of a chunk, which leaves partial results: at most 64 chunks, however many rows.
+int64_t chunk_rows(const Rows& r) { return std::max(grain_for(r.channels), pieces(r.rows, 64)); }
 
 // The two partial vectors [C] of the chunk that begins at `row`.
 struct Partial {
@@ -84,7 +85,7 @@ void forward_typed(const Call& call, double eps) {
   S *inverse_std = call.out[3].as<S>(), *tail = call.out[4].as<S>();
   parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
     const Partial part(call.workspace, r, begin);
-    chunk_statistics(x + begin * channels, end - begin, channels, part.first, part.second);
+    column_statistics(x + begin * channels, end - begin, channels, part.first, part.second);
   });
   combine(call.workspace, r);
   const Partial all(call.workspace, r, 0);
@@ -129,37 +130,41 @@ void backward_typed(const Call& call) {
   S *dgamma = call.out[1].as<S>(), *dbeta = call.out[2].as<S>();
   parallel_for(r.rows, chunk_rows(r), [&](int64_t begin, int64_t end) {
     const Partial part(workspace, r, begin);
-    by_columns<RunSum<T>>(channels, [&]<class V, int W>(int64_t c) {
-      using F = Beside<S, V>;
-      const Normal<T, F, W> normal(mean, tail, inv, c);
-      const Affine<T, F, W> affine(gamma, beta, c);
-      for (int64_t first = begin; first < end; first += kRunRows<T>) {
-        V sum[W] = {}, weighted[W] = {};
-        F v[W], d[W];
-        for (int64_t i = first; i < std::min(end, first + kRunRows<T>); ++i) {
-          const int64_t at = i * channels + c;
-          prefetch(dy + at, kRowsAhead * channels, W * kLanesOf<V>);
-          prefetch(x + at, kRowsAhead * channels, W * kLanesOf<V>);
-          load_columns<T>(x + at, v);
-          load_columns<T>(dy + at, d);
+    // By as many rows at a time as stay in a cache for the next columns.
+    for (int64_t row = begin, last; row < end; row = last) {
+      last = std::min(end, row + grain_for(channels));
+      by_columns<RunSum<T>>(channels, [&]<class V, int W>(int64_t c) {
+        using F = Beside<S, V>;
+        const Normal<T, F, W> normal(mean, tail, inv, c);
+        const Affine<T, F, W> affine(gamma, beta, c);
+        for (int64_t first = row; first < last; first += kRunRows<T>) {
+          V sum[W] = {}, weighted[W] = {};
+          F v[W], d[W];
+          for (int64_t i = first; i < std::min(last, first + kRunRows<T>); ++i) {
+            const int64_t at = i * channels + c;
+            prefetch(dy + at, kRowsAhead * channels, W * kLanesOf<V>);
+            prefetch(x + at, kRowsAhead * channels, W * kLanesOf<V>);
+            load_columns<T>(x + at, v);
+            load_columns<T>(dy + at, d);
 #pragma GCC unroll 4
-          for (int w = 0; w < W; ++w) {
-            const F n = normal.of(v[w], w);
-            if constexpr (relu) d[w] = zero_unless(affine.of(n, w) > kRoundsToZero<T, S>, d[w]);
-            const V g = widened<V>(d[w]);
-            sum[w] += g;
-            weighted[w] += g * widened<V>(n);
+            for (int w = 0; w < W; ++w) {
+              const F n = normal.of(v[w], w);
+              if constexpr (relu) d[w] = zero_unless(affine.of(n, w) > kRoundsToZero<T, S>, d[w]);
+              const V g = widened<V>(d[w]);
+              sum[w] += g;
+              weighted[w] += g * widened<V>(n);
+            }
+          }
+          if (first == begin) {
+            store_columns<T>(part.first + c, sum);
+            store_columns<T>(part.second + c, weighted);
+          } else {
+            add_to_columns<T>(part.first + c, sum);
+            add_to_columns<T>(part.second + c, weighted);
           }
         }
-        if (first == begin) {
-          store_columns<T>(part.first + c, sum);
-          store_columns<T>(part.second + c, weighted);
-        } else {
-          add_to_columns<T>(part.first + c, sum);
-          add_to_columns<T>(part.second + c, weighted);
-        }
-      }
-    });
+      });
+    }
   });
   parallel_for(channels, 64, [&](int64_t begin, int64_t end) {
     by_columns<double>(end - begin, [&]<class V, int W>(int64_t c) {
@@ -179,7 +184,7 @@ void backward_typed(const Call& call) {
     });
   });
   const S share = S(1) / static_cast<S>(r.rows);
-  parallel_for(r.rows, chunk_rows(r), [=](int64_t begin, int64_t end) {
+  parallel_for(r.rows, grain_for(channels), [=](int64_t begin, int64_t end) {
     by_columns<S>(channels, [=]<class V, int W>(int64_t c) {
       const Normal<T, V, W> normal(mean, tail, inv, c);
       const Affine<T, V, W> affine(gamma, beta, c);

@@ -48,14 +48,16 @@ struct Moments {
 };
 
 // Mean of each channel over some rows of x [rows, channels], and the sum of squared deviations from
-// it.
+// it; with those of `before` other rows, which mean and m2 have, where there are any.
 template <class T>
-void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, double* m2) {
+void add_statistics(const T* x, int64_t rows, int64_t channels, int64_t before, double* mean,
+                    double* m2) {
   by_columns<RunSum<T>>(channels, [=]<class V, int W>(int64_t c) {
     constexpr int64_t columns = W * kLanesOf<V>;
     for (int64_t first = 0; first < rows; first += kRunRows<T>) {
       const int64_t last = std::min(rows, first + kRunRows<T>);
       const auto n = static_cast<RunSum<T>>(last - first);
+      const int64_t seen = before + first;
       V m[W] = {}, squares[W] = {}, rest[W] = {}, v[W];
       for (int64_t i = first; i < last; ++i) {
         const T* const from = x + i * channels + c;
@@ -75,7 +77,7 @@ void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, 
         }
       }
       std::array<double, columns> run_mean, run_m2;  // of a later run than the first
-      double* const to_mean = first == 0 ? mean + c : run_mean.data();
+      double* const to_mean = seen == 0 ? mean + c : run_mean.data();
       store_columns<T>(to_mean, m);
       // What rounding in f32 took from the mean: Chan, Golub and LeVeque, "Algorithms for computing
       // the sample variance", 1983, equation 1.7.
@@ -87,17 +89,25 @@ void chunk_statistics(const T* x, int64_t rows, int64_t channels, double* mean, 
         }
         add_to_columns<T>(to_mean, rest);
       }
-      store_columns<T>(first == 0 ? m2 + c : run_m2.data(), squares);
-      if (first == 0) continue;
+      store_columns<T>(seen == 0 ? m2 + c : run_m2.data(), squares);
+      if (seen == 0) continue;
 #pragma omp simd
       for (int64_t i = 0; i < columns; ++i) {
-        Moments<> all{static_cast<double>(first), mean[c + i], m2[c + i]};
+        Moments<> all{static_cast<double>(seen), mean[c + i], m2[c + i]};
         all.add(static_cast<double>(n), run_mean[i], run_m2[i]);
         mean[c + i] = all.mean;
         m2[c + i] = all.m2;
       }
     }
   });
+}
+
+// The same of all rows, in chunks that are still in a cache when they are read again.
+template <class T>
+void column_statistics(const T* x, int64_t rows, int64_t channels, double* mean, double* m2) {
+  const int64_t chunk = grain_for(channels);
+  for (int64_t row = 0; row < rows; row += chunk)
+    add_statistics(x + row * channels, std::min(chunk, rows - row), channels, row, mean, m2);
 }
 
 // Rows per partial sum of the gradients of gamma and beta: at most 64 partial sums, however many

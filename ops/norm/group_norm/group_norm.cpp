@@ -1,5 +1,6 @@
 #include "ops/norm/group_norm/group_norm.h"
 
+#include "core/cpu/slots.h"
 #include "core/cuda/seam/cuda_kernel.h"
 #include "core/engine/apply.h"
 #include "ops/common/broadcast.h"
@@ -42,45 +43,72 @@ Metas group_norm_infer(std::span<const Meta> in, const Attrs& attrs) {
   return {in[0], {statistics, DType::f64, in[0].device}, {statistics, wide, in[0].device}};
 }
 
-// Images are cut into chunks of positions; each leaves two partial results [C] in f64. What a group
-// has in common is then spread over its channels, so that all loops over elements are the same
-// for any number of groups: kSpread rows [C] of coefficients for each image.
+// Images are cut into at most 64 chunks of positions; each leaves two partial results [C] in f64.
+// What a group has in common is then spread over its channels, so that all loops over elements are
+// the same for any number of groups: kSpread rows [C] of coefficients. Partial results and
+// coefficients are those of the image that a thread is at. Images, too, are cut into at most 64
+// pieces, each with its own sums of the gradients of gamma and beta.
 constexpr int64_t kSpread = 5;
 
-struct PositionChunks {
+struct Cut {
   Sizes sizes;
   int64_t chunk, chunks;  // positions of a chunk; chunks of an image
-  explicit PositionChunks(const Sizes& s)
-      : sizes(s), chunk(grain_for(s.channels)), chunks(pieces(s.positions, chunk)) {}
+  int64_t images;         // of a piece
+  explicit Cut(const Sizes& s)
+      : sizes(s),
+        chunk(std::max(grain_for(s.channels), pieces(s.positions, 64))),
+        chunks(pieces(s.positions, chunk)),
+        images(std::max(grain_for(s.positions * s.channels), pieces(s.images, 64))) {}
 
-  int64_t partials() const { return sizes.images * chunks * 2 * sizes.channels; }
+  int64_t image_pieces() const { return pieces(sizes.images, images); }
   // Elements that one mean is taken over.
   double members() const {
     return static_cast<double>(sizes.positions * (sizes.channels / sizes.groups));
   }
+  int64_t totals_bytes() const { return block_bytes(image_pieces() * 2 * sizes.channels * 8); }
+  int64_t slot_bytes(int64_t size_of_coefficient) const {
+    return sizes.channels * (chunks * 2 * 8 + kSpread * size_of_coefficient);
+  }
+  // A slot for each thread, which works on images by itself; or, where images are few and large,
+  // one, and all threads work on one image after another.
+  int64_t slots_bytes(int64_t size_of_coefficient) const {
+    const bool alone = chunks < num_threads() || image_pieces() >= 4 * num_threads();
+    return plimsoll::slots_bytes(alone ? image_pieces() : 1, slot_bytes(size_of_coefficient));
+  }
 
-  // Calls f(image, number of its chunk among all, first element, positions) for all chunks.
+  // Calls f(number of its piece, image, slot) for all images; those of a piece in order.
   template <class F>
-  void for_each_chunk(const F& f) const {
-    const int64_t cost = std::min(chunk, sizes.positions) * sizes.channels;
-    parallel_for(sizes.images * chunks, grain_for(cost), [&](int64_t begin, int64_t end) {
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t image = item / chunks, position = item % chunks * chunk;
-        f(image, item, (image * sizes.positions + position) * sizes.channels,
-          std::min(chunk, sizes.positions - position));
-      }
+  void for_each_image(std::span<std::byte> slots, int64_t size_of_coefficient, const F& f) const {
+    for_each_with_slot(image_pieces(), slots, slot_bytes(size_of_coefficient),
+                       [&](int64_t piece, std::byte* slot) {
+                         const int64_t end = std::min(sizes.images, (piece + 1) * images);
+                         for (int64_t image = piece * images; image < end; ++image)
+                           f(piece, image, slot);
+                       });
+  }
+
+  // Calls f(number of the chunk, first element, positions) for all chunks of an image.
+  template <class F>
+  void for_each_chunk(int64_t image, const F& f) const {
+    parallel_for(sizes.positions, chunk, [&](int64_t begin, int64_t end) {
+      f(begin / chunk, (image * sizes.positions + begin) * sizes.channels, end - begin);
     });
   }
 };
 
+// Of one image: partial results, and for each channel its group's mean, as a high part and the
+// rest, its inverse deviation, and in the gradient the group's means of g and of g n.
 template <class C>
-struct Workspace {
-  double *partial, *total;  // [N, chunks, 2, C], [2, C]
-  C* spread;                // [N, kSpread, C]
-  Workspace(std::span<std::byte> bytes, const PositionChunks& cut)
-      : partial(reinterpret_cast<double*>(bytes.data())),
-        total(partial + cut.partials()),
-        spread(reinterpret_cast<C*>(total + 2 * cut.sizes.channels)) {}
+struct Slot {
+  double* partial;  // [chunks, 2, C]
+  C *high, *rest, *inverse, *mean_g, *mean_gn;
+  Slot(std::byte* bytes, const Cut& cut)
+      : partial(reinterpret_cast<double*>(bytes)),
+        high(reinterpret_cast<C*>(partial + cut.chunks * 2 * cut.sizes.channels)),
+        rest(high + cut.sizes.channels),
+        inverse(rest + cut.sizes.channels),
+        mean_g(inverse + cut.sizes.channels),
+        mean_gn(mean_g + cut.sizes.channels) {}
 };
 
 struct Statistics {
@@ -88,12 +116,11 @@ struct Statistics {
 };
 
 // Of one group: its channels' chunks put together.
-Statistics combine(const PositionChunks& cut, const double* partial, int64_t image, int64_t group,
-                   double eps) {
+Statistics combine(const Cut& cut, const double* partial, int64_t group, double eps) {
   const int64_t channels = cut.sizes.channels, width = channels / cut.sizes.groups;
   Moments all;
   for (int64_t chunk = 0; chunk < cut.chunks; ++chunk) {
-    const double* means = partial + (image * cut.chunks + chunk) * 2 * channels;
+    const double* means = partial + chunk * 2 * channels;
     const auto k =
         static_cast<double>(std::min(cut.chunk, cut.sizes.positions - chunk * cut.chunk));
     for (int64_t c = group * width; c < (group + 1) * width; ++c)
@@ -102,21 +129,8 @@ Statistics combine(const PositionChunks& cut, const double* partial, int64_t ima
   return {all.mean, all.n > 0 ? 1 / std::sqrt(all.m2 / all.n + eps) : 0};
 }
 
-// For each channel of an image: its group's mean, as a high part and the rest, its inverse
-// deviation, and in the gradient the group's means of g and of g n.
 template <class C>
-struct Spread {
-  C *high, *rest, *inverse, *mean_g, *mean_gn;
-  Spread(const Workspace<C>& scratch, const Sizes& sizes, int64_t image)
-      : high(scratch.spread + image * kSpread * sizes.channels),
-        rest(high + sizes.channels),
-        inverse(rest + sizes.channels),
-        mean_g(inverse + sizes.channels),
-        mean_gn(mean_g + sizes.channels) {}
-};
-
-template <class C>
-void spread_statistics(const Spread<C>& to, const Sizes& sizes, int64_t group, double mean,
+void spread_statistics(const Slot<C>& to, const Sizes& sizes, int64_t group, double mean,
                        C inverse) {
   const int64_t width = sizes.channels / sizes.groups, first = group * width;
   const C high = static_cast<C>(mean);
@@ -126,7 +140,7 @@ void spread_statistics(const Spread<C>& to, const Sizes& sizes, int64_t group, d
 }
 
 template <class T>
-void forward_typed(const Call& call, const PositionChunks& cut, double eps) {
+void forward_typed(const Call& call, const Cut& cut, double eps) {
   using C = Compute<T>;
   const int64_t groups = cut.sizes.groups, channels = cut.sizes.channels;
   const T* x = call.in[0].as<T>();
@@ -134,42 +148,43 @@ void forward_typed(const Call& call, const PositionChunks& cut, double eps) {
   T* y = call.out[0].as<T>();
   double* means = call.out[1].as<double>();
   C* inverses = call.out[2].as<C>();
-  const Workspace<C> scratch(call.workspace, cut);
-  cut.for_each_chunk([&](int64_t, int64_t number, int64_t first, int64_t n) {
-    double* mean = scratch.partial + number * 2 * channels;
-    chunk_statistics(x + first, n, channels, mean, mean + channels);
-  });
-  for (int64_t i = 0; i < cut.sizes.images * groups; ++i) {
-    const Statistics s = combine(cut, scratch.partial, i / groups, i % groups, eps);
-    means[i] = s.mean;
-    inverses[i] = static_cast<C>(s.inverse);
-    spread_statistics({scratch, cut.sizes, i / groups}, cut.sizes, i % groups, s.mean, inverses[i]);
-  }
-  cut.for_each_chunk([&](int64_t image, int64_t, int64_t first, int64_t n) {
-    const Spread<C> s(scratch, cut.sizes, image);
-    for (int64_t i = 0; i < n; ++i) {
-      const T* from = x + first + i * channels;
-      T* to = y + first + i * channels;
-#pragma omp simd
-      for (int64_t c = 0; c < channels; ++c)
-        to[c] = narrow<T>(
-            (static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c] * gamma[c] + beta[c]);
+  cut.for_each_image(call.workspace, sizeof(C), [&](int64_t, int64_t image, std::byte* slot) {
+    const Slot<C> s(slot, cut);
+    cut.for_each_chunk(image, [&](int64_t number, int64_t first, int64_t n) {
+      double* mean = s.partial + number * 2 * channels;
+      column_statistics(x + first, n, channels, mean, mean + channels);
+    });
+    for (int64_t group = 0; group < groups; ++group) {
+      const Statistics of = combine(cut, s.partial, group, eps);
+      means[image * groups + group] = of.mean;
+      inverses[image * groups + group] = static_cast<C>(of.inverse);
+      spread_statistics(s, cut.sizes, group, of.mean, static_cast<C>(of.inverse));
     }
+    cut.for_each_chunk(image, [&](int64_t, int64_t first, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        const T* from = x + first + i * channels;
+        T* to = y + first + i * channels;
+#pragma omp simd
+        for (int64_t c = 0; c < channels; ++c)
+          to[c] = narrow<T>((static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c] *
+                                gamma[c] +
+                            beta[c]);
+      }
+    });
   });
 }
 
 // With n = (x - mean) inverse and g = gamma dy, M elements to a group:
 //   dbeta = sum dy,  dgamma = sum dy n,  dx = inverse (g - sum(g) / M - n sum(g n) / M)
-// Adds up what the chunks left: sums of dy and dy n, and what follows for the groups of an image.
+// Adds up what the chunks of an image left: sums of dy and dy n, and what follows for its groups.
 template <class C>
-void combine_gradients(const PositionChunks& cut, const Workspace<C>& scratch, int64_t image,
-                       const C* gamma, double* dgamma, double* dbeta) {
+void combine_gradients(const Cut& cut, const Slot<C>& to, const C* gamma, double* dgamma,
+                       double* dbeta) {
   const int64_t channels = cut.sizes.channels, width = channels / cut.sizes.groups;
-  const Spread<C> to(scratch, cut.sizes, image);
   for (int64_t first = 0; first < channels; first += width) {
     double g = 0, gn = 0;
     for (int64_t chunk = 0; chunk < cut.chunks; ++chunk) {
-      const double* sum = scratch.partial + (image * cut.chunks + chunk) * 2 * channels;
+      const double* sum = to.partial + chunk * 2 * channels;
       const double* weighted = sum + channels;
       for (int64_t c = first; c < first + width; ++c) {
         g += static_cast<double>(gamma[c]) * sum[c];
@@ -184,83 +199,82 @@ void combine_gradients(const PositionChunks& cut, const Workspace<C>& scratch, i
 }
 
 template <class T>
-void backward_typed(const Call& call, const PositionChunks& cut) {
+void backward_typed(const Call& call, const Cut& cut) {
   using C = Compute<T>;
   const int64_t groups = cut.sizes.groups, channels = cut.sizes.channels;
   const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
   const C *gamma = call.in[2].as<C>(), *inverses = call.in[4].as<C>();
   const double* means = call.in[3].as<double>();
   T* dx = call.out[0].as<T>();
-  const Workspace<C> scratch(call.workspace, cut);
-  for (int64_t i = 0; i < cut.sizes.images * groups; ++i)
-    spread_statistics({scratch, cut.sizes, i / groups}, cut.sizes, i % groups, means[i],
-                      inverses[i]);
-  cut.for_each_chunk([&](int64_t image, int64_t number, int64_t first, int64_t n) {
-    const Spread<C> s(scratch, cut.sizes, image);
-    double *sum = scratch.partial + number * 2 * channels, *weighted = sum + channels;
-    std::fill_n(sum, 2 * channels, 0.0);
-    for (int64_t i = 0; i < n; ++i) {
-      const T *d = dy + first + i * channels, *from = x + first + i * channels;
-#pragma omp simd
-      for (int64_t c = 0; c < channels; ++c) {
-        const C normal = (static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c];
-        sum[c] += static_cast<double>(static_cast<C>(d[c]));
-        weighted[c] += static_cast<double>(static_cast<C>(d[c]) * normal);
-      }
+  double* const totals = reinterpret_cast<double*>(call.workspace.data());  // [pieces, 2, C]
+  const int64_t image_pieces = cut.image_pieces();
+  std::fill_n(totals, image_pieces * 2 * channels, 0.0);
+  const auto slots = call.workspace.subspan(static_cast<size_t>(cut.totals_bytes()));
+  cut.for_each_image(slots, sizeof(C), [&](int64_t piece, int64_t image, std::byte* slot) {
+    const Slot<C> s(slot, cut);
+    for (int64_t group = 0; group < groups; ++group) {
+      const int64_t i = image * groups + group;
+      spread_statistics(s, cut.sizes, group, means[i], inverses[i]);
     }
-  });
-  double *dgamma = scratch.total, *dbeta = dgamma + channels;
-  std::fill_n(dgamma, 2 * channels, 0.0);
-  for (int64_t image = 0; image < cut.sizes.images; ++image)
-    combine_gradients(cut, scratch, image, gamma, dgamma, dbeta);
-  for (int64_t c = 0; c < channels; ++c) {
-    call.out[1].as<C>()[c] = static_cast<C>(dgamma[c]);
-    call.out[2].as<C>()[c] = static_cast<C>(dbeta[c]);
-  }
-  cut.for_each_chunk([&](int64_t image, int64_t, int64_t first, int64_t n) {
-    const Spread<C> s(scratch, cut.sizes, image);
-    for (int64_t i = 0; i < n; ++i) {
-      const T *d = dy + first + i * channels, *from = x + first + i * channels;
-      T* to = dx + first + i * channels;
+    cut.for_each_chunk(image, [&](int64_t number, int64_t first, int64_t n) {
+      double *sum = s.partial + number * 2 * channels, *weighted = sum + channels;
+      std::fill_n(sum, 2 * channels, 0.0);
+      for (int64_t i = 0; i < n; ++i) {
+        const T *d = dy + first + i * channels, *from = x + first + i * channels;
 #pragma omp simd
-      for (int64_t c = 0; c < channels; ++c) {
-        const C normal = (static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c];
-        to[c] = narrow<T>(s.inverse[c] *
-                          (static_cast<C>(d[c]) * gamma[c] - s.mean_g[c] - normal * s.mean_gn[c]));
+        for (int64_t c = 0; c < channels; ++c) {
+          const C normal = (static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c];
+          sum[c] += static_cast<double>(static_cast<C>(d[c]));
+          weighted[c] += static_cast<double>(static_cast<C>(d[c]) * normal);
+        }
       }
-    }
+    });
+    double* const dbeta = totals + piece * 2 * channels;
+    combine_gradients(cut, s, gamma, dbeta + channels, dbeta);
+    cut.for_each_chunk(image, [&](int64_t, int64_t first, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        const T *d = dy + first + i * channels, *from = x + first + i * channels;
+        T* to = dx + first + i * channels;
+#pragma omp simd
+        for (int64_t c = 0; c < channels; ++c) {
+          const C normal = (static_cast<C>(from[c]) - s.high[c] - s.rest[c]) * s.inverse[c];
+          to[c] = narrow<T>(s.inverse[c] * (static_cast<C>(d[c]) * gamma[c] - s.mean_g[c] -
+                                            normal * s.mean_gn[c]));
+        }
+      }
+    });
   });
+  add_pieces(totals, image_pieces, 2 * channels, channels, call.out[2].as<C>());
+  add_pieces(totals + channels, image_pieces, 2 * channels, channels, call.out[1].as<C>());
 }
 
 void group_norm_cpu(const Call& call) {
-  const PositionChunks chunks(sizes_of(call.in[0].shape(), call.attrs));
+  const Cut cut(sizes_of(call.in[0].shape(), call.attrs));
   visit_floating("group_norm", call.in[0].dtype(), [&]<class T>() {
-    forward_typed<T>(call, chunks, call.attrs.as<GroupNormAttrs>().eps);
+    forward_typed<T>(call, cut, call.attrs.as<GroupNormAttrs>().eps);
   });
 }
 
 int64_t group_norm_workspace(const Call& call) {
-  const Sizes sizes = sizes_of(call.in[0].shape(), call.attrs);
   if (call.in[0].device() == Device::cuda) return 0;
-  const int64_t doubles = PositionChunks(sizes).partials() + 2 * sizes.channels;
-  const int64_t wide = call.in[0].dtype() == DType::f64 ? 8 : 4;
-  return doubles * 8 + sizes.images * kSpread * sizes.channels * wide;
+  const Cut cut(sizes_of(call.in[0].shape(), call.attrs));
+  return cut.slots_bytes(size_of(compute_dtype(call.in[0].dtype())));
 }
 
 // Inputs: dy, x, gamma, mean, inverse deviation. Outputs: dx, dgamma, dbeta.
 Metas grad_infer(std::span<const Meta> in, const Attrs&) { return {in[1], in[2], in[2]}; }
 
 void grad_cpu(const Call& call) {
-  const PositionChunks chunks(sizes_of(call.in[1].shape(), call.attrs));
+  const Cut cut(sizes_of(call.in[1].shape(), call.attrs));
   visit_floating("group_norm_grad", call.in[0].dtype(),
-                 [&]<class T>() { backward_typed<T>(call, chunks); });
+                 [&]<class T>() { backward_typed<T>(call, cut); });
 }
 
 int64_t grad_workspace(const Call& call) {
   const Sizes sizes = sizes_of(call.in[0].shape(), call.attrs);
   if (call.in[0].device() == Device::cuda)
     return cuda_reduce_bytes({1, sizes.images * sizes.positions, sizes.channels});
-  return group_norm_workspace(call);
+  return Cut(sizes).totals_bytes() + group_norm_workspace(call);
 }
 
 constexpr OpDef grad_op{.name = "group_norm_grad",
