@@ -6,9 +6,11 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/base/dtype.h"
 #include "core/cpu/gemm/pairs.h"
+#include "core/cpu/vector.h"
 #include "ops/conv/conv2d/window.h"
 
 namespace plimsoll {
@@ -35,11 +37,20 @@ void load_pixels(const T* from, int64_t n, const ChannelLayout& layout, To* to) 
 #pragma omp simd
     for (int64_t i = 0; i < n * layout.channels; ++i) to[i] = static_cast<To>(from[i]);
   } else if (layout.kind == ChannelLayout::repeat) {
-    for (int64_t i = 0; i < n * few; ++i) std::fill_n(to + i * m, m, static_cast<To>(from[i]));
+    const auto repeat = [&](auto times) {
+      for (int64_t i = 0; i < n * few; ++i)
+        for (int64_t j = 0; j < times; ++j) to[i * times + j] = static_cast<To>(from[i]);
+    };
+    // So few times as a constant become shuffles of vectors.
+    if (m <= 4)
+      with_count<4>(m, [&]<int M>() { repeat(std::integral_constant<int64_t, M>()); });
+    else
+      repeat(m);
   } else {
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t k = 0; k < few * m; ++k)
-        to[i * few * m + k % m * few + k / m] = static_cast<To>(from[i * few * m + k]);
+    for (int64_t i = 0; i < n; ++i, from += few * m)
+      for (int64_t j = 0; j < m; ++j, to += few)
+#pragma omp simd
+        for (int64_t c = 0; c < few; ++c) to[c] = static_cast<To>(from[c * m + j]);
   }
 }
 
