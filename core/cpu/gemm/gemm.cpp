@@ -21,7 +21,8 @@ using namespace packed;
 //
 // An element of C is the sum over k in the order of k, in KC blocks, wherever C is cut: its bits
 // depend on the operands alone.
-constexpr int64_t kSmall = 1 << 20;  // multiply-adds of a product that is not worth packing
+constexpr int64_t kSmall = 1 << 20;         // multiply-adds of a product that is not worth packing
+constexpr int64_t kLeastOfPiece = 1 << 16;  // and of a piece that is worth waking a thread
 constexpr int64_t kFewPanels =
     kMostMcBlocks * kMcPanels / 2;       // micro-panels of A, of one KC block: A is packed first
 constexpr int64_t kSetsApart = 4096;     // bytes from an address to the next one in the same set
@@ -44,7 +45,8 @@ void multiply_small(const KcBlock<T>& r) {
       for (int64_t p = begin; p < end; ++p)
         if (!r.reads_in_place(p)) r.pack_panel_of_b(p, packed + p * r.panel_size);
     });
-  const int64_t threads = num_threads(), wanted = threads == 1 ? 1 : 3 * threads;
+  const int64_t threads = num_threads(), worth = r.m * r.n * r.depth / kLeastOfPiece;
+  const int64_t wanted = threads == 1 ? 1 : std::clamp<int64_t>(worth, 1, 3 * threads);
   const Runs down(r.a_panels.count, std::min(r.a_panels.count, wanted));
   const Runs across(r.b_panels, std::min(r.b_panels, pieces(wanted, down.count)));
   parallel_for(down.count * across.count, 1, [&](int64_t begin, int64_t end) {
