@@ -126,7 +126,10 @@ class Scores {
  private:
   static constexpr C kHidden = -std::numeric_limits<C>::infinity();
 
+  // Segments rise, so between two positions of one sequence there is no other.
   void hide_other_segments(const Block& block, C* s) const {
+    const int64_t end = std::max(block.i + block.n, block.j + block.m);
+    if (segments_.same(std::min(block.i, block.j), end - 1)) return;
     for (int64_t c = 0; c < block.m; ++c)
       for (int64_t l = 0; l < block.n; ++l)
         if (!segments_.same(block.i + l, block.j + c)) s[c * kQueries + l] = kHidden;
