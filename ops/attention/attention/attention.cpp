@@ -27,16 +27,27 @@ struct CallAttrs {
   bool operator==(const CallAttrs&) const = default;
 };
 
-void check_numbers(const AttentionAttrs& attrs) {
+double scale_of(const AttentionAttrs& attrs, int64_t features) {
+  return attrs.scale == 0 ? 1 / std::sqrt(static_cast<double>(features)) : attrs.scale;
+}
+
+void check_numbers(const AttentionAttrs& attrs, int64_t features) {
   // What scores are multiplied and divided by must be a number in f32 too.
-  const auto finite = [](double value) { return std::isfinite(static_cast<float>(value)); };
-  const bool vanishes = attrs.scale > 0 && static_cast<float>(attrs.scale) == 0;
-  check<ValueError>(attrs.scale >= 0 && finite(attrs.scale) && !vanishes,
+  const auto is_positive = [](double value) {
+    const float in_f32 = static_cast<float>(value);
+    return in_f32 > 0 && std::isfinite(in_f32);
+  };
+  check<ValueError>(attrs.scale == 0 || is_positive(attrs.scale),
                     "attention: the scale is no positive number: ", attrs.scale,
                     ". Leave it at 0 for 1 / sqrt(D).");
-  check<ValueError>(attrs.softcap >= 0 && finite(attrs.softcap),
+  check<ValueError>(attrs.softcap == 0 || is_positive(attrs.softcap),
                     "attention: the softcap is no positive number: ", attrs.softcap,
                     ". Leave it at 0 for none.");
+  const double scale = scale_of(attrs, features);
+  check<ValueError>(attrs.softcap == 0 ||
+                        is_positive(static_cast<float>(scale) / static_cast<float>(attrs.softcap)),
+                    "attention: the scale by the softcap is no positive number: ", scale, " / ",
+                    attrs.softcap, ". Leave the softcap at 0 for none.");
   check<ValueError>(attrs.dropout >= 0 && attrs.dropout < 1,
                     "attention: the share to drop is out of range: ", attrs.dropout,
                     ". Use 0 <= p < 1.");
@@ -94,7 +105,7 @@ Metas attention_infer(std::span<const Meta> in, const Attrs& attrs) {
   check<ShapeError>(q[3] >= 1, "attention: the heads have no features: q ", q,
                     ". Give the last axis at least one.");
   const auto& [own, has_mask, has_segments, has_past, unused] = attrs.as<CallAttrs>();
-  check_numbers(own);
+  check_numbers(own, q[3]);
   const size_t mask = own.dropout > 0 ? 4 : 3;
   if (own.dropout > 0)
     check<DTypeError>(in[3].dtype == DType::i64 && in[3].shape == Shape{2},
@@ -123,7 +134,7 @@ Sizes sizes_of(const Shape& q, const Shape& k, const Shape& v, const Attrs& attr
               .attrs = call.own,
               .masked = call.mask,
               .segmented = call.segments};
-  if (call.own.scale == 0) sizes.attrs.scale = 1 / std::sqrt(static_cast<double>(q[3]));
+  sizes.attrs.scale = scale_of(call.own, q[3]);
   sizes.attrs.past = sizes.clamped_past(call.own.past);
   return sizes;
 }

@@ -187,6 +187,19 @@ OpCases attention_cases() {
              attention(x, x, x, {.softcap = 1e60});
            },
            "attention: the softcap is no positive number: 1e+60. Leave it at 0 for none."},
+          {"vanishing_softcap",
+           [] {
+             const Tensor x = ones({1, 2, 1, 4});
+             attention(x, x, x, {.softcap = 1e-46});
+           },
+           "attention: the softcap is no positive number: 1e-46. Leave it at 0 for none."},
+          {"softcap_far_below_scale",
+           [] {
+             const Tensor x = ones({1, 2, 1, 4});
+             attention(x, x, x, {.softcap = 1e-39});
+           },
+           "attention: the scale by the softcap is no positive number: 0.5 / 1e-39. Leave the "
+           "softcap at 0 for none."},
           {"softcap",
            [] {
              const Tensor x = ones({1, 2, 3, 4});
