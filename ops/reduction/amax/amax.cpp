@@ -98,36 +98,26 @@ void amax_cpu(const Call& call) {
   });
 }
 
-// dx = dy * (x == y) / (number of elements equal to y). Without one (y is NaN) that is NaN. For n
-// elements that lie `step` apart.
-template <class T>
-void amax_grad_run(const T* x, Compute<T> y, Compute<T> dy, int64_t n, int64_t step, T* dx) {
-  using C = Compute<T>;
-  int64_t ties = 0;
-#pragma omp simd reduction(+ : ties)
-  for (int64_t i = 0; i < n; ++i) ties += static_cast<C>(x[i * step]) == y;
-  constexpr C kNan = std::numeric_limits<C>::quiet_NaN();
-  const C share = ties > 0 ? dy / static_cast<C>(ties) : kNan, other = ties > 0 ? C(0) : kNan;
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i)
-    dx[i * step] = narrow<T>(static_cast<C>(x[i * step]) == y ? share : other);
-}
-
+// dx = dy * (x == y) / (number of elements equal to y). Without one (y is NaN) that is NaN.
 void amax_grad_cpu(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[1].shape(), call.attrs.as<ReduceAttrs>());
   visit_floating("amax", call.out[0].dtype(), [&]<class T>() {
     using C = Compute<T>;
     const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>(), *y = call.in[2].as<T>();
     T* dx = call.out[0].as<T>();
-    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
+    for_each_columns(a, [&](int64_t from, int64_t n, int64_t at) {
+      double ties[kReducedColumns];
+      C largest[kReducedColumns], share[kReducedColumns], other[kReducedColumns];
+      for (int64_t i = 0; i < n; ++i) largest[i] = static_cast<C>(y[at + i]);
+      add_columns(x + from, a, n, ties,
+                  [&](double v, int64_t i) { return v == static_cast<double>(largest[i]); });
       for (int64_t i = 0; i < n; ++i) {
-        const int64_t first = outer * a.mid * a.inner + column + i;
-        const C largest = static_cast<C>(y[at + i]), grad = static_cast<C>(dy[at + i]);
-        if (a.inner == 1)
-          amax_grad_run(x + first, largest, grad, a.mid, 1, dx + first);
-        else
-          amax_grad_run(x + first, largest, grad, a.mid, a.inner, dx + first);
+        constexpr C kNan = std::numeric_limits<C>::quiet_NaN();
+        share[i] = ties[i] > 0 ? static_cast<C>(dy[at + i]) / static_cast<C>(ties[i]) : kNan;
+        other[i] = ties[i] > 0 ? C(0) : kNan;
       }
+      map_columns(x + from, a, n, dx + from,
+                  [&](C v, int64_t i) { return v == largest[i] ? share[i] : other[i]; });
     });
   });
 }
@@ -163,26 +153,61 @@ Metas argmax_infer(std::span<const Meta> in, const Attrs& attrs) {
   return out;
 }
 
+// Where the extreme of a run is: the first of equals, or the first NaN. Lanes find the extreme, and
+// then the first so many elements with it.
+template <Extreme e, class T>
+int64_t run_argmax(const T* x, int64_t n) {
+  using C = Computed<T>;
+  const C largest = static_cast<C>(run_max<e>(x, n));
+  // Where there are NaNs, nothing equals `largest`.
+  const auto is_it = [&](T element) {
+    const C v = static_cast<C>(element);
+    return v == largest || v != v;
+  };
+  constexpr int64_t kStep = 64;
+  int64_t i = 0;
+  for (; i + kStep < n; i += kStep) {
+    int found = 0;
+#pragma omp simd reduction(+ : found)
+    for (int64_t k = 0; k < kStep; ++k) found += is_it(x[i + k]) ? 1 : 0;
+    if (found > 0) break;
+  }
+  while (!is_it(x[i])) ++i;
+  return i;
+}
+
+// The same down the columns of x [rows, stride], for n <= kReducedColumns columns.
+template <Extreme e, class T>
+void column_argmax(const T* x, int64_t rows, int64_t stride, int64_t n, int64_t* y) {
+  using C = Computed<T>;
+  C largest[kReducedColumns], widened[kReducedColumns];
+  for (int64_t i = 0; i < n; ++i) largest[i] = static_cast<C>(x[i]);
+  std::fill_n(y, n, 0);
+  for (int64_t row = 1; row < rows; ++row) {
+    // In a loop of their own 16-bit types become vectors.
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) widened[i] = static_cast<C>(x[row * stride + i]);
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+      const C old = largest[i], v = widened[i];
+      const bool taken = old == old && (v != v || beats<e>(v, old));
+      largest[i] = taken ? v : old;
+      y[i] = taken ? row : y[i];
+    }
+  }
+}
+
 template <Extreme e>
 void argmax_cpu(const Call& call) {
   const MiddleAxis a = middle_axis(call.in[0].shape(), call.attrs.as<ReduceAttrs>());
   visit_any(call.in[0].dtype(), [&]<class T>() {
-    using C = Computed<T>;
     const T* x = call.in[0].as<T>();
     int64_t* y = call.out[0].as<int64_t>();
-    for_each_piece(a, [&](int64_t outer, int64_t column, int64_t n, int64_t at) {
-      for (int64_t i = 0; i < n; ++i) {
-        const T* from = x + outer * a.mid * a.inner + column + i;
-        C largest = static_cast<C>(from[0]);
-        int64_t best = 0;
-        for (int64_t m = 1; m < a.mid && largest == largest; ++m) {
-          const C v = static_cast<C>(from[m * a.inner]);
-          if (v == v && !beats<e>(v, largest)) continue;  // NaN goes on
-          largest = v;
-          best = m;
-        }
-        y[at + i] = best;
-      }
+    for_each_columns(a, [&](int64_t from, int64_t n, int64_t at) {
+      if (a.inner == 1)
+        y[at] = run_argmax<e>(x + from, a.mid);
+      else
+        column_argmax<e>(x + from, a.mid, a.inner, n, y + at);
     });
   });
 }
