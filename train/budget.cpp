@@ -113,7 +113,8 @@ Planned Budget::plan(Runner& step, const Workload& work, std::span<const Tensor>
     pool_.set_limit(bytes_ - host_share());
     return planned;
   } catch (const BudgetError&) {
-    refuse(step.capture_all(work, window), advice(work, parameters, window, functions));
+    const std::vector<Program> programs = step.capture_all(work, window);  // of this window
+    refuse(programs, advice(work, parameters, window, functions));
   }
 }
 
@@ -125,17 +126,18 @@ void Budget::check_held(Runner& step, const Workload& work, optim::Accumulation&
 
 // What a step of so many examples may take, and not of the batch of `work`.
 int64_t Budget::room(const Workload& work, int64_t examples) const {
-  return bytes_ - cut_ - host_share() / work.inputs[0].shape[0] * examples;
+  const int64_t batch = work.inputs[0].shape[0];
+  return bytes_ - cut_ - (host_share() * examples + batch - 1) / batch;
 }
 
 void Budget::refuse(const std::vector<Program>& programs, const std::string& advice) const {
   const int64_t smallest = smallest_budget(programs, options_.planning);
-  fail<UsageError>(
-      "train: the budget is too small: ", bytes_, " bytes, and the smallest plan found takes ",
-      smallest + host_share() + cut_,
-      host_share() > 0 ? cat(", ", bytes_text(host_bytes_), " of it for batches in preparation")
+  fail<UsageError>("train: the budget is too small: ", bytes_,
+                   " bytes, and the smallest plan found takes ", smallest + host_share() + cut_,
+                   host_share() > 0
+                       ? cat(", ", bytes_text(host_bytes_), " of it for batches in preparation")
                        : "",
-      ". Allow that many, or search longer.", advice);
+                   ". Allow that many, or search longer.", advice);
 }
 
 std::string Budget::advice(const Workload& work, std::span<const Tensor> parameters,
@@ -156,8 +158,7 @@ std::string Budget::advice(const Workload& work, std::span<const Tensor> paramet
     Runner shorter(train(precision), /*captured=*/true, {}, &window, evaluate(precision),
                    with_gradients(precision));
     return smallest_budget(shorter.capture_all(fewer, window),
-                           {.costs = CostModel::model, .search_seconds = 0.1}) <=
-           room(work, batch);
+                           {.costs = CostModel::model, .search_seconds = 0.1}) <= room(work, batch);
   };
   // The first of the batches, which shrink, that fits; 0: none does.
   const auto largest = [](const std::vector<int64_t>& batches, const auto& fits_one) {

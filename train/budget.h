@@ -51,7 +51,7 @@ class Budget {
                optim::Accumulation& window, const Functions& functions);
 
   // Refuses in the same words, soon, a budget that is less than what is there all the time, with
-  // any batch: parameters and the optimizer's state.
+  // any batch: parameters, the optimizer's state, and prepared batches of one example.
   void check_held(Runner& step, const Workload& work, optim::Accumulation& window) const;
 
  private:

@@ -73,8 +73,7 @@ int64_t count(std::span<const Axis> axes) {
 // By vectors: for some KiB memcpy takes an instruction that on AMD's Zen 3 has a seventh of the
 // rate where both lie equally far into their pages (glibc bug 30994).
 template <class T>
-[[gnu::optimize("no-tree-loop-distribute-patterns")]] void copy_run(const T* from, T* to,
-                                                                    const Axis& run) {
+void copy_run(const T* from, T* to, Axis run) {
   int64_t i = 0;
   if (run.from == 1 && run.to == 1)
     for (; i + kLanes<T> <= run.size; i += kLanes<T>) store(to + i, load<Vector<T>>(from + i));
@@ -107,14 +106,16 @@ void copy_transposed(const T* from, T* to, const Axis& row, const Axis& column,
                      std::span<const Axis> outer) {
   constexpr int64_t kSide = 64;
   const int64_t down = pieces(row.size, kSide), squares = down * pieces(column.size, kSide);
-  parallel_for(count(outer) * squares, grain_for(kSide * kSide), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Places place(outer, i / squares);
-      const int64_t r = i % squares % down * kSide, c = i % squares / down * kSide;
-      transpose(from + place.from + r * row.from + c, row.from, std::min(kSide, row.size - r),
-                std::min(kSide, column.size - c), to + place.to + c * column.to + r, column.to);
-    }
-  });
+  parallel_for(
+      count(outer) * squares, grain_for(std::min(kSide, row.size) * std::min(kSide, column.size)),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Places place(outer, i / squares);
+          const int64_t r = i % squares % down * kSide, c = i % squares / down * kSide;
+          transpose(from + place.from + r * row.from + c, row.from, std::min(kSide, row.size - r),
+                    std::min(kSide, column.size - c), to + place.to + c * column.to + r, column.to);
+        }
+      });
 }
 
 template <class T>
@@ -127,9 +128,11 @@ void copy_typed(const View& from, const View& to) {
     std::rotate(first, found, found + 1);
     return true;
   };
+  constexpr int64_t kFewColumns = 8;  // squares of fewer are no faster than runs
   const bool written_in_rows = near(axes.begin(), &Axis::to);
   const std::span<const Axis> all(axes.begin(), axes.end());
-  if (all[0].from != 1 && written_in_rows && near(axes.begin() + 1, &Axis::from))
+  if (all[0].from != 1 && written_in_rows && near(axes.begin() + 1, &Axis::from) &&
+      all[1].size >= kFewColumns)
     copy_transposed(from.as<T>(), to.as<T>(), all[0], all[1], all.subspan(2));
   else
     copy_runs(from.as<T>(), to.as<T>(), all[0], all.subspan(1));

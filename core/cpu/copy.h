@@ -1,5 +1,5 @@
-// Strided copies on the CPU: the plainest of kernels, used by reading values and by
-// ops/pointwise/copy.
+// Strided copies on the CPU, by runs that lie side by side on both sides, or by squares where
+// neighbours of one side are far apart on the other.
 #pragma once
 
 #include "core/tensor/value.h"
@@ -27,7 +27,8 @@ void for_each_offset(const Shape& shape, const Strides& strides, F&& f) {
   }
 }
 
-// to = from, element by element: same shape and dtype, any strides.
+// to = from, element by element: same shape and dtype, any strides. They share no memory, or all
+// elements have the same places.
 void copy_strided(const View& from, const View& to);
 
 }  // namespace plimsoll

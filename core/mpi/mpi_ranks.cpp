@@ -144,7 +144,8 @@ class MpiRanks : public Ranks {
   // On any thread: the thread that owns MPI does it after all before it.
   Ticket add(Task task) {
     const std::lock_guard lock(mutex_);
-    check<StateError>(!closed_, "ranks: they are closed and asked to talk. Close them at the end.");
+    check<StateError>(!closed_,
+                      "ranks: they are closed and asked to move bytes. Close them at the end.");
     tasks_.push_back(std::move(task));
     changed_.notify_all();
     return ++added_;

@@ -3,7 +3,7 @@
 // order.
 //
 //   const std::unique_ptr<Ranks> ranks = open_mpi({});        // core/ranks/mpi.h
-//   const RanksScope scope(ranks.get());                      // ops of this thread talk to them
+//   const RanksScope scope(ranks.get());                      // ops of this thread are theirs
 //   const Ticket ticket = ranks->start({.kind = Collective::Kind::all_gather, ...});
 //   compute();                                                // meanwhile bytes move
 //   ranks->wait(ticket);                                      // now they are there
@@ -96,7 +96,7 @@ class Ranks {
   static Ranks* current();
 };
 
-// How many ranks ops of this thread talk to: 1 where it works alone.
+// How many ranks ops of this thread reach: 1 where it works alone.
 int64_t ranks_now();
 
 // Makes `ranks` current on this thread until the scope ends; nullptr: none.
