@@ -42,8 +42,8 @@ struct Vjp {
   Bits inputs = 0, outputs = 0;  // what the rule reads: the tape keeps exactly these
 };
 
-// A collective, in the order that all ranks have; of them only gathers of parameters run again.
-struct SplitCollective {
+// What all ranks run in one order. Of it only gathers of parameters may run again.
+struct CollectiveRule {
   // Of an op x -> y, the two halves that a planner may move apart: `start`, x -> y and a ticket
   // (i64 [1]), and `wait`, (x, y, ticket) -> nothing, which writes y.
   const OpDef *start = nullptr, *wait = nullptr;
@@ -87,8 +87,8 @@ struct OpDef {
   CastRule cast = CastRule::keep;
   // Floating-point operations, where they are many more than elements: a first guess of the cost.
   Flops flops = nullptr;
-  const SplitCollective* collective = nullptr;  // of an op that does, or belongs with, one
-  const WithRelu* with_relu = nullptr;          // of an op and of its gradient
+  const CollectiveRule* collective = nullptr;  // of a collective, or of a half of one
+  const WithRelu* with_relu = nullptr;         // of an op and of its gradient
   const ReluAfter* relu_after = nullptr;
 };
 

@@ -14,7 +14,7 @@
 
 namespace plimsoll {
 
-// Replaces each op that has halves (SplitCollective) by them. A wait goes right before the first
+// Replaces each op that has halves (CollectiveRule) by them. A wait goes right before the first
 // instruction that depends on it. What an earlier instruction wrote in place, as sums of gradients
 // are, is sent right behind that instruction, and what depends on it follows once another such
 // exchange has been started, or at the end; so the exchanges that follow from the first come into

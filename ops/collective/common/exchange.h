@@ -13,7 +13,7 @@
 
 namespace plimsoll::collective {
 
-constexpr SplitCollective whole;  // of an op that is not cut into halves
+constexpr CollectiveRule whole;  // of an op that is not cut into halves
 
 struct Exchange {
   int64_t ranks = 1;
@@ -39,7 +39,7 @@ struct Moves {
   // read, and stays empty: there a wait names what it waits for.
   struct Halves {
     OpDef start, wait;
-    SplitCollective collective{.start = &start, .wait = &wait};  // of the op
+    CollectiveRule collective{.start = &start, .wait = &wait};  // of the op
     constexpr Halves(const char* start_name, const char* wait_name)
         : start{.name = start_name,
                 .infer = nothing,
@@ -55,7 +55,7 @@ struct Moves {
   };
 
  private:
-  static constexpr SplitCollective begun{.later = bits(0)};
+  static constexpr CollectiveRule begun{.later = bits(0)};
 
   static Collective collective(const Call& call) {
     return {kind,

@@ -76,7 +76,7 @@ TEST(TwoLanes, OfNoLinkOnlyCompute) {
 // ---- published figures
 
 constexpr OpDef compute_op{.name = "compute", .infer = same_as_input};
-constexpr SplitCollective start_half{.later = bits(0)}, wait_half;
+constexpr CollectiveRule start_half{.later = bits(0)}, wait_half;
 constexpr OpDef start_op{.name = "start", .infer = same_as_input, .collective = &start_half};
 constexpr OpDef wait_op{
     .name = "wait", .infer = same_as_input, .mutates = bits(1), .collective = &wait_half};

@@ -231,7 +231,7 @@ TEST(OverlapCommunication, KeepsTheBitsOfRandomProgramsOnAHostileNetwork) {
           if (r > 0) return;
           int open = 0, most = 0;
           for (const Instruction& instruction : program.instructions) {
-            const SplitCollective* collective = instruction.op->collective;
+            const CollectiveRule* collective = instruction.op->collective;
             open += !collective ? 0 : collective->later ? 1 : -1;
             most = std::max(most, open);
           }
