@@ -146,6 +146,12 @@ void add_memory_bound() {
   add_with_gradients("batch_norm", Bound::memory, 3 * bytes, 8 * bytes, {x, gain, gain}, normalise);
   add_with_gradients("batch_norm_bf16", Bound::memory, 1.5 * bytes, 4 * bytes,
                      {cast(x, DType::bf16), gain, gain}, normalise);
+  const Tensor variance = ones({768}), narrow = cast(x, DType::bf16);
+  add("batch_norm_inference", Bound::memory, 2 * bytes,
+      [=] { batch_norm_inference(x, gain, gain, gain, variance); });
+  add("batch_norm_inference_bf16", Bound::memory, bytes,
+      [=] { batch_norm_inference(narrow, gain, gain, gain, variance); });
+  add("argmax_rows", Bound::memory, bytes, [=] { argmax(x, 0); });
 }
 
 }  // namespace

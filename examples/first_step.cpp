@@ -13,7 +13,7 @@ int main() {
     optimizer.update(gradients(loss, model.parameters()));
     return loss;
   });
-  step.plan({{{128, 28, 28, 1}}, {{128}, DType::i64}}).print();  // nothing is allocated yet
+  step.plan({{{128, 28, 28, 1}}, {{128}, DType::i64}}).print();  // the arena is not taken yet
 
   const data::ImageDataset images = data::draw_images(data::Split::train);
   data::Loader loader(images, {.batch = 128, .shuffle = true, .drop_last = true});

@@ -35,8 +35,8 @@ constexpr double kPairsPerSecond = 1e9;
 // Boxes have bytes > 0 and begin < end. Offsets are sums of sizes: sizes in granules give offsets
 // on granules. Equal boxes give equal placements. No order is tried after one has met the bound or
 // a height that is `enough`. `most_pairs` limits, about, how many pairs of boxes are looked at.
-// Left out, it is enough for three orders, at least kFewPairs (10 ms) and at most a second or so,
-// which are three orders of 20,000 boxes. Where it is less than one order takes, boxes are only
+// Left out, it is enough for three orders, at least kFewPairs (some 10 ms) and at most a second or
+// so, which are three orders of 20,000 boxes. Where it is less than one order takes, boxes are only
 // placed in the order of time, in O(n log n).
 constexpr int64_t kFewPairs = 8'000'000;
 Packing place(std::span<const Box> boxes);
